@@ -1,0 +1,1 @@
+//! Where one episode ends and the next begins.

@@ -1,0 +1,204 @@
+//! Time: the moment type, and the only place that asks the operating system what time it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::{Error, Result};
+
+/// A moment: microseconds since 1970 in UTC, and the offset of the clock that wrote it down.
+///
+/// Two moments are equal, and ordered, by their instant alone; the offset only says what "today" meant to the speaker.
+/// In JSON a moment is RFC 3339 with its own offset (`2024-03-11T09:30:00+01:00`).
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    micros: i64,
+    offset_seconds: i32,
+}
+
+/// 1970 as a wall-clock date, from which civil time is counted (instants of the library end before 9999 does).
+const EPOCH: jiff::civil::DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
+
+impl Moment {
+    /// The earliest moment that Python's `datetime` can hold, and so the earliest that is accepted.
+    pub const MIN: Moment = Moment { micros: -62_135_596_800_000_000, offset_seconds: 0 };
+    /// The latest one.
+    pub const MAX: Moment = Moment { micros: 253_402_300_799_999_999, offset_seconds: 0 };
+
+    /// From microseconds since 1970 (UTC) and an offset in seconds east of Greenwich.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::error::ErrorKind::InvalidInput) outside the years 1 to 9999 or with an offset of a day or more.
+    pub fn new(micros: i64, offset_seconds: i32) -> Result<Self> {
+        if !(Self::MIN.micros..=Self::MAX.micros).contains(&micros) {
+            return Err(Error::invalid(format!("timestamp is outside the years 1 to 9999: `{micros}` microseconds")));
+        }
+        if offset_seconds.abs() >= 24 * 3600 {
+            return Err(Error::invalid(format!("time zone offset is a day or more: `{offset_seconds}` seconds")));
+        }
+        Ok(Self { micros, offset_seconds })
+    }
+
+    /// Reads ISO 8601 / RFC 3339: a date, a date and time, with or without offset (without = UTC).
+    ///
+    /// # Errors
+    /// `InvalidInput` where the text is no date.
+    pub fn parse(text: &str) -> Result<Self> {
+        let fail = || {
+            Error::invalid(format!("timestamp is not ISO 8601: `{}`", text.chars().take(40).collect::<String>()))
+                .with_hint("write dates like `2024-03-11T09:30:00+01:00`")
+        };
+        let text = text.trim();
+        let pieces = jiff::fmt::temporal::DateTimeParser::new().parse_pieces(text).map_err(|_| fail())?;
+        let time = pieces.time().unwrap_or_else(jiff::civil::Time::midnight);
+        let civil = pieces.date().to_datetime(time);
+        let offset = match pieces.offset() {
+            Some(jiff::fmt::temporal::PiecesOffset::Numeric(numeric)) => numeric.offset(),
+            _ => Offset::UTC,
+        };
+        let since = civil.duration_since(EPOCH);
+        let micros = i64::try_from(since.as_micros()).map_err(|_| fail())?;
+        Self::new(micros - i64::from(offset.seconds()) * 1_000_000, offset.seconds())
+    }
+
+    /// Microseconds since 1970 in UTC.
+    pub fn micros(self) -> i64 {
+        self.micros
+    }
+
+    /// Seconds east of Greenwich of the clock that wrote it down.
+    pub fn offset_seconds(self) -> i32 {
+        self.offset_seconds
+    }
+
+    /// Seconds from `earlier` to `self`, negative if `self` comes first.
+    pub fn seconds_since(self, earlier: Moment) -> f64 {
+        (self.micros as f64 - earlier.micros as f64) / 1e6
+    }
+
+    /// The wall-clock date and time where it was written.
+    pub fn local(self) -> jiff::civil::DateTime {
+        let micros = self.micros + i64::from(self.offset_seconds) * 1_000_000;
+        EPOCH.saturating_add(jiff::SignedDuration::from_micros(micros))
+    }
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.micros == other.micros
+    }
+}
+impl Eq for Moment {}
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Moment {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.micros.cmp(&other.micros)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let local = self.local();
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+            local.year(),
+            local.month(),
+            local.day(),
+            local.hour(),
+            local.minute(),
+            local.second()
+        )?;
+        let micros = self.micros.rem_euclid(1_000_000);
+        if micros != 0 {
+            write!(f, ".{micros:06}")?;
+        }
+        let (sign, seconds) = (if self.offset_seconds < 0 { '-' } else { '+' }, self.offset_seconds.abs());
+        write!(f, "{sign}{:02}:{:02}", seconds / 3600, seconds % 3600 / 60)?;
+        if seconds % 60 != 0 {
+            write!(f, ":{:02}", seconds % 60)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Moment::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// What time it is. Shared by everything that stamps a record, so that tests can set it.
+pub trait Clock: Send + Sync {
+    /// The present moment, in UTC.
+    fn now(&self) -> Moment;
+}
+
+/// The operating system's clock.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Moment {
+        Moment { micros: Timestamp::now().as_microsecond(), offset_seconds: 0 }
+    }
+}
+
+/// A clock that stands still until it is told to move: for tests and reproducible stores.
+#[derive(Debug, Clone)]
+pub struct FixedClock(Arc<AtomicI64>);
+
+impl FixedClock {
+    /// A clock that shows `start`.
+    pub fn new(start: Moment) -> Self {
+        Self(Arc::new(AtomicI64::new(start.micros)))
+    }
+
+    /// Moves it on by `seconds`.
+    pub fn advance(&self, seconds: f64) {
+        self.0.fetch_add((seconds * 1e6) as i64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> Moment {
+        Moment { micros: self.0.load(Ordering::SeqCst), offset_seconds: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_keep_their_offset_and_compare_by_instant() {
+        let lyon = Moment::parse("2024-03-11T09:30:00+01:00").expect("valid");
+        assert_eq!(lyon.to_string(), "2024-03-11T09:30:00+01:00");
+        assert_eq!(lyon, Moment::parse("2024-03-11T08:30:00Z").expect("valid"));
+        assert_eq!(Moment::parse("2024-03-11T08:30:00").expect("valid"), lyon);
+    }
+
+    #[test]
+    fn the_whole_calendar_of_python_round_trips() {
+        for text in ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59.999999+00:00", "1969-12-31T23:59:59.500000+00:00"] {
+            assert_eq!(Moment::parse(text).expect("valid").to_string(), text);
+        }
+        assert!(Moment::parse("yesterday").is_err());
+        assert!(Moment::parse("0001-01-01T00:00:00+02:00").is_err());
+    }
+}

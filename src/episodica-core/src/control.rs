@@ -1,0 +1,48 @@
+//! How a caller stops long work, and how long work says how far it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Passed into every operation that may last: asked often (at least every 100 ms of work), and told of progress.
+///
+/// The Python boundary implements it with a check for signals; an async task with a flag.
+pub trait Control: Send + Sync {
+    /// `Err` of kind [`ErrorKind::Interrupted`] when the caller wants the work to stop. Whatever was committed before stays.
+    ///
+    /// # Errors
+    /// Only to ask for a stop.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// `done` of `total` units of the named step are finished (`total` 0 = unknown).
+    fn progress(&self, _step: &str, _done: usize, _total: usize) {}
+}
+
+/// Never stops, says nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Uninterrupted;
+
+impl Control for Uninterrupted {}
+
+/// A flag that stops the work it is passed to; clones share the flag.
+#[derive(Debug, Default, Clone)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// Asks for a stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Control for CancelFlag {
+    fn check(&self) -> Result<()> {
+        match self.0.load(Ordering::SeqCst) {
+            true => Err(Error::new(ErrorKind::Interrupted, "the operation was cancelled")),
+            false => Ok(()),
+        }
+    }
+}

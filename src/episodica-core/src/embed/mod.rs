@@ -1,0 +1,23 @@
+//! Text to vectors. Implementations normalise their rows; nobody else does.
+
+use ndarray::Array2;
+
+use crate::error::Result;
+
+/// Turns texts into vectors of one fixed dimension.
+pub trait Embedder: Send + Sync {
+    /// Names model and version; stamped into manifests, so that vectors of two models never meet.
+    fn model(&self) -> &str;
+
+    /// Length of a vector; `None` until a remote model or a callable has answered once.
+    fn dimension(&self) -> Option<usize>;
+
+    /// `true` if embedding is computation in this process: then it runs at once, otherwise behind the caller's back.
+    fn is_local(&self) -> bool;
+
+    /// One row a text, in order, each of length 1 (or all zeros for a text without any content), shape `(texts.len(), dimension)`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) when the model fails or answers with another shape.
+    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
+}

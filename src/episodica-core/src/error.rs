@@ -1,0 +1,196 @@
+//! The one error type of the engine.
+//!
+//! An [`Error`] says what kind of failure it is (callers branch on [`ErrorKind`]), in which context it arose (one line for people)
+//! and what caused it (the chain behind [`std::error::Error::source`]). It never carries a secret, a prompt or the text of a message.
+//! Every other module returns it; the Python package maps each kind to one exception class.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The result of every fallible function of the engine.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, as far as a caller can act on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The caller passed something that can't be right; nothing was changed.
+    InvalidInput,
+    /// A configuration value is unknown or out of its range.
+    Config,
+    /// Another process holds the writer lock of the store.
+    StoreLocked,
+    /// A file of the store holds bytes that its format doesn't allow.
+    CorruptStore,
+    /// The store was written by a newer version of the format.
+    UnsupportedFormat,
+    /// The store was opened for reading only.
+    ReadOnly,
+    /// The operating system refused: disk full, permission, no file handles.
+    Io,
+    /// The vectors on disk come from another embedding model or dimension.
+    EmbeddingMismatch,
+    /// The embedder failed.
+    Embedding,
+    /// The vector index failed.
+    Index,
+    /// The LLM endpoint failed, or answered what can't be used.
+    Llm,
+    /// The caller asked to stop (Ctrl-C, a cancelled task).
+    Interrupted,
+    /// The memory system was closed before the call.
+    Closed,
+    /// A promise of the engine to itself does not hold: a bug worth reporting.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The stable name that crosses the language boundary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid_input",
+            Self::Config => "config",
+            Self::StoreLocked => "store_locked",
+            Self::CorruptStore => "corrupt_store",
+            Self::UnsupportedFormat => "unsupported_format",
+            Self::ReadOnly => "read_only",
+            Self::Io => "io",
+            Self::EmbeddingMismatch => "embedding_mismatch",
+            Self::Embedding => "embedding",
+            Self::Index => "index",
+            Self::Llm => "llm",
+            Self::Interrupted => "interrupted",
+            Self::Closed => "closed",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// A failure with its context; see the module's documentation.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    context: String,
+    hint: Option<String>,
+    location: Option<(PathBuf, Option<u64>)>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// A failure of `kind`; `context` is one line, lower case, no full stop, the value last in backticks.
+    pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
+        Self { kind, context: context.into(), hint: None, location: None, source: None }
+    }
+
+    /// Shorthand for [`ErrorKind::InvalidInput`].
+    pub fn invalid(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput, context)
+    }
+
+    /// Shorthand for [`ErrorKind::Internal`].
+    pub fn internal(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, context)
+    }
+
+    /// An operating-system failure on `path`.
+    pub fn io(context: impl Into<String>, path: &Path, source: std::io::Error) -> Self {
+        let hint = match source.kind() {
+            std::io::ErrorKind::StorageFull => Some("free some disk space and call again; nothing acknowledged was lost"),
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                Some("make the directory writable for this user, or open the store with `LightweightSearchSystem`")
+            }
+            _ => None,
+        };
+        let mut error = Self::new(ErrorKind::Io, context).at(path, None).caused_by(source);
+        error.hint = hint.map(str::to_owned);
+        error
+    }
+
+    /// Names the file, and the line (from 1) where there is one.
+    #[must_use]
+    pub fn at(mut self, path: &Path, line: Option<u64>) -> Self {
+        self.location = Some((path.to_owned(), line));
+        self
+    }
+
+    /// Attaches the cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Attaches what the reader can do about it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What to do about it, where there is something to do.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The file the failure is about.
+    pub fn path(&self) -> Option<&Path> {
+        self.location.as_ref().map(|(path, _)| path.as_path())
+    }
+
+    /// The line of that file, from 1.
+    pub fn line(&self) -> Option<u64> {
+        self.location.as_ref().and_then(|(_, line)| *line)
+    }
+
+    /// The whole chain in one line: context, then each cause.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.context)?;
+        match &self.location {
+            Some((path, Some(line))) => write!(f, " in `{}` line {line}", path.display()),
+            Some((path, None)) => write!(f, " in `{}`", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_is_one_line_with_place() {
+        let error = Error::new(ErrorKind::CorruptStore, "record is not valid JSON").at(Path::new("memories/a.jsonl"), Some(3));
+        assert_eq!(error.to_string(), "record is not valid JSON in `memories/a.jsonl` line 3");
+        assert_eq!(error.line(), Some(3));
+    }
+
+    #[test]
+    fn chain_ends_with_the_cause() {
+        let cause = std::io::Error::other("device gone");
+        let error = Error::io("cannot append", Path::new("x"), cause);
+        assert_eq!(error.chain(), "cannot append in `x`: device gone");
+    }
+}

@@ -1,0 +1,1 @@
+//! From a segment of messages to an episode, and from episodes to semantic memories.

@@ -1,0 +1,84 @@
+//! What the engine asks of a vector index. FAISS implements it in its own crate; core knows no FFI.
+
+use std::path::Path;
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use crate::error::Result;
+
+/// The structure behind an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorIndexKind {
+    /// Every vector is compared: exact.
+    Flat,
+    /// A navigable graph: approximate, for many vectors.
+    Hnsw,
+}
+
+/// Vectors under labels, searched by inner product (cosine, as all rows are normalised). Labels, never positions, name vectors.
+pub trait VectorIndex: Send + Sync {
+    /// The structure.
+    fn kind(&self) -> VectorIndexKind;
+
+    /// Length of every vector.
+    fn dimension(&self) -> usize;
+
+    /// How many vectors.
+    fn len(&self) -> usize;
+
+    /// Is it without vectors?
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The label of every vector, in the order of the rows that [`VectorIndex::vectors`] gives.
+    fn labels(&self) -> &[u64];
+
+    /// All vectors, row by row, shape `(len, dimension)`.
+    fn vectors(&self) -> ArrayView2<'_, f32>;
+
+    /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new labels.
+    ///
+    /// # Errors
+    /// `Index` for rows of another dimension, non-finite numbers, or a failure of the library.
+    fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()>;
+
+    /// Removes labels; unknown ones are passed over. Returns how many were there.
+    ///
+    /// # Errors
+    /// `Index` for a failure of the library.
+    fn remove(&mut self, labels: &[u64]) -> Result<usize>;
+
+    /// The `k` nearest as `(label, inner product)`, best first, ties by label; fewer if there are fewer.
+    ///
+    /// # Errors
+    /// `Index` for a query of another dimension, or a failure of the library.
+    fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>>;
+
+    /// The exact inner product with each label; `None` for an unknown one.
+    fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
+
+    /// Writes the structure to `path` (the library's own file format). The caller makes it durable and keeps checksum and labels.
+    ///
+    /// # Errors
+    /// `Index` when it can't be written.
+    fn write(&self, path: &Path) -> Result<()>;
+}
+
+/// Makes and reads vector indexes.
+pub trait VectorIndexFactory: Send + Sync {
+    /// An empty index.
+    ///
+    /// # Errors
+    /// `Index` for dimension 0 or a failure of the library.
+    fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>>;
+
+    /// Reads what [`VectorIndex::write`] wrote; `labels` in row order. The caller has checked the file's checksum.
+    ///
+    /// # Errors
+    /// `Index` when the file is not an index of `labels.len()` vectors of `dimension`.
+    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>>;
+
+    /// Library and version, for `doctor`.
+    fn version(&self) -> String;
+}

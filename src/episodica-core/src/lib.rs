@@ -1,0 +1,25 @@
+//! The engine of episodica: messages in, episodes and semantic memories out, found again.
+//!
+//! Data flows one way through the modules, and each depends only on those before it:
+//! `error, control, ids, clock, config -> model -> text -> {store, index, embed} -> score -> llm -> {buffer, boundary, generate} -> engine`.
+//! ARCHITECTURE.md at the top of the repository is the map.
+
+#![forbid(unsafe_code)]
+
+pub mod boundary;
+pub mod clock;
+pub mod config;
+pub mod control;
+pub mod embed;
+pub mod engine;
+pub mod error;
+pub mod generate;
+pub mod ids;
+pub mod index;
+pub mod llm;
+pub mod model;
+pub mod score;
+pub mod store;
+pub mod text;
+
+pub use error::{Error, ErrorKind, Result};

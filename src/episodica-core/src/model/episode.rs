@@ -1,0 +1,152 @@
+//! One moment of a conversation, written down at three depths.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Message;
+use crate::clock::Moment;
+
+/// A stretch of conversation that belongs together: L0 title and summary, L1 narrative (`content`), L2 the messages.
+///
+/// The keys that Nemori's files have come first in JSON, ours follow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Episode {
+    /// Unique among the owner's episodes; follows from the first and last message and the revision.
+    pub episode_id: String,
+    /// The user it belongs to.
+    pub user_id: String,
+    /// What a person would call this talk.
+    pub title: String,
+    /// L1: the narrative, third person, dates resolved.
+    pub content: String,
+    /// L2: the messages, verbatim, in order.
+    pub original_messages: Vec<Arc<Message>>,
+    /// How many messages.
+    pub message_count: usize,
+    /// Why it ended where it ended, for people.
+    pub boundary_reason: String,
+    /// When it took place: the first message's moment.
+    pub timestamp: Moment,
+    /// When it was written down.
+    pub created_at: Moment,
+    /// Any JSON object; `merged_from` lists the ids of episodes that were merged into this one.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// Labels, for people.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// L0: at most 100 tokens.
+    #[serde(default)]
+    pub summary: String,
+    /// When it ended: the last message's moment.
+    pub ended_at: Moment,
+    /// The session, if all messages share one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Arc<str>>,
+    /// What it is about, most telling first.
+    #[serde(default)]
+    pub topics: Vec<String>,
+    /// Names that occur.
+    #[serde(default)]
+    pub entities: Vec<String>,
+    /// How the end was found.
+    pub boundary: Boundary,
+    /// How the text was made.
+    pub provenance: Provenance,
+    /// How often it was rewritten (regenerated, merged, edited).
+    #[serde(default)]
+    pub revision: u32,
+}
+
+impl Episode {
+    /// L0 as it is indexed: title, a full stop, summary.
+    pub fn abstract_text(&self) -> String {
+        match self.summary.is_empty() {
+            true => self.title.clone(),
+            false => format!("{}. {}", self.title, self.summary),
+        }
+    }
+}
+
+/// The judgement that a segment ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Boundary {
+    /// Does the segment end here?
+    pub should_end: bool,
+    /// Which cue decided.
+    pub reason: BoundaryReason,
+    /// 0 to 1.
+    pub confidence: f32,
+    /// A few words on what the segment was about.
+    #[serde(default)]
+    pub topic_summary: String,
+    /// Which detector spoke.
+    pub detection_method: DetectionMethod,
+}
+
+/// Which cue ended a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundaryReason {
+    /// The session was closed, or the next message belongs to another.
+    Session,
+    /// A pause longer than the configured gap.
+    TimeGap,
+    /// The talk turned to something else.
+    TopicShift,
+    /// Somebody announced a change of subject.
+    Intent,
+    /// Somebody said goodbye.
+    Closing,
+    /// The buffer is full.
+    Size,
+    /// The caller asked for it.
+    Flush,
+    /// A model said so.
+    Llm,
+    /// The file came from elsewhere and gives its reason in words only.
+    Imported,
+}
+
+/// Which detector found a boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetectionMethod {
+    /// Rules over time, topic, cues and size.
+    Heuristic,
+    /// One model call over a window of messages.
+    Window,
+    /// One model call a message.
+    Message,
+    /// Keyword overlap, the stand-in while the model is out.
+    KeywordOverlap,
+    /// No detector: the caller or the end of a session decided.
+    Forced,
+}
+
+/// How a text was made: enough to tell a model's words from the engine's, and to make it again.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    /// `offline`, the model's name, `user` for edits, `imported`.
+    pub method: String,
+    /// Version of the prompt (or of the offline rules).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prompt_version: String,
+    /// Prompt and completion tokens of the calls that made it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+    /// The model's answer came from the cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    /// The answer was malformed and repaired.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub salvaged: bool,
+    /// Made by the rules because the configured model could not; to be made again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending_llm: bool,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}

@@ -1,0 +1,67 @@
+//! One utterance of a conversation.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::clock::Moment;
+
+/// Who speaks, in the terms of chat APIs: `user`, `assistant`, `system`, `tool` or any other word the caller uses.
+pub type Role = Arc<str>;
+
+/// A message as a caller hands it over, before it has a place in the log.
+#[derive(Debug, Clone, Default)]
+pub struct NewMessage {
+    /// `user`, `assistant`, …
+    pub role: String,
+    /// The text, verbatim.
+    pub content: String,
+    /// The speaker's name.
+    pub name: Option<String>,
+    /// When it was said; `None` = now.
+    pub timestamp: Option<Moment>,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// Any JSON value, kept as it came.
+    pub metadata: Option<Box<RawValue>>,
+    /// The caller's own id; the same id twice is stored once.
+    pub message_id: Option<String>,
+}
+
+/// A message in the log. Immutable once written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Message {
+    /// Unique among the owner's messages.
+    pub message_id: String,
+    /// Position in the owner's history, from 0, never reused: the order of arrival.
+    pub seq: u64,
+    /// `user`, `assistant`, …
+    pub role: Role,
+    /// The speaker's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
+    /// The text, verbatim.
+    pub content: String,
+    /// When it was said.
+    pub timestamp: Moment,
+    /// The session it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Arc<str>>,
+    /// Any JSON value, kept as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Box<RawValue>>,
+}
+
+impl Message {
+    /// The name to attribute the words to: the speaker's name, else the role.
+    pub fn speaker(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.role)
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.message_id == other.message_id && self.content == other.content && self.timestamp == other.timestamp
+    }
+}

@@ -1,0 +1,76 @@
+//! What operations report back.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// What `add_messages` did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AddReport {
+    /// Messages appended to the log.
+    pub messages_added: usize,
+    /// Messages left out because their id was known.
+    pub duplicates: usize,
+    /// Messages that wait in the buffer for a boundary.
+    pub buffered: usize,
+    /// Ids of the episodes that this call completed.
+    pub episodes: Vec<String>,
+    /// Episodes whose semantic memories are still to be learned.
+    pub pending_semantic: usize,
+}
+
+/// What `delete` and `delete_user_data` removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeleteReport {
+    /// Messages removed.
+    pub messages: usize,
+    /// Episodes removed.
+    pub episodes: usize,
+    /// Semantic memories removed.
+    pub semantic_memories: usize,
+    /// Files removed or rewritten.
+    pub files: usize,
+}
+
+/// What `rebuild_indices` and `load_user_data_and_indices` did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RebuildReport {
+    /// Users visited.
+    pub users: usize,
+    /// Messages, episodes and memories read.
+    pub records: usize,
+    /// Vectors in the indexes.
+    pub vectors: usize,
+    /// Of them, computed anew.
+    pub embedded: usize,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// The finding of `verify`: counts, and what is wrong with which line of which file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct VerifyReport {
+    /// Records and vectors looked at.
+    pub total: usize,
+    /// Of them, present in the indexes and equal to the log.
+    pub indexed: usize,
+    /// Of them, passed over for a good reason (superseded text, no vector wanted).
+    pub skipped: usize,
+    /// Of them, wrong; 0 is a sound store.
+    pub errors: usize,
+    /// One entry an error, and warnings that are no errors.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong with a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// Line from 1, where there is one.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub message: String,
+    /// What mends it.
+    pub remedy: String,
+}

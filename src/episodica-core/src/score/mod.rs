@@ -1,0 +1,1 @@
+//! From query to ranked, explained hits and packed context.

@@ -1,0 +1,1 @@
+//! Text without meaning yet: sentences, scripts, terms, tokens, dates, near duplicates.
