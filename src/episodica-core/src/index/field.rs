@@ -1,0 +1,86 @@
+//! One text field of one kind of record, indexed twice: by words and by meaning.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::{Postings, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use crate::error::Result;
+
+/// Postings and vectors over the same slots. Vectors may lag behind (a remote embedder) or be absent (none works): words never wait for them.
+#[derive(Default)]
+pub struct Field {
+    /// Words.
+    pub postings: Postings,
+    vectors: Option<Box<dyn VectorIndex>>,
+}
+
+impl Field {
+    /// The vectors, once there are any.
+    pub fn vectors(&self) -> Option<&dyn VectorIndex> {
+        self.vectors.as_deref()
+    }
+
+    /// How many vectors.
+    pub fn vector_count(&self) -> usize {
+        self.vectors().map_or(0, VectorIndex::len)
+    }
+
+    /// Takes over vectors that were read from a cache.
+    pub fn set_vectors(&mut self, vectors: Box<dyn VectorIndex>) {
+        self.vectors = Some(vectors);
+    }
+
+    /// Adds (or replaces) the vectors of slots; the first call fixes the dimension. From `hnsw_threshold` vectors on, the index becomes a graph.
+    ///
+    /// # Errors
+    /// `Index` for rows of another dimension.
+    pub fn add_vectors(
+        &mut self,
+        factory: &dyn VectorIndexFactory,
+        hnsw_threshold: usize,
+        slots: &[u64],
+        rows: ArrayView2<'_, f32>,
+    ) -> Result<()> {
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let index = match &mut self.vectors {
+            Some(index) => index,
+            none => none.insert(factory.create(VectorIndexKind::Flat, rows.ncols())?),
+        };
+        index.add(slots, rows)?;
+        if index.kind() == VectorIndexKind::Flat && index.len() >= hnsw_threshold {
+            let mut graph = factory.create(VectorIndexKind::Hnsw, index.dimension())?;
+            graph.add(index.labels(), index.vectors())?;
+            *index = graph;
+        }
+        Ok(())
+    }
+
+    /// Removes a record from both sides; `text` is what it was added with.
+    ///
+    /// # Errors
+    /// `Index` for a failure of the library.
+    pub fn remove(&mut self, slot: u32, text: &str) -> Result<()> {
+        self.postings.remove(slot, text);
+        if let Some(vectors) = &mut self.vectors {
+            vectors.remove(&[u64::from(slot)])?;
+        }
+        Ok(())
+    }
+
+    /// The `k` slots nearest in meaning, best first.
+    ///
+    /// # Errors
+    /// `Index` for a query of another dimension.
+    pub fn nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
+        let Some(vectors) = self.vectors() else { return Ok(Vec::new()) };
+        let found = vectors.search(query, k)?;
+        Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
+    }
+
+    /// Rough size in memory, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let vectors = self.vectors().map_or(0, |vectors| vectors.len() * (vectors.dimension() * 4 + 48));
+        self.postings.heap_bytes() + vectors
+    }
+}
