@@ -1,1 +1,4 @@
 //! From a segment of messages to an episode, and from episodes to semantic memories.
+
+pub mod facts;
+pub mod reconcile;

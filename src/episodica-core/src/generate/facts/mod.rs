@@ -1,0 +1,14 @@
+//! Facts from messages, by rule: which statements are worth keeping, told from small talk, in the language they were made in.
+//!
+//! [`extract_offline`] reads a segment sentence by sentence; a sentence becomes a [`Candidate`] only if a pattern of a known kind
+//! fits it, it can stand alone (every pronoun has its referent), and it passes the gates of the configuration.
+//! [`supported`] is the check that every statement must pass, whoever wrote it. Neither compares with what is already
+//! known (that is [`reconcile`](super::reconcile)) nor asks a model. The engine calls both after an episode is finished.
+
+mod candidate;
+mod extract;
+mod support;
+
+pub use candidate::{Candidate, Extraction, RejectReason};
+pub use extract::{RULES_VERSION, extract_offline};
+pub use support::supported;

@@ -1,0 +1,168 @@
+//! The rules of reconciling without a model.
+
+use std::collections::BTreeSet;
+
+use crate::generate::facts::Candidate;
+use crate::model::{EventKind, SemanticMemory};
+
+/// What to do with one candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// Which of the five outcomes.
+    pub event: EventKind,
+    /// Index into the nearest memories. With `Add` it names a newer memory of the same attribute: the candidate enters as history.
+    pub target: Option<usize>,
+    /// The text to store, where it differs from the candidate's.
+    pub content: Option<String>,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// Attributes that take one value at a time for one subject. Every other attribute may hold many values side by side.
+const SINGLE_VALUED: [&str; 20] = [
+    "address",
+    "age",
+    "birthday",
+    "birthplace",
+    "diet",
+    "email",
+    "employer",
+    "family_name",
+    "given_name",
+    "home",
+    "hometown",
+    "job_status",
+    "name",
+    "occupation",
+    "partner",
+    "phone",
+    "relationship_status",
+    "school",
+    "spouse",
+    "timezone",
+];
+
+/// Does the attribute take one value at a time? `favourite:…` does, by what it is a favourite of.
+pub fn is_single_valued(attribute: &str) -> bool {
+    attribute.starts_with("favourite:") || SINGLE_VALUED.contains(&attribute)
+}
+
+/// Decides by rules what becomes of `candidate`, given the owner's nearest memories with their cosines.
+///
+/// Conservative: where no rule speaks the candidate is added. A memory is superseded only by a later statement with another value of
+/// the same single-valued attribute of the same subject; the cosines only order the choice among several fitting memories.
+pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
+    let mut order: Vec<usize> = (0..nearest.len()).collect();
+    order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
+    let current = |index: &&usize| nearest[**index].0.is_current();
+
+    let same_text = |index: &&usize| words(&nearest[**index].0.content) == words(&candidate.content);
+    if let Some(index) = order.iter().filter(current).find(same_text) {
+        return decision(EventKind::Ignore, Some(*index), "says the same");
+    }
+    if let Some(found) = order.iter().find_map(|index| by_attribute(candidate, nearest[*index].0, *index)) {
+        return found;
+    }
+    if let Some(found) = order.iter().filter(current).find_map(|index| by_extent(candidate, nearest[*index].0, *index)) {
+        return found;
+    }
+    decision(EventKind::Add, None, "new")
+}
+
+/// Another value of the same single-valued attribute: the later one holds.
+fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
+    let value = known_value(known);
+    if !known.is_current() || !same_attribute(candidate, known) || candidate.value.is_empty() || value.is_empty() {
+        return None;
+    }
+    if candidate.value == value {
+        // A repeated value with fewer or other words is not news; one with more words is looked at by extent.
+        let news = words(&candidate.content).len() > words(&known.content).len();
+        return (!news && is_single_valued(&candidate.attribute))
+            .then(|| decision(EventKind::Ignore, Some(index), &format!("{} is known to be {value}", candidate.attribute)));
+    }
+    let (ended, known_ended) = (candidate.value.strip_prefix("not "), value.strip_prefix("not "));
+    let contradicts = match (ended, known_ended) {
+        (Some(ended), None) => ended == value,
+        (None, Some(known_ended)) => known_ended == candidate.value,
+        (None, None) => is_single_valued(&candidate.attribute),
+        (Some(_), Some(_)) => false,
+    };
+    if !contradicts {
+        return None;
+    }
+    let change = format!("{} of {}: {value} -> {}", candidate.attribute, candidate.subject, candidate.value);
+    match candidate.valid_from.cmp(&known.valid_from) {
+        std::cmp::Ordering::Greater => Some(decision(EventKind::Supersede, Some(index), &change)),
+        std::cmp::Ordering::Less => Some(decision(EventKind::Add, Some(index), &format!("history; {} is newer", value))),
+        std::cmp::Ordering::Equal => None,
+    }
+}
+
+/// One statement contains the other, word for word, about the same subject.
+fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
+    if !same_subject(candidate, known) || candidate.kind != known.kind {
+        return None;
+    }
+    let (new, old) = (words(&candidate.content), words(&known.content));
+    if new.is_empty() || old.is_empty() {
+        return None;
+    }
+    if contains_run(&old, &new) {
+        return Some(decision(EventKind::Ignore, Some(index), "contained in a known statement"));
+    }
+    let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) = (new.iter().collect(), old.iter().collect());
+    let extends = same_attribute(candidate, known)
+        && !candidate.attribute.is_empty()
+        && new_set.is_superset(&old_set)
+        && new_set.len() > old_set.len();
+    (extends && negated(&new) == negated(&old)).then(|| decision(EventKind::Update, Some(index), "says more than a known statement"))
+}
+
+fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
+    Decision { event, target, content: None, reason: reason.to_owned() }
+}
+
+fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    !candidate.subject.is_empty() && candidate.subject.to_lowercase() == known.subject.to_lowercase()
+}
+
+fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    same_subject(candidate, known) && candidate.attribute == known.attribute && !candidate.attribute.is_empty()
+}
+
+/// The value a memory gives its attribute, as [`apply`](super::apply) stored it.
+fn known_value(known: &SemanticMemory) -> &str {
+    known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+fn negated(words: &[String]) -> bool {
+    words.iter().any(|word| matches!(word.as_str(), "not" | "no" | "never" | "不" | "没") || word.ends_with("n't"))
+}
+
+/// Does `needle` occur in `hay` as a run of whole words?
+fn contains_run(hay: &[String], needle: &[String]) -> bool {
+    hay.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Lower-case words; each character of scripts without spaces is a word of its own.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut open = false;
+    for character in text.chars().flat_map(char::to_lowercase) {
+        let wide =
+            matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+        let inner = open && matches!(character, '\'' | '’');
+        if wide {
+            words.push(character.to_string());
+        } else if character.is_alphanumeric() || inner {
+            let character = if character == '’' { '\'' } else { character };
+            match words.last_mut() {
+                Some(word) if open => word.push(character),
+                _ => words.push(character.to_string()),
+            }
+        }
+        open = !wide && (character.is_alphanumeric() || inner);
+    }
+    words
+}

@@ -1,0 +1,11 @@
+//! What to do with a candidate, given what is known: add, update, supersede or ignore it.
+//!
+//! [`reconcile_offline`] decides by rules over subject, attribute, value and date, never by the similarity of characters or
+//! vectors alone. [`apply`] turns a decision, whoever made it, into the records to append; [`restore`] undoes a supersession.
+//! Nothing here reads or writes a store.
+
+mod decide;
+mod records;
+
+pub use decide::{Decision, is_single_valued, reconcile_offline};
+pub use records::{Applied, apply, restore};

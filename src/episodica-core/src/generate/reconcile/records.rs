@@ -1,0 +1,151 @@
+//! From a decision to the records that the log gets.
+
+use serde_json::Value;
+
+use super::decide::Decision;
+use crate::clock::Moment;
+use crate::generate::facts::{Candidate, RULES_VERSION};
+use crate::ids::{Owner, record_id};
+use crate::model::{EventKind, Provenance, SemanticEvent, SemanticMemory};
+
+/// The outcome of applying a decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// Records to append, in this order; a later record of an id replaces an earlier one. Empty for IGNORE.
+    pub records: Vec<SemanticMemory>,
+    /// What happened.
+    pub event: SemanticEvent,
+}
+
+/// Carries out a decision: the records to append to the owner's semantic log, and the event to report.
+///
+/// `nearest` is the list that the decision's index points into; an index beyond it turns the decision into an ADD. `sources` are the ids of the
+/// episodes the candidate was learned from. Supersession keeps the old text as a closed revision that names its successor, and the
+/// successor names it in `metadata.supersedes`, so that [`restore`] can undo it. Provenance is the offline rules'; callers
+/// with a model overwrite it.
+pub fn apply(
+    owner: &Owner,
+    candidate: &Candidate,
+    decision: &Decision,
+    nearest: &[&SemanticMemory],
+    sources: &[String],
+    now: Moment,
+) -> Applied {
+    let target = decision.target.and_then(|index| nearest.get(index).copied());
+    let content = decision.content.as_deref().unwrap_or(&candidate.content);
+    match (decision.event, target) {
+        (EventKind::Ignore, Some(known)) => Applied { records: Vec::new(), event: event(EventKind::Ignore, known, None, decision) },
+        (EventKind::Ignore, None) => {
+            let fresh = fresh(owner, candidate, content, sources, now);
+            Applied { records: Vec::new(), event: event(EventKind::Ignore, &fresh, None, decision) }
+        }
+        (kind @ (EventKind::Update | EventKind::Merge), Some(known)) => {
+            let revised = revise(known, candidate, content, sources, now);
+            let event = event(kind, &revised, Some(&known.content), decision);
+            Applied { records: vec![revised], event }
+        }
+        (EventKind::Supersede, Some(known)) => {
+            let mut new = fresh(owner, candidate, content, sources, now);
+            new.metadata.insert("supersedes".to_owned(), Value::String(known.memory_id.clone()));
+            let old = close(known, candidate.valid_from, &new.memory_id, now);
+            let event = event(EventKind::Supersede, &old, Some(&known.content), decision);
+            Applied { records: vec![old, new], event }
+        }
+        (EventKind::Add, Some(newer)) => {
+            let mut new = fresh(owner, candidate, content, sources, now);
+            new.valid_to = Some(newer.valid_from);
+            new.superseded_by = Some(newer.memory_id.clone());
+            let event = event(EventKind::Add, &new, None, decision);
+            Applied { records: vec![new], event }
+        }
+        (EventKind::Add | EventKind::Update | EventKind::Merge | EventKind::Supersede, None) => {
+            let new = fresh(owner, candidate, content, sources, now);
+            let event = event(EventKind::Add, &new, None, decision);
+            Applied { records: vec![new], event }
+        }
+    }
+}
+
+/// Undoes a supersession: the next revision of `superseded`, current again. What replaced it is left as it is.
+pub fn restore(superseded: &SemanticMemory, now: Moment) -> SemanticMemory {
+    SemanticMemory {
+        valid_to: None,
+        superseded_by: None,
+        updated_at: now,
+        revision_count: superseded.revision_count + 1,
+        ..superseded.clone()
+    }
+}
+
+fn close(known: &SemanticMemory, until: Moment, successor: &str, now: Moment) -> SemanticMemory {
+    SemanticMemory {
+        valid_to: Some(until.max(known.valid_from)),
+        superseded_by: Some(successor.to_owned()),
+        updated_at: now,
+        revision_count: known.revision_count + 1,
+        ..known.clone()
+    }
+}
+
+fn revise(known: &SemanticMemory, candidate: &Candidate, content: &str, sources: &[String], now: Moment) -> SemanticMemory {
+    let mut revised = SemanticMemory {
+        content: content.to_owned(),
+        confidence: known.confidence.max(candidate.confidence),
+        importance: known.importance.max(candidate.importance),
+        updated_at: now,
+        revision_count: known.revision_count + 1,
+        ..known.clone()
+    };
+    extend(&mut revised.source_episodes, sources);
+    extend(&mut revised.source_messages, &candidate.source_messages);
+    if !candidate.value.is_empty() {
+        revised.metadata.insert("value".to_owned(), Value::String(candidate.value.clone()));
+    }
+    revised
+}
+
+fn fresh(owner: &Owner, candidate: &Candidate, content: &str, sources: &[String], now: Moment) -> SemanticMemory {
+    let first = candidate.source_messages.first().map_or("", String::as_str);
+    let parts: [&[u8]; 4] = [candidate.subject.as_bytes(), candidate.attribute.as_bytes(), content.as_bytes(), first.as_bytes()];
+    let mut metadata = serde_json::Map::new();
+    if !candidate.value.is_empty() {
+        metadata.insert("value".to_owned(), Value::String(candidate.value.clone()));
+    }
+    SemanticMemory {
+        memory_id: record_id(owner, "semantic", &parts),
+        user_id: owner.user.clone(),
+        content: content.to_owned(),
+        kind: candidate.kind,
+        source_episodes: sources.to_vec(),
+        created_at: now,
+        confidence: candidate.confidence,
+        importance: candidate.importance,
+        metadata,
+        source_messages: candidate.source_messages.clone(),
+        subject: candidate.subject.clone(),
+        attribute: candidate.attribute.clone(),
+        valid_from: candidate.valid_from,
+        valid_to: None,
+        superseded_by: None,
+        updated_at: now,
+        revision_count: 0,
+        provenance: Provenance { method: "offline".to_owned(), prompt_version: RULES_VERSION.to_owned(), ..Provenance::default() },
+    }
+}
+
+fn extend(list: &mut Vec<String>, more: &[String]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
+
+fn event(kind: EventKind, memory: &SemanticMemory, previous: Option<&str>, decision: &Decision) -> SemanticEvent {
+    SemanticEvent {
+        event: kind,
+        memory_id: memory.memory_id.clone(),
+        previous: previous.map(str::to_owned),
+        reason: decision.reason.clone(),
+    }
+}
