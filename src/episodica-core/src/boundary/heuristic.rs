@@ -1,0 +1,50 @@
+//! Rules over time, topic, cues and size: no model, no waiting.
+//!
+//! What ends a segment, first match first:
+//! * a message of another session (`None` is a session of its own): always, whatever the length, so that no episode ever spans two sessions;
+//! * a pause of `time_gap_minutes` around the time that the segment covers; messages out of order within that time are no pause;
+//! * a goodbye that is over, an announced change of subject, or a drop in cohesion, if the confidence reaches
+//!   `boundary_confidence_threshold` and both sides keep `buffer_size_min` messages of the same session;
+//! * `buffer_size_max`: the deepest valley in the second half of the full segment.
+//!
+//! A stretch shorter than `buffer_size_min` before a pause joins what follows; one before the end of a session is an episode of its own.
+
+use std::sync::Arc;
+
+use ndarray::ArrayView2;
+
+use super::cohesion::Cohesion;
+use super::scan::{Scan, Segment};
+use crate::config::Config;
+use crate::model::{BoundaryReason, DetectionMethod, Message};
+
+/// The finished segments at the front of `buffer`, in order; the messages behind the last of them stay buffered.
+///
+/// `vectors` has one normalised row a message, shape `(buffer.len(), dimension)`; without them (or with another number of rows) words are compared.
+/// Feeding messages one by one, and removing finished segments in between, gives the same segments as feeding them at once.
+pub fn segments(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config) -> Vec<Segment> {
+    Scan::new(buffer, cohesion(buffer, vectors), config, DetectionMethod::Heuristic, false).segments()
+}
+
+/// Like [`segments`], but nothing is left over: the rest ends with `reason` (`Flush` or `Session`), whatever its length.
+pub fn flush(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config, reason: BoundaryReason) -> Vec<Segment> {
+    let scan = Scan::new(buffer, cohesion(buffer, vectors), config, DetectionMethod::Heuristic, true);
+    with_rest(&scan, buffer.len(), reason)
+}
+
+/// The segments of a complete buffer and what is left behind them.
+pub(super) fn with_rest(scan: &Scan<'_>, messages: usize, reason: BoundaryReason) -> Vec<Segment> {
+    let mut found = scan.segments();
+    let done = found.iter().map(|segment| segment.length).sum();
+    if done < messages {
+        found.push(scan.segment(done, messages, reason, 1.0, DetectionMethod::Forced));
+    }
+    found
+}
+
+fn cohesion<'a>(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'a, f32>>) -> Cohesion<'a> {
+    match vectors {
+        Some(rows) if rows.nrows() == buffer.len() && rows.ncols() > 0 => Cohesion::Vectors(rows),
+        _ => Cohesion::Words,
+    }
+}

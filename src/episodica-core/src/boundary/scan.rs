@@ -1,0 +1,272 @@
+//! Walks through a buffer and cuts it: the part that all detectors share.
+//!
+//! Invariant behind "the same segments however the messages came in": a place is judged on the messages from the segment's start to at most
+//! [`LOOKAHEAD`] messages behind it and never beyond the `buffer_size_max`-th, and it is judged only once all of those are there (or cannot come any more).
+//! A buffer that holds `buffer_size_max` messages of one segment is always cut.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cohesion::Cohesion;
+use super::reading::{Reading, Turn};
+use crate::clock::Moment;
+use crate::config::Config;
+use crate::index::{for_each_word, is_function_word};
+use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
+
+/// Messages behind a place that its judgement may look at.
+pub(super) const LOOKAHEAD: usize = 4;
+/// Below this many messages only a clear announcement or a goodbye ends a segment (scaled down with `buffer_size_max`).
+const USUAL_MINIMUM: usize = 6;
+/// Words of `topic_summary`.
+const TOPIC_WORDS: usize = 4;
+
+/// A finished stretch of the buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment {
+    /// How many messages, counted from where the segment before it ended (the first from the front of the buffer).
+    pub length: usize,
+    /// Why it ends there.
+    pub boundary: Boundary,
+}
+
+/// Why a segment ended, in words for people.
+pub fn describe(reason: BoundaryReason) -> &'static str {
+    match reason {
+        BoundaryReason::Session => "the session ended",
+        BoundaryReason::TimeGap => "a long pause followed",
+        BoundaryReason::TopicShift => "the talk turned to another subject",
+        BoundaryReason::Intent => "another subject was announced",
+        BoundaryReason::Closing => "goodbyes were said",
+        BoundaryReason::Size => "the buffer was full",
+        BoundaryReason::Flush => "the caller closed it",
+        BoundaryReason::Llm => "the model saw a boundary",
+        BoundaryReason::Imported => "imported",
+    }
+}
+
+/// One pass over one buffer.
+pub(super) struct Scan<'a> {
+    buffer: &'a [Arc<Message>],
+    readings: Vec<Reading>,
+    cohesion: Cohesion<'a>,
+    config: &'a Config,
+    method: DetectionMethod,
+    /// No message will follow: what is missing behind a place cannot come any more.
+    complete: bool,
+}
+
+impl<'a> Scan<'a> {
+    /// Reads the messages.
+    pub fn new(buffer: &'a [Arc<Message>], cohesion: Cohesion<'a>, config: &'a Config, method: DetectionMethod, complete: bool) -> Self {
+        let readings = buffer.iter().map(|message| Reading::of(message)).collect();
+        Self { buffer, readings, cohesion, config, method, complete }
+    }
+
+    /// All segments that are finished, in order.
+    pub fn segments(&self) -> Vec<Segment> {
+        let (mut found, mut start) = (Vec::new(), 0);
+        while let Some((end, reason, confidence)) = self.next_cut(start) {
+            let method = if reason == BoundaryReason::Session { DetectionMethod::Forced } else { self.method };
+            found.push(self.segment(start, end, reason, confidence, method));
+            start = end;
+        }
+        found
+    }
+
+    /// The segment `start..end` with its boundary.
+    pub fn segment(&self, start: usize, end: usize, reason: BoundaryReason, confidence: f32, method: DetectionMethod) -> Segment {
+        let topic_summary = topic_words(&self.buffer[start..end]);
+        let boundary = Boundary { should_end: true, reason, confidence, topic_summary, detection_method: method };
+        Segment { length: end - start, boundary }
+    }
+
+    /// The end of the segment that begins at `start`, or `None` while it is open.
+    fn next_cut(&self, start: usize) -> Option<(usize, BoundaryReason, f32)> {
+        let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
+        let full = start + max;
+        let mut span = Span::new(self.buffer.get(start)?.timestamp);
+        for place in start + 1..=self.buffer.len() {
+            if place == full {
+                return Some((self.size_cut(start, full), BoundaryReason::Size, 1.0));
+            }
+            let message = self.buffer.get(place)?;
+            if message.session_id != self.buffer[place - 1].session_id {
+                return Some((place, BoundaryReason::Session, 1.0));
+            }
+            if place - start >= min {
+                let pause = self.pause_confidence(&span, message.timestamp);
+                if self.is_enough(pause) {
+                    return Some((place, BoundaryReason::TimeGap, pause));
+                }
+                match self.behind(place, full, span) {
+                    Behind::Unknown => return None,
+                    Behind::Until(end) if end - place >= min => {
+                        let (reason, confidence) = self.judge(start, place, end);
+                        if self.is_enough(confidence) {
+                            return Some((place, reason, confidence));
+                        }
+                    }
+                    Behind::Until(_) | Behind::TooClose => {}
+                }
+            }
+            span.take(message.timestamp);
+        }
+        None
+    }
+
+    fn is_enough(&self, confidence: f32) -> bool {
+        confidence > 0.0 && confidence >= self.config.boundary_confidence_threshold
+    }
+
+    /// 0 below the configured pause; then from 0.8 up to 1 at four times of it.
+    fn pause_confidence(&self, span: &Span, next: Moment) -> f32 {
+        let ratio = span.distance_seconds(next) / (self.config.time_gap_minutes * 60.0);
+        if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
+    }
+
+    /// Which messages behind `place` take part in its judgement.
+    fn behind(&self, place: usize, full: usize, mut span: Span) -> Behind {
+        let wanted = place + LOOKAHEAD.max(self.config.buffer_size_min);
+        span.take(self.buffer[place].timestamp);
+        for at in place + 1..wanted {
+            if at >= full {
+                return Behind::TooClose;
+            }
+            let Some(message) = self.buffer.get(at) else {
+                return if self.complete { Behind::Until(at) } else { Behind::Unknown };
+            };
+            if message.session_id != self.buffer[at - 1].session_id || self.is_enough(self.pause_confidence(&span, message.timestamp)) {
+                return Behind::Until(at);
+            }
+            span.take(message.timestamp);
+        }
+        Behind::Until(wanted)
+    }
+
+    /// The cue that speaks loudest for a boundary before `place`, with its confidence.
+    fn judge(&self, start: usize, place: usize, end: usize) -> (BoundaryReason, f32) {
+        let length = place - start;
+        let (before, at) = (&self.readings[place - 1], &self.readings[place]);
+        let usual = USUAL_MINIMUM.min(self.config.buffer_size_max / 4).max(self.config.buffer_size_min);
+        let maturity = (length as f32 / usual as f32).min(1.0);
+        let shift = self.cohesion.shift(&self.readings, start, place, end);
+        let doubt = self.adjacency_penalty(place);
+
+        let mut best = (BoundaryReason::TopicShift, 0.0);
+        let mut offer = |reason, confidence: f32| {
+            if confidence > best.1 {
+                best = (reason, confidence.clamp(0.0, 1.0));
+            }
+        };
+        if before.closes && !at.closes && !at.resumes && !self.is_echo(place, end) {
+            offer(BoundaryReason::Closing, 0.7 + 0.15 * maturity + 0.1 * shift.unwrap_or(0.0));
+        }
+        match at.turn {
+            Turn::Strong => {
+                offer(BoundaryReason::Intent, 0.72 + 0.13 * maturity + 0.1 * shift.unwrap_or(0.0) - 0.5 * (doubt - 0.2).max(0.0))
+            }
+            Turn::Weak => offer(BoundaryReason::Intent, 0.35 + 0.2 * maturity + 0.4 * shift.unwrap_or(0.0) - 0.5 * doubt),
+            Turn::None => {}
+        }
+        if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel) {
+            // The longer a segment already is, the less it takes to end it.
+            let room = (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
+            offer(BoundaryReason::TopicShift, 0.9 * shift + 0.1 * room - doubt);
+        }
+        best
+    }
+
+    /// Is the message at `place` only the last word of a goodbye ("you too!") before the talk ends or goes on?
+    fn is_echo(&self, place: usize, end: usize) -> bool {
+        self.readings[place].backchannel && !(place + 1..end).all(|at| self.readings[at].backchannel)
+            || self.readings[place..end].iter().any(|reading| reading.closes)
+    }
+
+    /// How much a cut before `place` would tear apart what belongs together: a question and its answer, a request and its result.
+    fn adjacency_penalty(&self, place: usize) -> f32 {
+        let (before, at) = (&self.readings[place - 1], &self.readings[place]);
+        let answer = if before.asks { 0.3 } else { 0.0 };
+        let reply = if at.replies && !before.replies { 0.4 } else { 0.0 };
+        f32::max(answer, reply)
+    }
+
+    /// Where to cut a full segment: the deepest valley of its second half that leaves the next segment its minimum.
+    fn size_cut(&self, start: usize, full: usize) -> usize {
+        let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
+        let first = start + min.max(max / 2);
+        let last = full.saturating_sub(min.max(1));
+        if last < first {
+            return full;
+        }
+        let mut best = (last, f32::MIN);
+        for place in first..=last {
+            let end = (place + LOOKAHEAD).min(full);
+            let shift = self.cohesion.shift(&self.readings, start, place, end).unwrap_or(0.0);
+            let turn = match self.readings[place].turn {
+                Turn::Strong => 0.5,
+                Turn::Weak => 0.3,
+                Turn::None => 0.0,
+            };
+            let position = 0.2 * (place - first) as f32 / (last - first).max(1) as f32;
+            let score = shift + turn + position - self.adjacency_penalty(place) - if self.readings[place].backchannel { 0.3 } else { 0.0 };
+            if score >= best.1 {
+                best = (place, score);
+            }
+        }
+        best.0
+    }
+}
+
+/// What lies behind a place.
+enum Behind {
+    /// The messages up to here (exclusive) are all that count.
+    Until(usize),
+    /// The segment will be full before enough messages are there: its size decides.
+    TooClose,
+    /// Messages that count may still come.
+    Unknown,
+}
+
+/// The time that a segment covers, so that messages which arrive out of order are no pause.
+#[derive(Clone, Copy)]
+struct Span {
+    earliest: Moment,
+    latest: Moment,
+}
+
+impl Span {
+    fn new(at: Moment) -> Self {
+        Self { earliest: at, latest: at }
+    }
+
+    fn take(&mut self, at: Moment) {
+        self.earliest = self.earliest.min(at);
+        self.latest = self.latest.max(at);
+    }
+
+    /// Seconds between the span and a moment outside of it; 0 inside.
+    fn distance_seconds(&self, at: Moment) -> f64 {
+        at.seconds_since(self.latest).max(self.earliest.seconds_since(at)).max(0.0)
+    }
+}
+
+/// The words that occur most, in the order in which they first did.
+fn topic_words(messages: &[Arc<Message>]) -> String {
+    let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
+    for message in messages {
+        let head: String = message.content.chars().take(500).collect();
+        for_each_word(&head, |word, unspaced| {
+            let long = if unspaced { (2..=6).contains(&word.chars().count()) } else { word.len() > 3 && !word.contains('\'') };
+            if long && !is_function_word(word) {
+                let next = counts.len();
+                counts.entry(word.to_owned()).or_insert((0, next)).0 += 1;
+            }
+        });
+    }
+    let mut words: Vec<(String, (usize, usize))> = counts.into_iter().collect();
+    words.sort_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
+    words.truncate(TOPIC_WORDS);
+    words.sort_by_key(|(_, (_, first))| *first);
+    words.into_iter().map(|(word, _)| word).collect::<Vec<_>>().join(", ")
+}

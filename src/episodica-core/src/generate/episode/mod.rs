@@ -1,0 +1,8 @@
+//! The text of an episode: title, summary (L0), narrative (L1), topics and entities, written from its messages.
+//!
+//! [`write_offline`] needs no model: it selects and attributes what was said and invents nothing. It is a pure function of the messages,
+//! so the same conversation gives the same episodes in every store. It does not decide where episodes end, nor does it store them.
+
+mod offline;
+
+pub use offline::{EpisodeText, write_offline};
