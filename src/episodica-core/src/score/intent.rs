@@ -1,0 +1,132 @@
+//! What kind of answer a question asks for, by rules, in English and Chinese.
+//!
+//! Entity and temporal are tested before factual, so that "when did we meet" is temporal and a bare name is an entity.
+
+use serde::Serialize;
+
+use crate::index::{for_each_word, is_unspaced};
+
+/// The five intents of the seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Intent {
+    /// A bare name: two to four CJK characters, or one to three capitalised words.
+    Entity,
+    /// Asks when, or names a time.
+    Temporal,
+    /// Asks how things or people are connected.
+    Relational,
+    /// Asks for a fact: who, what, where, how many.
+    Factual,
+    /// Anything else.
+    #[default]
+    General,
+}
+
+impl Intent {
+    /// The word used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Entity => "entity",
+            Self::Temporal => "temporal",
+            Self::Relational => "relational",
+            Self::Factual => "factual",
+            Self::General => "general",
+        }
+    }
+
+    /// The seeds' threshold for cosines of questions of this intent (preset `cortex`).
+    pub fn cortex_threshold(self) -> f32 {
+        match self {
+            Self::Entity | Self::Factual => 0.4,
+            Self::Relational | Self::Temporal => 0.45,
+            Self::General => 0.5,
+        }
+    }
+}
+
+const TEMPORAL: &str = "when yesterday today tomorrow tonight date year month week day weekend monday tuesday wednesday thursday friday saturday sunday \
+    january february april june july august september october november december recently ago before after since until during latest earliest birthday";
+const TEMPORAL_PHRASES: [&str; 6] = ["how long", "what time", "last ", "next ", "in may", "how often"];
+const TEMPORAL_CJK: [&str; 22] = [
+    "什么时候",
+    "何时",
+    "几月",
+    "几号",
+    "哪天",
+    "哪年",
+    "多久",
+    "昨天",
+    "今天",
+    "明天",
+    "前天",
+    "去年",
+    "今年",
+    "明年",
+    "上周",
+    "下周",
+    "上个月",
+    "下个月",
+    "周末",
+    "月份",
+    "最近",
+    "以前",
+];
+const RELATIONAL_PHRASES: [&str; 8] = ["related to", "relationship", "connected", "in common", "between", "compare", "difference", "both "];
+const RELATIONAL_CJK: [&str; 5] = ["关系", "之间", "区别", "共同", "有关"];
+const FACTUAL: &str = "who what where which whose whom why how";
+const FACTUAL_CJK: [&str; 11] = ["什么", "谁", "哪里", "哪儿", "哪个", "多少", "几个", "怎么", "为什么", "如何", "吗"];
+
+/// Reads the intent off the wording.
+pub fn detect_intent(query: &str) -> Intent {
+    let text = query.trim();
+    let lower = text.to_lowercase();
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
+    let cjk = text.chars().filter(|c| is_unspaced(*c)).count();
+    let mut words = Vec::new();
+    for_each_word(text, |word, _| words.push(word.to_owned()));
+    let has = |list: &str| words.iter().any(|word| list.split_whitespace().any(|listed| listed == word));
+    let contains = |list: &[&str]| list.iter().any(|phrase| lower.contains(phrase));
+
+    let temporal = has(TEMPORAL) || contains(&TEMPORAL_PHRASES) || contains(&TEMPORAL_CJK) || words.iter().any(|word| is_year(word));
+    let factual = has(FACTUAL) || contains(&FACTUAL_CJK);
+    let bare_cjk = (2..=4).contains(&cjk) && letters == cjk;
+    let capitalised = text.split_whitespace().all(|word| word.chars().next().is_some_and(char::is_uppercase));
+    let bare_name = cjk == 0 && (1..=3).contains(&words.len()) && capitalised;
+    match () {
+        () if (bare_cjk || bare_name) && !temporal && !factual => Intent::Entity,
+        () if temporal => Intent::Temporal,
+        () if contains(&RELATIONAL_PHRASES) || contains(&RELATIONAL_CJK) => Intent::Relational,
+        () if factual => Intent::Factual,
+        () => Intent::General,
+    }
+}
+
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && (word.starts_with("19") || word.starts_with("20")) && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intents_by_wording() {
+        for (query, intent) in [
+            ("When did she move?", Intent::Temporal),
+            ("What happened in 2021?", Intent::Temporal),
+            ("昨天吃了什么", Intent::Temporal),
+            ("什么时候搬家", Intent::Temporal),
+            ("Lyon", Intent::Entity),
+            ("Ada Lovelace", Intent::Entity),
+            ("生日", Intent::Entity),
+            ("谁来过", Intent::Factual),
+            ("What is the difference between the two plans?", Intent::Relational),
+            ("Where does she live?", Intent::Factual),
+            ("tell me about her garden", Intent::General),
+            ("", Intent::General),
+        ] {
+            assert_eq!(detect_intent(query), intent, "{query}");
+        }
+    }
+}

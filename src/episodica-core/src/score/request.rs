@@ -1,0 +1,123 @@
+//! What a search is asked for, and what it answers.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Explanation, Intent};
+use crate::clock::Moment;
+use crate::model::{Episode, Message, SemanticMemory};
+
+/// The kinds of record a search can return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HitKind {
+    /// An episode.
+    Episodic,
+    /// A semantic memory.
+    Semantic,
+    /// A single message, remembered or still in the buffer.
+    Message,
+}
+
+/// How records are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Everything that was measured to help, on one scale.
+    #[default]
+    Hybrid,
+    /// Reciprocal rank fusion of the two legs.
+    Rrf,
+    /// Meaning alone.
+    Vector,
+    /// Words alone.
+    Bm25,
+    /// Episodes by the votes of the semantic memories learned from them.
+    Norlift,
+}
+
+/// Which records may be returned at all; applied before ranking.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Not before.
+    pub since: Option<Moment>,
+    /// Not after.
+    pub until: Option<Moment>,
+    /// Only this session.
+    pub session_id: Option<String>,
+    /// Only records whose metadata has each of these values under its key.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Filter {
+    /// Does it let everything pass?
+    pub fn is_empty(&self) -> bool {
+        self.since.is_none() && self.until.is_none() && self.session_id.is_none() && self.metadata.is_empty()
+    }
+
+    /// Is the time span from `start` to `end` inside, at least in part?
+    pub fn admits_time(&self, start: Moment, end: Moment) -> bool {
+        self.since.is_none_or(|since| end >= since) && self.until.is_none_or(|until| start <= until)
+    }
+}
+
+/// A search.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The question.
+    pub query: String,
+    /// Most hits per kind, 1 to 1000.
+    pub top_k: usize,
+    /// The kinds wanted.
+    pub kinds: Vec<HitKind>,
+    /// How to rank.
+    pub method: Method,
+    /// What may be returned.
+    pub filter: Filter,
+    /// Least cosine of a hit; `None` = the preset's (none by default). Never applied to fused scores.
+    pub threshold: Option<f32>,
+    /// When "now" is, for questions that say "last week".
+    pub now: Moment,
+}
+
+/// The record behind a hit.
+#[derive(Debug, Clone)]
+pub enum Record {
+    /// An episode.
+    Episode(Arc<Episode>),
+    /// A semantic memory.
+    Semantic(Arc<SemanticMemory>),
+    /// A message.
+    Message(Arc<Message>),
+}
+
+/// One found record with its score and the terms that make it.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// Its kind.
+    pub kind: HitKind,
+    /// Its score: comparable within one kind of one search only. Equal to `explanation.value`.
+    pub score: f64,
+    /// Place among the hits of its kind, from 1.
+    pub rank: usize,
+    /// The messages that matched, best first: one for a message, an episode's own, none for a semantic memory.
+    pub messages: Vec<Arc<Message>>,
+    /// About 100 characters around the match.
+    pub snippet: String,
+    /// The score as a sum of named terms.
+    pub explanation: Explanation,
+    /// The record.
+    pub record: Record,
+}
+
+/// What a search found.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// Best first within each kind; kinds in the order asked for.
+    pub hits: Vec<Hit>,
+    /// Legs that could not take part, and why.
+    pub degraded: Vec<String>,
+    /// What the question was taken to ask for.
+    pub intent: Intent,
+}
