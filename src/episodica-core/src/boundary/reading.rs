@@ -1,7 +1,7 @@
 //! What the rules need to know of one message, read once.
 
 use super::cues;
-use crate::index::{Side, for_each_term, is_unspaced as is_cjk};
+use crate::index::{for_each_term, is_unspaced as is_cjk};
 use crate::model::Message;
 
 /// Bytes of a message that are read from its front, and as many from its end: a pasted log must not slow the talk down.
@@ -48,7 +48,7 @@ impl Reading {
         let folded_tail = if tail.is_empty() { String::new() } else { fold(tail) };
         let last = if tail.is_empty() { &folded } else { &folded_tail };
         let mut terms = Vec::new();
-        for_each_term(head, Side::Query, |term| terms.push(term.to_owned()));
+        for_each_term(head, |term| terms.push(term.text.to_owned()));
         terms.sort_unstable();
         terms.dedup();
         let backchannel = tail.is_empty() && is_backchannel(&folded);

@@ -56,12 +56,12 @@ impl Field {
         Ok(())
     }
 
-    /// Removes a record from both sides; `text` is what it was added with.
+    /// Removes a record from both sides.
     ///
     /// # Errors
     /// `Index` for a failure of the library.
-    pub fn remove(&mut self, slot: u32, text: &str) -> Result<()> {
-        self.postings.remove(slot, text);
+    pub fn remove(&mut self, slot: u32) -> Result<()> {
+        self.postings.remove(slot);
         if let Some(vectors) = &mut self.vectors {
             vectors.remove(&[u64::from(slot)])?;
         }

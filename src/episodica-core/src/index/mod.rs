@@ -1,13 +1,15 @@
 //! Indexes over records: postings for words, vectors for meaning. Caches of the log, never the truth.
 
 mod field;
+mod messages;
 mod postings;
 mod terms;
 mod vectors;
 mod words;
 
 pub use field::Field;
+pub use messages::{MessageIndex, SpeakerId, name_forms};
 pub use postings::{Posting, Postings};
-pub use terms::{Side, for_each_term, for_each_word, is_unspaced, terms};
+pub use terms::{Term, fold, for_each_bigram, for_each_term, for_each_word, is_unspaced, stem};
 pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind};
-pub use words::{base_form, is_function_word};
+pub use words::{base_form, is_function_word, tells_time};

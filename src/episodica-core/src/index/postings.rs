@@ -1,11 +1,11 @@
 //! The inverted index: for each term, the records that contain it. Slots (`u32`, given out by the caller in rising order) name records.
 //!
-//! Adding costs the terms of the record, removing the same; nothing here grows with the size of the index. A removed record's postings stay
-//! until [`Postings::compact`] and are skipped through [`Postings::is_alive`]. Scores are not computed here.
+//! Adding and removing cost the terms of the record; nothing grows with the size of the index. A removed record's postings stay until
+//! [`Postings::compact`] and are skipped through [`Postings::is_alive`]. Scores are not computed here.
 
 use std::collections::HashMap;
 
-use super::terms::{Side, for_each_term};
+use super::terms::{for_each_term, is_unspaced};
 
 /// One record that contains a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,16 @@ pub struct Posting {
 struct TermList {
     postings: Vec<Posting>,
     alive: u32,
+    /// A single character of an unspaced script: too common to say how much a record has to say.
+    single: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Document {
+    alive: bool,
+    length: u32,
+    /// The numbers of its distinct terms.
+    terms: Box<[u32]>,
 }
 
 /// Terms to records; see the module's documentation.
@@ -27,8 +37,7 @@ struct TermList {
 pub struct Postings {
     dictionary: HashMap<Box<str>, u32>,
     lists: Vec<TermList>,
-    /// Terms per slot; `None` where there is no (living) record.
-    lengths: Vec<Option<u32>>,
+    documents: Vec<Document>,
     alive: usize,
     total_length: u64,
 }
@@ -39,17 +48,20 @@ impl Postings {
     /// # Panics
     /// If the slot was given out before: slots are the engine's own.
     pub fn add(&mut self, slot: u32, text: &str) {
-        assert!(slot as usize >= self.lengths.len(), "invariant: slots are given out in rising order");
-        self.lengths.resize(slot as usize, None);
+        assert!(slot as usize >= self.documents.len(), "invariant: slots are given out in rising order");
+        self.documents.resize(slot as usize, Document::default());
         let mut length = 0_u32;
-        for_each_term(text, Side::Record, |term| {
-            length += 1;
-            let number = match self.dictionary.get(term) {
+        let mut distinct = Vec::new();
+        for_each_term(text, |term| {
+            length += u32::from(term.counts);
+            let number = match self.dictionary.get(term.text) {
                 Some(number) => *number,
                 None => {
                     let number = self.lists.len() as u32;
-                    self.dictionary.insert(term.into(), number);
-                    self.lists.push(TermList::default());
+                    let mut chars = term.text.chars();
+                    let single = chars.next().is_some_and(is_unspaced) && chars.next().is_none();
+                    self.dictionary.insert(term.text.into(), number);
+                    self.lists.push(TermList { single, ..TermList::default() });
                     number
                 }
             };
@@ -59,34 +71,31 @@ impl Postings {
                 _ => {
                     list.postings.push(Posting { slot, frequency: 1 });
                     list.alive += 1;
+                    distinct.push(number);
                 }
             }
         });
-        self.lengths.push(Some(length));
+        self.documents.push(Document { alive: true, length, terms: distinct.into() });
         self.alive += 1;
         self.total_length += u64::from(length);
     }
 
-    /// Removes the record whose text was `text`. Unknown or removed slots are passed over.
-    pub fn remove(&mut self, slot: u32, text: &str) {
-        let Some(length) = self.lengths.get_mut(slot as usize).and_then(Option::take) else { return };
+    /// Removes a record. Unknown or removed slots are passed over.
+    pub fn remove(&mut self, slot: u32) {
+        let Some(document) = self.documents.get_mut(slot as usize).filter(|document| document.alive) else { return };
+        let document = std::mem::take(document);
         self.alive -= 1;
-        self.total_length -= u64::from(length);
-        let mut seen = std::collections::HashSet::new();
-        for_each_term(text, Side::Record, |term| {
-            if let Some(number) = self.dictionary.get(term)
-                && seen.insert(*number)
-            {
-                self.lists[*number as usize].alive -= 1;
-            }
-        });
+        self.total_length -= u64::from(document.length);
+        for number in document.terms {
+            self.lists[number as usize].alive -= 1;
+        }
     }
 
     /// Drops the postings of removed records: worth its cost, linear in the index, once they are a fair share.
     pub fn compact(&mut self) {
-        let lengths = &self.lengths;
+        let documents = &self.documents;
         for list in &mut self.lists {
-            list.postings.retain(|posting| lengths[posting.slot as usize].is_some());
+            list.postings.retain(|posting| documents[posting.slot as usize].alive);
         }
     }
 
@@ -100,14 +109,27 @@ impl Postings {
         self.list(term).map_or(0, |list| list.alive as usize)
     }
 
+    /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df + 1/2) / (df + 1/2))`, never negative.
+    pub fn idf(&self, frequency: usize) -> f32 {
+        let (n, df) = (self.alive as f32, frequency as f32);
+        (1.0 + (n - df + 0.5).max(0.0) / (df + 0.5)).ln()
+    }
+
+    /// Sum of the idf of a record's distinct terms, single characters of unspaced scripts left out: how much it has to say.
+    pub fn mass(&self, slot: u32) -> f32 {
+        let Some(document) = self.documents.get(slot as usize) else { return 0.0 };
+        let lists = document.terms.iter().map(|number| &self.lists[*number as usize]);
+        lists.filter(|list| !list.single).map(|list| self.idf(list.alive as usize)).sum()
+    }
+
     /// Is there a living record under this slot?
     pub fn is_alive(&self, slot: u32) -> bool {
-        self.lengths.get(slot as usize).is_some_and(Option::is_some)
+        self.documents.get(slot as usize).is_some_and(|document| document.alive)
     }
 
     /// Number of terms of a record, repetitions counted; 0 for none.
     pub fn length(&self, slot: u32) -> u32 {
-        self.lengths.get(slot as usize).copied().flatten().unwrap_or(0)
+        self.documents.get(slot as usize).map_or(0, |document| document.length)
     }
 
     /// Number of living records.
@@ -122,22 +144,20 @@ impl Postings {
 
     /// One more than the highest slot ever given out.
     pub fn slots(&self) -> usize {
-        self.lengths.len()
+        self.documents.len()
     }
 
-    /// Mean number of terms of a living record; 1 for an empty index.
+    /// Mean number of terms of a living record; at least 1.
     pub fn mean_length(&self) -> f32 {
-        match self.alive {
-            0 => 1.0,
-            alive => (self.total_length as f32 / alive as f32).max(1.0),
-        }
+        (self.total_length as f32 / self.alive.max(1) as f32).max(1.0)
     }
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         let terms: usize = self.dictionary.keys().map(|term| term.len() + 32).sum();
         let postings: usize = self.lists.iter().map(|list| list.postings.capacity() * 8 + 32).sum();
-        terms + postings + self.lengths.capacity() * 8
+        let documents: usize = self.documents.iter().map(|document| document.terms.len() * 4 + 24).sum();
+        terms + postings + documents
     }
 
     fn list(&self, term: &str) -> Option<&TermList> {
@@ -156,9 +176,10 @@ mod tests {
         index.add(1, "green tea");
         assert_eq!(index.postings("appl"), [Posting { slot: 0, frequency: 2 }]);
         assert_eq!((index.document_frequency("green"), index.len(), index.mean_length()), (2, 2, 3.0));
-        index.remove(0, "red apples and green apples");
+        assert!(index.mass(0) > index.mass(1));
+        index.remove(0);
         assert_eq!((index.document_frequency("green"), index.document_frequency("appl"), index.len()), (1, 0, 1));
-        index.remove(0, "red apples and green apples");
+        index.remove(0);
         assert_eq!(index.postings("green").len(), 2);
         index.compact();
         assert_eq!(index.postings("green"), [Posting { slot: 1, frequency: 1 }]);

@@ -1,9 +1,8 @@
 //! Terms as the lexical index sees them: folded, lower case, stemmed words; bigrams and single characters of scripts without spaces.
 //!
-//! The same function reads records and queries, except that a query of two or more CJK characters asks for bigrams alone.
-//! It does not drop anything on the record's side but function words; it knows nothing of scores.
+//! Records and questions go through the same reading. Records are read here; what a question keeps of it is decided in `score::query`.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
@@ -14,28 +13,58 @@ use super::words::{base_form, is_function_word};
 /// Longest word that becomes a term, in characters; the rest of a longer run (base64, hashes) is left out.
 const MAX_TERM_CHARS: usize = 64;
 
-/// Is the text that of a record or of a question?
+/// A term of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// CJK runs give bigrams and single characters, so that a question of one character finds its record.
-    Record,
-    /// CJK runs of two or more characters give bigrams only.
-    Query,
+pub struct Term<'a> {
+    /// The term.
+    pub text: &'a str,
+    /// Does it count for the record's length? Single characters of a longer CJK run don't: they are there to be found, the bigrams say the same.
+    pub counts: bool,
 }
 
-/// Calls `visit` with every term of `text`, in order, repetitions included.
-pub fn for_each_term(text: &str, side: Side, mut visit: impl FnMut(&str)) {
-    for_each_word(text, |word, cjk| match cjk {
-        true => visit_cjk(word, side, &mut visit),
-        false => visit_word(word, &mut visit),
+/// Calls `visit` with every term of a record's text, repetitions included.
+pub fn for_each_term(text: &str, mut visit: impl FnMut(Term<'_>)) {
+    for_each_word(text, |word, unspaced| match unspaced {
+        true => {
+            let single = for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
+            for (at, c) in word.char_indices() {
+                visit(Term { text: &word[at..at + c.len_utf8()], counts: single });
+            }
+        }
+        false if is_function_word(word) => {}
+        false => visit(Term { text: &stem(word), counts: true }),
     });
 }
 
-/// All terms of `text`; see [`for_each_term`].
-pub fn terms(text: &str, side: Side) -> Vec<String> {
-    let mut all = Vec::new();
-    for_each_term(text, side, |term| all.push(term.to_owned()));
-    all
+/// Calls `visit` with each pair of neighbouring characters; returns how many there are.
+pub fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
+    let mut starts = run.char_indices().map(|(at, _)| at).chain([run.len()]);
+    let (Some(mut first), Some(mut middle)) = (starts.next(), starts.next()) else { return 0 };
+    let mut count = 0;
+    for end in starts {
+        visit(&run[first..end]);
+        (first, middle) = (middle, end);
+        count += 1;
+    }
+    count
+}
+
+thread_local! {
+    static ENGLISH: Stemmer = Stemmer::create(Algorithm::English);
+    static RUSSIAN: Stemmer = Stemmer::create(Algorithm::Russian);
+}
+
+/// The stem of a folded word: base form of irregular English, then the Snowball stemmer of its script (English or Russian).
+pub fn stem(word: &str) -> Cow<'_, str> {
+    let word = match word.char_indices().nth(MAX_TERM_CHARS) {
+        Some((end, _)) => &word[..end],
+        None => word,
+    };
+    match word.chars().next() {
+        Some('\u{430}'..='\u{44f}') => RUSSIAN.with(|stemmer| stemmer.stem(word)),
+        _ if word.is_ascii() => ENGLISH.with(|stemmer| stemmer.stem(base_form(word))),
+        _ => Cow::Borrowed(word),
+    }
 }
 
 /// Is it a character of a script that is written without spaces between words?
@@ -45,125 +74,80 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{ac00}'..='\u{d7af}' | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Calls `visit` with every run of letters and digits in folded lower case, and whether it is of an unspaced script.
-pub fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
-    let mut word = String::new();
-    let mut kind = Kind::None;
-    let mut previous_apostrophe = false;
-    let mut push = |c: char| {
-        let c = if c == '\u{2019}' { '\'' } else { c };
-        let next = match c {
-            _ if is_unspaced(c) => Kind::Cjk,
-            _ if c.is_alphanumeric() || is_combining_mark(c) => Kind::Word,
-            _ => Kind::None,
-        };
-        if next == Kind::Word && kind == Kind::Word {
-            if previous_apostrophe {
-                word.push('\'');
-            }
-            previous_apostrophe = false;
-            word.extend(c.to_lowercase());
-            return;
-        }
-        if c == '\'' && kind == Kind::Word && !previous_apostrophe {
-            previous_apostrophe = true;
-            return;
-        }
-        if next != kind || next == Kind::None {
-            if !word.is_empty() {
-                visit(&word, kind == Kind::Cjk);
-                word.clear();
-            }
-            previous_apostrophe = false;
-            kind = next;
-        }
-        if next != Kind::None {
-            word.extend(c.to_lowercase());
-        }
-    };
+/// Compatibility forms made plain, lower case, accents gone (voicing marks of kana and composed Hangul stay).
+pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
-        text.chars().for_each(&mut push);
-    } else {
-        // Compatibility forms fold to plain ones and accents go, but composed syllables (Hangul, voiced kana) must come back together.
-        text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}')).nfc().for_each(&mut push);
-    }
-    push('\n');
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    None,
-    Word,
-    Cjk,
-}
-
-fn visit_cjk(run: &str, side: Side, visit: &mut impl FnMut(&str)) {
-    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
-    let single = starts.len() == 2;
-    if single || side == Side::Record {
-        for pair in starts.windows(2) {
-            visit(&run[pair[0]..pair[1]]);
-        }
-    }
-    for triple in starts.windows(3) {
-        visit(&run[triple[0]..triple[2]]);
-    }
-}
-
-thread_local! {
-    static STEMMER: Stemmer = Stemmer::create(Algorithm::English);
-    static SCRATCH: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-fn visit_word(word: &str, visit: &mut impl FnMut(&str)) {
-    let word = match word.char_indices().nth(MAX_TERM_CHARS) {
-        Some((end, _)) => &word[..end],
-        None => word,
-    };
-    SCRATCH.with_borrow_mut(|scratch| {
-        scratch.clear();
-        let word = match word.split_once('\'') {
-            None => word,
-            Some((stem, "s" | "d" | "ll" | "re" | "ve" | "m")) => stem,
-            Some((stem, "t")) if stem.ends_with('n') => return,
-            Some(_) => {
-                scratch.extend(word.chars().filter(|c| *c != '\''));
-                scratch.as_str()
-            }
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::Owned(text.to_ascii_lowercase()),
+            false => Cow::Borrowed(text),
         };
-        if is_function_word(word) {
-            return;
+    }
+    let decomposed = text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
+    Cow::Owned(decomposed.nfc().flat_map(char::to_lowercase).map(|c| if c == '\u{2019}' { '\'' } else { c }).collect())
+}
+
+/// Calls `visit` with every run of letters and digits in folded form, and whether it is of an unspaced script.
+///
+/// One apostrophe may stand inside a word; the tails `'s 'd 'll 're 've 'm` are cut off, and contractions with `not` left out.
+pub fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
+    let folded = fold(text);
+    let mut rest: &str = &folded;
+    while let Some(start) = rest.find(|c: char| c.is_alphanumeric()) {
+        rest = &rest[start..];
+        let unspaced = rest.chars().next().is_some_and(is_unspaced);
+        let belongs = |c: char| c.is_alphanumeric() && is_unspaced(c) == unspaced;
+        let mut end = rest.find(|c: char| !belongs(c)).unwrap_or(rest.len());
+        let word = &rest[..end];
+        let tail = match unspaced {
+            true => None,
+            false => rest[end..].strip_prefix('\'').map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())]),
+        };
+        match tail {
+            None | Some("") => visit(word, unspaced),
+            Some(tail) => {
+                end += 1 + tail.len();
+                match tail {
+                    "s" | "d" | "ll" | "re" | "ve" | "m" => visit(word, false),
+                    "t" if word.ends_with('n') => {}
+                    _ => visit(&format!("{word}{tail}"), false),
+                }
+            }
         }
-        let base = base_form(word);
-        match base.is_ascii() {
-            true => STEMMER.with(|stemmer| visit(&stemmer.stem(base))),
-            false => visit(base),
-        }
-    });
+        rest = &rest[end..];
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn words_are_folded_stemmed_and_freed_of_function_words() {
-        assert_eq!(terms("The cafés weren't closing; she went to Zoë's café!", Side::Record), ["cafe", "close", "go", "zoe", "cafe"]);
-        assert_eq!(terms("src/net/pool.rs: ERR_TIMEOUT 0x1F", Side::Query), ["src", "net", "pool", "rs", "err", "timeout", "0x1f"]);
+    fn terms(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        for_each_term(text, |term| all.push(term.text.to_owned()));
+        all
     }
 
     #[test]
-    fn unspaced_scripts_give_bigrams_and_on_records_single_characters() {
-        assert_eq!(terms("生日", Side::Query), ["生日"]);
-        assert_eq!(terms("猫", Side::Query), ["猫"]);
-        assert_eq!(terms("我的cat病了", Side::Record), ["我", "的", "我的", "cat", "病", "了", "病了"]);
-        assert_eq!(terms("がぎ한국", Side::Query), ["がぎ", "ぎ한", "한국"]);
+    fn words_are_folded_stemmed_and_freed_of_function_words() {
+        assert_eq!(terms("The cafés weren't closing; she went to Zoë’s café, o'clock!"), ["cafe", "close", "go", "zoe", "cafe", "oclock"]);
+        assert_eq!(terms("src/net/pool.rs: ERR_TIMEOUT 0x1F"), ["src", "net", "pool", "rs", "err", "timeout", "0x1f"]);
+        assert_eq!(terms("Билеты билетами"), ["билет", "билет"]);
+    }
+
+    #[test]
+    fn unspaced_scripts_give_bigrams_and_single_characters() {
+        assert_eq!(terms("我的cat病"), ["我的", "我", "的", "cat", "病"]);
+        assert_eq!(terms("がぎ"), ["がぎ", "が", "ぎ"]);
+        let mut counted = 0;
+        for_each_term("我的病", |term| counted += usize::from(term.counts));
+        assert_eq!(counted, 2);
     }
 
     #[test]
     fn strange_text_is_harmless() {
-        assert!(terms("", Side::Record).is_empty());
-        assert!(terms("🙂\u{200d}\u{0} '' ’", Side::Record).is_empty());
-        assert_eq!(terms(&"x".repeat(1000), Side::Record)[0].len(), MAX_TERM_CHARS);
+        for text in ["", "'", "''''", "🙂\u{200d}\u{0} '' ’", "a'", "'a'b'c", "\u{301}"] {
+            terms(text);
+        }
+        assert_eq!(terms(&"x".repeat(1000))[0].len(), MAX_TERM_CHARS);
     }
 }

@@ -10,14 +10,14 @@ pub fn reciprocal_rank_fusion(lists: &[Vec<u32>], k: f32) -> Vec<(u32, f64, Vec<
     let mut ranks: std::collections::BTreeMap<u32, Vec<Option<usize>>> = std::collections::BTreeMap::new();
     for (number, list) in lists.iter().enumerate() {
         for (index, slot) in list.iter().enumerate() {
-            let entry = ranks.entry(*slot).or_insert_with(|| vec![None; lists.len()]);
+            let entry: &mut Vec<Option<usize>> = ranks.entry(*slot).or_insert_with(|| vec![None; lists.len()]);
             entry[number].get_or_insert(index + 1);
         }
     }
     let mut fused: Vec<_> = ranks
         .into_iter()
         .map(|(slot, ranks)| {
-            let score = ranks.iter().flatten().map(|rank| 1.0 / (f64::from(k) + *rank as f64)).sum();
+            let score: f64 = ranks.iter().flatten().map(|rank| 1.0 / (f64::from(k) + *rank as f64)).sum();
             (slot, score, ranks)
         })
         .collect();

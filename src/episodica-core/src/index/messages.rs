@@ -1,0 +1,247 @@
+//! The index of messages: their words and meaning, who speaks, what stands next to them, and what can be told from each alone.
+//!
+//! Messages are only ever appended; after a deletion the engine builds the index anew. Rows are slots in the order of arrival.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Field;
+use super::terms::{fold, for_each_word, is_unspaced};
+use super::words::{is_function_word, tells_time};
+use crate::model::Message;
+
+/// Names one of the speakers of an index.
+pub type SpeakerId = u32;
+
+/// Marks the lack of a neighbour.
+const NONE: u32 = u32::MAX;
+
+/// Words of a speaker's name that name a role and nobody in particular.
+const ROLE_WORDS: &[&str] = &["user", "assistant", "system", "agent", "bot", "tool", "human", "ai", "support"];
+
+/// A place in the thread of talk, and what the text alone tells.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    previous: u32,
+    next: u32,
+    speaker: SpeakerId,
+    /// Share of its sentences that ask something, 0 to 1.
+    question_share: f32,
+    tells_time: bool,
+    has_number: bool,
+}
+
+/// All messages of one owner; see the module's documentation.
+#[derive(Default)]
+pub struct MessageIndex {
+    /// Words and meaning.
+    pub field: Field,
+    rows: Vec<Row>,
+    records: Vec<Arc<Message>>,
+    by_id: HashMap<Arc<str>, u32>,
+    speakers: Vec<Vec<String>>,
+    speaker_ids: HashMap<String, SpeakerId>,
+    /// The last message of each session; messages without a session are cut into threads by pauses.
+    ends: HashMap<Option<Arc<str>>, u32>,
+    /// WordPiece ids of every message, one after the other, and where each begins.
+    tokens: Vec<u16>,
+    token_starts: Vec<usize>,
+}
+
+impl MessageIndex {
+    /// Appends a message with its WordPiece ids; returns its slot, or `None` if its id is known. Messages without a session that are more than
+    /// `gap_seconds` apart are no neighbours.
+    pub fn add(&mut self, message: Arc<Message>, tokens: &[u16], gap_seconds: f64) -> Option<u32> {
+        let slot = self.records.len() as u32;
+        let id: Arc<str> = message.message_id.as_str().into();
+        match self.by_id.entry(id) {
+            std::collections::hash_map::Entry::Occupied(_) => return None,
+            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(slot),
+        };
+        let end = self.ends.insert(message.session_id.clone(), slot);
+        let connected = |before: &u32| {
+            message.session_id.is_some() || message.timestamp.seconds_since(self.records[*before as usize].timestamp).abs() <= gap_seconds
+        };
+        let previous = end.filter(connected).unwrap_or(NONE);
+        if previous != NONE {
+            self.rows[previous as usize].next = slot;
+        }
+        let speaker = self.speaker(message.speaker());
+        let (question_share, has_time) = read(&message.content);
+        let has_number = message.content.chars().any(|c| c.is_ascii_digit());
+        self.rows.push(Row { previous, next: NONE, speaker, question_share, tells_time: has_time, has_number });
+        self.token_starts.push(self.tokens.len());
+        self.tokens.extend_from_slice(tokens);
+        self.field.postings.add(slot, &message.content);
+        self.records.push(message);
+        Some(slot)
+    }
+
+    fn speaker(&mut self, name: &str) -> SpeakerId {
+        if let Some(id) = self.speaker_ids.get(name) {
+            return *id;
+        }
+        let id = self.speakers.len() as SpeakerId;
+        self.speaker_ids.insert(name.to_owned(), id);
+        self.speakers.push(name_words(name));
+        id
+    }
+
+    /// The message in a slot.
+    pub fn get(&self, slot: u32) -> &Arc<Message> {
+        &self.records[slot as usize]
+    }
+
+    /// The slot of a message.
+    pub fn slot(&self, message_id: &str) -> Option<u32> {
+        self.by_id.get(message_id).copied()
+    }
+
+    /// All messages in order of arrival.
+    pub fn records(&self) -> &[Arc<Message>] {
+        &self.records
+    }
+
+    /// How many messages.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The message said before this one in the same thread.
+    pub fn previous(&self, slot: u32) -> Option<u32> {
+        Some(self.rows[slot as usize].previous).filter(|slot| *slot != NONE)
+    }
+
+    /// The message said after this one in the same thread.
+    pub fn next(&self, slot: u32) -> Option<u32> {
+        Some(self.rows[slot as usize].next).filter(|slot| *slot != NONE)
+    }
+
+    /// Who said it.
+    pub fn speaker_of(&self, slot: u32) -> SpeakerId {
+        self.rows[slot as usize].speaker
+    }
+
+    /// The words by which each speaker can be named, by [`SpeakerId`].
+    pub fn speakers(&self) -> &[Vec<String>] {
+        &self.speakers
+    }
+
+    /// Share of the message's sentences that ask something, 0 to 1.
+    pub fn question_share(&self, slot: u32) -> f32 {
+        self.rows[slot as usize].question_share
+    }
+
+    /// Does it hold an expression of time?
+    pub fn tells_time(&self, slot: u32) -> bool {
+        self.rows[slot as usize].tells_time
+    }
+
+    /// Does it hold a digit?
+    pub fn has_number(&self, slot: u32) -> bool {
+        self.rows[slot as usize].has_number
+    }
+
+    /// Its WordPiece ids.
+    pub fn tokens(&self, slot: u32) -> &[u16] {
+        let start = self.token_starts[slot as usize];
+        let end = self.token_starts.get(slot as usize + 1).copied().unwrap_or(self.tokens.len());
+        &self.tokens[start..end]
+    }
+
+    /// Rough size in memory, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let texts: usize = self.records.iter().map(|message| message.content.len() + 320).sum();
+        texts + self.rows.len() * 96 + self.tokens.capacity() * 2 + self.field.heap_bytes()
+    }
+}
+
+/// Share of sentences that ask, and whether a time is told.
+fn read(text: &str) -> (f32, bool) {
+    let (mut asking, mut sentences, mut open) = (0_u32, 0_u32, false);
+    let mut ends = |c: char, open: &mut bool| match c {
+        '?' | '？' if *open => {
+            asking += 1;
+            sentences += 1;
+            *open = false;
+        }
+        '.' | '!' | '。' | '！' if *open => {
+            sentences += 1;
+            *open = false;
+        }
+        _ => *open |= c.is_alphanumeric(),
+    };
+    text.chars().for_each(|c| ends(c, &mut open));
+    sentences += u32::from(open);
+    let mut time = false;
+    for_each_word(text, |word, unspaced| time |= tells_time(word, unspaced));
+    (asking as f32 / sentences.max(1) as f32, time)
+}
+
+/// The words of a name, without roles and what stands in brackets; single letters of spaced scripts don't name anybody.
+fn name_words(name: &str) -> Vec<String> {
+    let outside: String = match (name.find('('), name.rfind(')')) {
+        (Some(open), Some(close)) if open < close => format!("{} {}", &name[..open], &name[close + 1..]),
+        _ => name.to_owned(),
+    };
+    let mut words = Vec::new();
+    for_each_word(&fold(&outside), |word, _| {
+        if word.chars().count() > 1 && !is_function_word(word) && !ROLE_WORDS.contains(&word) {
+            words.push(word.to_owned());
+        }
+    });
+    words
+}
+
+/// The forms under which a question may use a word of a name: itself, and a three-character Chinese name without its family name.
+pub fn name_forms(word: &str) -> impl Iterator<Item = &str> {
+    let mut chars = word.char_indices();
+    let given = match (chars.next(), chars.next(), chars.next(), chars.next()) {
+        (Some((_, first)), Some((second, _)), Some(_), None) if is_unspaced(first) => Some(&word[second..]),
+        _ => None,
+    };
+    [Some(word), given].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+
+    fn message(id: &str, name: &str, session: Option<&str>, minute: u32, content: &str) -> Arc<Message> {
+        Arc::new(Message {
+            message_id: id.into(),
+            seq: 0,
+            role: "user".into(),
+            name: Some(name.into()),
+            content: content.into(),
+            timestamp: Moment::parse(&format!("2024-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60)).expect("valid"),
+            session_id: session.map(Into::into),
+            metadata: None,
+        })
+    }
+
+    #[test]
+    fn threads_follow_sessions_and_pauses() {
+        let mut index = MessageIndex::default();
+        for (id, session, minute) in [("a", Some("1"), 0), ("b", None, 1), ("c", Some("1"), 200), ("d", None, 20), ("e", None, 90)] {
+            index.add(message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"), &[1, 2], 1800.0);
+        }
+        assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[], 1800.0), None);
+        assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
+        assert_eq!(index.speakers()[0], ["ann"]);
+        assert!((index.question_share(0) - 1.0 / 3.0).abs() < 1e-6 && index.tells_time(0) && index.has_number(0));
+        assert_eq!(index.tokens(4), [1, 2]);
+    }
+
+    #[test]
+    fn chinese_names_are_used_without_the_family_name() {
+        assert_eq!(name_forms("林晓禾").collect::<Vec<_>>(), ["林晓禾", "晓禾"]);
+        assert_eq!(name_forms("周牧").collect::<Vec<_>>(), ["周牧"]);
+    }
+}
