@@ -19,6 +19,11 @@ const NONE: u32 = u32::MAX;
 /// Words of a speaker's name that name a role and nobody in particular.
 const ROLE_WORDS: &[&str] = &["user", "assistant", "system", "agent", "bot", "tool", "human", "ai", "support"];
 
+/// What a message's neighbours lend to its window, from three before to two after: what was said before explains a turn better than what follows.
+const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25];
+const BEFORE: usize = 3;
+const AFTER: usize = 2;
+
 /// A place in the thread of talk, and what the text alone tells.
 #[derive(Debug, Clone, Copy)]
 struct Row {
@@ -29,6 +34,8 @@ struct Row {
     question_share: f32,
     tells_time: bool,
     has_number: bool,
+    /// Number of terms in its window, neighbours counted by what they lend.
+    window_length: f32,
 }
 
 /// All messages of one owner; see the module's documentation.
@@ -46,6 +53,7 @@ pub struct MessageIndex {
     /// WordPiece ids of every message, one after the other, and where each begins.
     tokens: Vec<u16>,
     token_starts: Vec<usize>,
+    total_window_length: f64,
 }
 
 impl MessageIndex {
@@ -69,12 +77,58 @@ impl MessageIndex {
         let speaker = self.speaker(message.speaker());
         let (question_share, has_time) = read(&message.content);
         let has_number = message.content.chars().any(|c| c.is_ascii_digit());
-        self.rows.push(Row { previous, next: NONE, speaker, question_share, tells_time: has_time, has_number });
+        self.rows.push(Row { previous, next: NONE, speaker, question_share, tells_time: has_time, has_number, window_length: 0.0 });
         self.token_starts.push(self.tokens.len());
         self.tokens.extend_from_slice(tokens);
         self.field.postings.add(slot, &message.content);
         self.records.push(message);
+        self.measure_window(slot);
         Some(slot)
+    }
+
+    /// Brings the window lengths up to date after a message was appended.
+    fn measure_window(&mut self, slot: u32) {
+        let length = |index: &Self, slot| index.field.postings.length(slot) as f32;
+        let mut lent = Vec::with_capacity(1 + AFTER + BEFORE);
+        let own = length(self, slot);
+        self.for_each_window(slot, |slot, worth| lent.push((slot, worth * own)));
+        let mut earlier = self.previous(slot);
+        for distance in 1..=BEFORE {
+            let Some(neighbour) = earlier else { break };
+            lent.push((slot, WINDOW[BEFORE - distance] * length(self, neighbour)));
+            earlier = self.previous(neighbour);
+        }
+        for (slot, amount) in lent {
+            self.rows[slot as usize].window_length += amount;
+            self.total_window_length += f64::from(amount);
+        }
+    }
+
+    /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that it lends there.
+    pub fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
+        visit(slot, WINDOW[BEFORE]);
+        let mut later = self.next(slot);
+        for distance in 1..=BEFORE {
+            let Some(neighbour) = later else { break };
+            visit(neighbour, WINDOW[BEFORE - distance]);
+            later = self.next(neighbour);
+        }
+        let mut earlier = self.previous(slot);
+        for distance in 1..=AFTER {
+            let Some(neighbour) = earlier else { break };
+            visit(neighbour, WINDOW[BEFORE + distance]);
+            earlier = self.previous(neighbour);
+        }
+    }
+
+    /// Number of terms in the window of a message, neighbours counted by what they lend.
+    pub fn window_length(&self, slot: u32) -> f32 {
+        self.rows[slot as usize].window_length
+    }
+
+    /// Mean of [`MessageIndex::window_length`]; at least 1.
+    pub fn mean_window_length(&self) -> f32 {
+        ((self.total_window_length / self.rows.len().max(1) as f64) as f32).max(1.0)
     }
 
     fn speaker(&mut self, name: &str) -> SpeakerId {

@@ -5,13 +5,21 @@
 mod explanation;
 mod fusion;
 mod intent;
+mod late;
+mod lexical;
+mod messages;
 mod norlift;
+mod query;
 mod request;
 mod snippet;
 
 pub use explanation::Explanation;
 pub use fusion::{RRF_K, min_max, reciprocal_rank_fusion, top_k};
 pub use intent::{Intent, detect_intent};
+pub use late::{TokenTable, windowed_maxsim};
+pub use lexical::{BM25_B, BM25_K1, bm25, windowed_bm25};
+pub use messages::{ScoredMessage, TERMS as MESSAGE_TERMS, rank_messages};
 pub use norlift::lift;
+pub use query::{DatePart, Query, date_parts, query_terms};
 pub use request::{Filter, Hit, HitKind, Method, Record, Request, Response};
 pub use snippet::{SNIPPET_CHARS, snippet};

@@ -1,0 +1,233 @@
+//! A question, read once: its terms, whom it names, which dates it names, and what is left to compare meanings with.
+
+use std::collections::BTreeSet;
+
+use crate::clock::Moment;
+use crate::index::{MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word, is_unspaced, name_forms, stem};
+
+/// Chinese characters that hold a sentence together; a run is cut at them before it is read as bigrams.
+const FUNCTION_CHARACTERS: &str = "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
+
+const MONTHS: [&str; 12] =
+    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
+const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+/// Words before "may" or "march" that make a month of it.
+const BEFORE_MONTH: [&str; 13] = ["in", "of", "since", "until", "during", "by", "last", "next", "early", "late", "mid", "before", "after"];
+
+/// One part of a date that a question names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DatePart {
+    /// A year.
+    Year(i16),
+    /// A month, 1 to 12.
+    Month(i8),
+    /// A day of the month.
+    Day(i8),
+    /// A day of the week, 0 = Monday.
+    Weekday(i8),
+}
+
+/// A question as the legs need it.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// The question as it was asked.
+    pub text: String,
+    /// Distinct index terms, speakers' names left out (unless nothing else is said).
+    pub terms: Vec<String>,
+    /// The speakers it names, in rising order.
+    pub named: BTreeSet<SpeakerId>,
+    /// Which dates it names.
+    pub dates: BTreeSet<DatePart>,
+    /// Its words without speakers' names: what is embedded.
+    pub plain: String,
+    /// The same without function words: what is compared word by word.
+    pub content: String,
+}
+
+impl Query {
+    /// Reads a question that is asked of the talk in `index`.
+    pub fn new(text: &str, index: &MessageIndex) -> Self {
+        let folded = fold(text);
+        let mut words = BTreeSet::new();
+        for_each_word(&folded, |word, _| {
+            words.insert(word.to_owned());
+        });
+        let mut named = BTreeSet::new();
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for (id, name) in index.speakers().iter().enumerate() {
+            for word in name {
+                let unspaced = word.starts_with(is_unspaced);
+                let form = name_forms(word).find(|form| if unspaced { folded.contains(form) } else { words.contains(*form) });
+                if let Some(form) = form {
+                    named.insert(id as SpeakerId);
+                    names.insert(form);
+                }
+            }
+        }
+        // Unspaced names are cut out of their run before the run is read.
+        let mut rest = folded.clone().into_owned();
+        for name in names.iter().filter(|name| name.starts_with(is_unspaced)) {
+            rest = rest.replace(name, " ");
+        }
+        let (mut plain, mut content) = (Vec::new(), Vec::new());
+        for_each_word(&rest, |word, unspaced| {
+            if !names.contains(word) {
+                plain.push(word.to_owned());
+                if unspaced || !is_function_word(word) {
+                    content.push(word.to_owned());
+                }
+            }
+        });
+        let name_stems: BTreeSet<String> = names.iter().map(|name| stem(name).into_owned()).collect();
+        let mut terms = query_terms(&rest);
+        terms.retain(|term| !name_stems.contains(term));
+        if terms.is_empty() {
+            terms = query_terms(&folded);
+        }
+        let or = |words: Vec<String>, other: &str| if words.is_empty() { other.to_owned() } else { words.join(" ") };
+        let plain = or(plain, text);
+        let content = or(content, &plain);
+        Self { text: text.to_owned(), terms, named, dates: date_parts(text), plain, content }
+    }
+
+    /// The share of the date parts in the question that `moment` has on its own clock; 0 if the question names none.
+    pub fn date_match(&self, moment: Moment) -> f32 {
+        if self.dates.is_empty() {
+            return 0.0;
+        }
+        let local = moment.local();
+        let same = |part: &&DatePart| match **part {
+            DatePart::Year(year) => local.year() == year,
+            DatePart::Month(month) => local.month() == month,
+            DatePart::Day(day) => local.day() == day,
+            DatePart::Weekday(day) => local.weekday().to_monday_zero_offset() == day,
+        };
+        self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32
+    }
+}
+
+/// Distinct terms in order of first appearance. Function words only if there is nothing else.
+pub fn query_terms(text: &str) -> Vec<String> {
+    let (mut terms, mut weak) = (Vec::new(), Vec::new());
+    for_each_word(text, |word, unspaced| match unspaced {
+        false if is_function_word(word) => {}
+        false => terms.push(stem(word).into_owned()),
+        true if word.chars().nth(2).is_none() => push_run(word, &mut terms),
+        true => {
+            for run in word.split(|c| FUNCTION_CHARACTERS.contains(c)).filter(|run| !run.is_empty()) {
+                let single = run.chars().nth(1).is_none();
+                push_run(run, if single { &mut weak } else { &mut terms });
+            }
+        }
+    });
+    if terms.is_empty() {
+        terms = weak;
+    }
+    if terms.is_empty() {
+        for_each_word(text, |word, unspaced| match unspaced {
+            true => push_run(word, &mut terms),
+            false => terms.push(word.to_owned()),
+        });
+    }
+    let mut seen = BTreeSet::new();
+    terms.retain(|term| seen.insert(term.clone()));
+    terms
+}
+
+fn push_run(run: &str, terms: &mut Vec<String>) {
+    if for_each_bigram(run, |bigram| terms.push(bigram.to_owned())) == 0 {
+        terms.push(run.to_owned());
+    }
+}
+
+/// The parts of dates that a question names, in English or Chinese, whole or in part ("in May 2023", "5月3日", "on a Friday").
+pub fn date_parts(question: &str) -> BTreeSet<DatePart> {
+    let mut words = Vec::new();
+    for_each_word(question, |word, _| words.push(word.to_owned()));
+    let mut parts = BTreeSet::new();
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
+    for (at, this) in words.iter().enumerate() {
+        let (before, after) = (word(at.checked_sub(1)), word(Some(at + 1)));
+        if let Some(year) = four_digit_year(this) {
+            parts.insert(DatePart::Year(year));
+        } else if let Some(month) = MONTHS.iter().position(|month| month == this) {
+            let ambiguous = matches!(this.as_str(), "may" | "march");
+            let dated = [before, after].iter().any(|word| day_number(word).is_some() || four_digit_year(word).is_some());
+            if ambiguous && !dated && !BEFORE_MONTH.contains(&before) {
+                continue;
+            }
+            parts.insert(DatePart::Month(month as i8 + 1));
+            let day = if before == "of" { word(at.checked_sub(2)) } else { before };
+            if let Some(day) = day_number(after).or_else(|| day_number(day)) {
+                parts.insert(DatePart::Day(day));
+            }
+        } else if let Some(day) = DAYS.iter().position(|day| day == this) {
+            parts.insert(DatePart::Weekday(day as i8));
+        }
+    }
+    numeric_dates(question, &mut parts);
+    parts
+}
+
+/// `2023-05-08` and `2023年5月8日`, also in part.
+fn numeric_dates(question: &str, parts: &mut BTreeSet<DatePart>) {
+    let folded = fold(question);
+    let mut numbers: Vec<(u32, char)> = Vec::new();
+    let mut digits = String::new();
+    for c in folded.chars().chain([' ']) {
+        if c.is_ascii_digit() {
+            digits.push(c);
+            continue;
+        }
+        if let (false, Ok(number)) = (digits.is_empty(), digits.parse::<u32>()) {
+            numbers.push((number, c));
+        }
+        digits.clear();
+    }
+    for (number, unit) in &numbers {
+        match unit {
+            '年' if (1000..=9999).contains(number) => parts.insert(DatePart::Year(*number as i16)),
+            '月' if (1..=12).contains(number) => parts.insert(DatePart::Month(*number as i8)),
+            '日' | '号' if (1..=31).contains(number) => parts.insert(DatePart::Day(*number as i8)),
+            _ => false,
+        };
+    }
+    for triple in numbers.windows(3) {
+        if let [(year @ 1000..=9999, '-'), (month @ 1..=12, '-'), (day @ 1..=31, _)] = triple {
+            parts.extend([DatePart::Year(*year as i16), DatePart::Month(*month as i8), DatePart::Day(*day as i8)]);
+        }
+    }
+}
+
+fn four_digit_year(word: &str) -> Option<i16> {
+    (word.len() == 4 && (word.starts_with("19") || word.starts_with("20"))).then(|| word.parse().ok()).flatten()
+}
+
+fn day_number(word: &str) -> Option<i8> {
+    let digits = ["st", "nd", "rd", "th"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word);
+    digits.parse().ok().filter(|day| (1..=31).contains(day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_of_questions() {
+        assert_eq!(query_terms("What did she buy at the market?"), ["buy", "market"]);
+        assert_eq!(query_terms("你的生日是什么时候"), ["生日", "时候"]);
+        assert_eq!(query_terms("猫"), ["猫"]);
+        assert_eq!(query_terms("who is he"), ["who", "is", "he"]);
+    }
+
+    #[test]
+    fn dates_of_questions() {
+        use DatePart::{Day, Month, Weekday, Year};
+        let parts = |text| date_parts(text).into_iter().collect::<Vec<_>>();
+        assert_eq!(parts("What happened on 5 May 2023?"), [Year(2023), Month(5), Day(5)]);
+        assert_eq!(parts("the 3rd of June"), [Month(6), Day(3)]);
+        assert_eq!(parts("may I march on?"), []);
+        assert_eq!(parts("on 2023-05-08, a Monday"), [Year(2023), Month(5), Day(8), Weekday(0)]);
+        assert_eq!(parts("2021年5月3日"), [Year(2021), Month(5), Day(3)]);
+    }
+}
