@@ -1,0 +1,65 @@
+//! Milliseconds per search, through the adapter and, for the flat index, beside a plain dot product over the same rows.
+//!
+//! `cargo run --release -p episodica-faiss --example search_speed [-- hnsw]`
+
+#![allow(clippy::print_stdout, reason = "a program for people")]
+
+#[path = "../tests/faiss/random.rs"]
+mod random;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_faiss::FaissFactory;
+use ndarray::Array2;
+use random::Random;
+
+const K: usize = 100;
+
+fn median_ms(repeats: usize, mut call: impl FnMut(usize)) -> f64 {
+    let mut times: Vec<f64> = (0..repeats)
+        .map(|at| {
+            let start = Instant::now();
+            call(at);
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[repeats / 2]
+}
+
+fn build(kind: VectorIndexKind, rows: &Array2<f32>) -> episodica_core::Result<(Box<dyn VectorIndex>, f64)> {
+    let labels: Vec<u64> = (0..rows.nrows() as u64).collect();
+    let start = Instant::now();
+    let mut index = FaissFactory::default().create(kind, rows.ncols())?;
+    index.add(&labels, rows.view())?;
+    Ok((index, start.elapsed().as_secs_f64()))
+}
+
+fn main() -> episodica_core::Result<()> {
+    let hnsw = std::env::args().any(|argument| argument == "hnsw");
+    println!("{}, k {K}, one thread", FaissFactory::default().version());
+    for (n, d) in [(10_000, 256), (100_000, 256), (100_000, 384)] {
+        let mut random = Random(1);
+        let centres = random.directions(n / 50, d);
+        let rows = random.clustered(n, d, &centres, 0.7);
+        let queries = random.clustered(200, d, &centres, 0.7);
+        let (flat, seconds) = build(VectorIndexKind::Flat, &rows)?;
+        let search = median_ms(200, |at| _ = black_box(flat.search(queries.row(at), K)));
+        let plain = median_ms(40, |at| _ = black_box(rows.dot(&queries.row(at))));
+        println!("flat  {n:>6} x {d}: search {search:6.3} ms, dot products alone {plain:6.3} ms, build {seconds:.2} s");
+        if hnsw {
+            let (graph, seconds) = build(VectorIndexKind::Hnsw, &rows)?;
+            let search = median_ms(200, |at| _ = black_box(graph.search(queries.row(at), 10)));
+            let mut found = 0;
+            for query in queries.rows() {
+                let exact = flat.search(query, 10)?;
+                found += graph.search(query, 10)?.iter().filter(|hit| exact.contains(hit)).count();
+            }
+            let recall = found as f64 / (10 * queries.nrows()) as f64;
+            println!("hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build {seconds:.1} s");
+        }
+    }
+    Ok(())
+}

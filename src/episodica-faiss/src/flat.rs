@@ -1,0 +1,138 @@
+//! The exact index: FAISS's own rows are the only copy of the vectors.
+
+use std::path::Path;
+
+use episodica_core::Result;
+use episodica_core::index::{VectorIndex, VectorIndexKind};
+use ndarray::{ArrayView1, ArrayView2};
+
+use crate::input;
+use crate::labels::Labels;
+use crate::native::{Native, failure};
+
+/// Every vector is compared. Invariant: `native` is flat and holds `labels.len()` rows, in the order of `labels`.
+pub(crate) struct Flat {
+    native: Native,
+    labels: Labels,
+    dimension: usize,
+}
+
+impl Flat {
+    pub(crate) fn new(dimension: usize) -> Result<Self> {
+        Ok(Self { native: Native::new(c"Flat", dimension)?, labels: Labels::default(), dimension })
+    }
+
+    pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Self> {
+        let native = Native::read(path, dimension)?;
+        let labels = Labels::from_rows(labels)?;
+        match native.flat_rows() {
+            Some(rows) if rows.len() == labels.len() * dimension && native.total() == labels.len() => {
+                Ok(Self { native, labels, dimension })
+            }
+            _ => Err(failure("file is not a flat index with one vector for each label").at(path, None)),
+        }
+    }
+
+    fn rows(&self) -> &[f32] {
+        self.native.flat_rows().expect("invariant: the index is flat")
+    }
+
+    fn rows_mut(&mut self) -> &mut [f32] {
+        self.native.flat_rows_mut().expect("invariant: the index is flat")
+    }
+}
+
+impl VectorIndex for Flat {
+    fn kind(&self) -> VectorIndexKind {
+        VectorIndexKind::Flat
+    }
+
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn labels(&self) -> &[u64] {
+        self.labels.as_slice()
+    }
+
+    fn vectors(&self) -> ArrayView2<'_, f32> {
+        ArrayView2::from_shape((self.len(), self.dimension), self.rows()).expect("invariant: one row for each label")
+    }
+
+    fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
+        let d = self.dimension;
+        let vectors = input::rows(&vectors, labels.len(), d)?;
+        let vectors = vectors.as_slice().expect("invariant: standard layout");
+        let before = self.labels.len();
+        let rows: Vec<usize> = labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
+        let new = self.labels.len() - before;
+        let added = if new == labels.len() {
+            self.native.add(vectors)
+        } else {
+            let mut appended = vec![0.0; new * d];
+            for (vector, &row) in vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row >= before) {
+                appended[(row - before) * d..][..d].copy_from_slice(vector);
+            }
+            self.native.add(&appended)
+        };
+        if let Err(error) = added {
+            self.labels.truncate(before);
+            return Err(error);
+        }
+        if new < labels.len() {
+            let stored = self.rows_mut();
+            for (vector, row) in vectors.chunks_exact(d).zip(rows).filter(|(_, row)| *row < before) {
+                stored[row * d..][..d].copy_from_slice(vector);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, labels: &[u64]) -> Result<usize> {
+        let d = self.dimension;
+        let before = self.labels.len();
+        for &label in labels {
+            if let Some(moved) = self.labels.swap_remove(label) {
+                self.rows_mut().copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
+            }
+        }
+        let left = self.labels.len();
+        if left < before {
+            self.native.truncate(left)?;
+        }
+        Ok(before - left)
+    }
+
+    fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
+        let query = input::query(&query, self.dimension)?;
+        let query = query.as_slice().expect("invariant: standard layout");
+        let k = k.min(self.len());
+        if k == 0 {
+            return Ok(Vec::new());
+        }
+        // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the edge; then more are asked for, until the
+        // whole tie is in view.
+        let mut asked = (k + 1).min(self.len());
+        loop {
+            let (scores, rows) = self.native.search(query, asked)?;
+            if asked < self.len() && scores[asked - 1] >= scores[k - 1] {
+                asked = asked.saturating_mul(2).min(self.len());
+                continue;
+            }
+            let hits = rows.into_iter().zip(scores).filter_map(|(row, score)| Some((self.labels.label(usize::try_from(row).ok()?), score)));
+            return Ok(input::best(hits.collect(), k));
+        }
+    }
+
+    fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
+        input::scores(query, labels, &self.labels, self.rows(), self.dimension)
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        self.native.write(path)
+    }
+}

@@ -1,0 +1,116 @@
+//! What callers pass, checked, and what goes back to them, ordered: the same for both structures.
+
+use std::cmp::Ordering;
+
+use episodica_core::Result;
+use ndarray::{ArrayView1, ArrayView2, CowArray, Ix1, Ix2};
+
+use crate::labels::Labels;
+use crate::native::{failure, inner_products};
+
+/// Rows in one piece, of the right shape, without NaN or infinity.
+///
+/// # Errors
+/// `Index` for anything else.
+pub(crate) fn rows<'a>(vectors: &'a ArrayView2<'_, f32>, labels: usize, dimension: usize) -> Result<CowArray<'a, f32, Ix2>> {
+    let (n, d) = vectors.dim();
+    if d != dimension {
+        return Err(failure(format!("vectors have another dimension than the index's {dimension}: `{d}`")));
+    }
+    if n != labels {
+        return Err(failure(format!("{labels} labels do not go with the number of vectors: `{n}`")));
+    }
+    let rows = vectors.as_standard_layout();
+    match all_finite(rows.as_slice().expect("invariant: standard layout")) {
+        Some(at) => Err(failure(format!("vector is not finite at row: `{}`", at / dimension))),
+        None => Ok(rows),
+    }
+}
+
+/// A query in one piece, of the right length, without NaN or infinity.
+///
+/// # Errors
+/// `Index` for anything else.
+pub(crate) fn query<'a>(query: &'a ArrayView1<'_, f32>, dimension: usize) -> Result<CowArray<'a, f32, Ix1>> {
+    if query.len() != dimension {
+        return Err(failure(format!("query has another dimension than the index's {dimension}: `{}`", query.len())));
+    }
+    let query = query.as_standard_layout();
+    match all_finite(query.as_slice().expect("invariant: standard layout")) {
+        Some(at) => Err(failure(format!("query is not finite at position: `{at}`"))),
+        None => Ok(query),
+    }
+}
+
+/// The first position that is not a finite number.
+fn all_finite(numbers: &[f32]) -> Option<usize> {
+    // The sum of `0 * x` is NaN as soon as one `x` is not finite; unlike a search for it, the compiler can do eight at a time.
+    let sum: f32 = numbers.chunks(8).map(|chunk| chunk.iter().map(|x| x * 0.0).sum::<f32>()).sum();
+    if sum == 0.0 { None } else { numbers.iter().position(|x| !x.is_finite()) }
+}
+
+/// The best `k`, best first, ties by label ascending. Turns a negative zero into zero, so that both tie.
+pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
+    for (_, score) in &mut hits {
+        *score += 0.0;
+    }
+    let order = |a: &(u64, f32), b: &(u64, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
+    if k == 0 {
+        return Vec::new();
+    }
+    if hits.len() > k {
+        hits.select_nth_unstable_by(k - 1, order);
+        hits.truncate(k);
+    }
+    hits.sort_unstable_by(order);
+    hits
+}
+
+/// The exact inner product of `query` with the row of each label; `None` for unknown labels and a query that has none.
+pub(crate) fn scores(query: ArrayView1<'_, f32>, wanted: &[u64], labels: &Labels, rows: &[f32], dimension: usize) -> Vec<Option<f32>> {
+    let Ok(query) = self::query(&query, dimension) else {
+        return vec![None; wanted.len()];
+    };
+    let query = query.as_slice().expect("invariant: standard layout");
+    let score = |row: usize| {
+        let mut product = [0.0];
+        inner_products(query, &rows[row * dimension..][..dimension], &mut product);
+        product[0] + 0.0
+    };
+    wanted.iter().map(|&label| labels.row(label).map(score)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn shapes_and_numbers_are_checked() {
+        let good = array![[1.0_f32, 2.0], [3.0, 4.0]];
+        assert!(rows(&good.view(), 2, 2).is_ok());
+        let text = |result: Result<CowArray<'_, f32, Ix2>>| result.unwrap_err().to_string();
+        assert_eq!(text(rows(&good.view(), 2, 3)), "vectors have another dimension than the index's 3: `2`");
+        assert_eq!(text(rows(&good.view(), 1, 2)), "1 labels do not go with the number of vectors: `2`");
+        let bad = array![[1.0_f32, 2.0], [3.0, f32::NAN]];
+        assert_eq!(text(rows(&bad.view(), 2, 2)), "vector is not finite at row: `1`");
+        let bad = array![f32::INFINITY, 0.0];
+        assert_eq!(query(&bad.view(), 2).unwrap_err().to_string(), "query is not finite at position: `0`");
+        assert_eq!(query(&bad.view(), 1).unwrap_err().to_string(), "query has another dimension than the index's 1: `2`");
+    }
+
+    #[test]
+    fn other_layouts_are_put_in_order() {
+        let columns = array![[1.0_f32, 3.0], [2.0, 4.0]];
+        let transposed = columns.t();
+        assert_eq!(rows(&transposed, 2, 2).unwrap().as_slice(), Some(&[1.0, 2.0, 3.0, 4.0][..]));
+    }
+
+    #[test]
+    fn ties_go_by_label_and_zero_has_one_sign() {
+        let hits = vec![(9, 0.5), (3, 0.5), (1, -0.0), (2, 0.0), (7, 0.9)];
+        assert_eq!(best(hits.clone(), 2), [(7, 0.9), (3, 0.5)]);
+        assert_eq!(best(hits.clone(), 9), [(7, 0.9), (3, 0.5), (9, 0.5), (1, 0.0), (2, 0.0)]);
+        assert!(best(hits, 0).is_empty());
+    }
+}

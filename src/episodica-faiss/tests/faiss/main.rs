@@ -1,0 +1,7 @@
+//! The adapter through core's traits, as the engine uses it.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says so by panicking")]
+
+mod files;
+mod index;
+mod random;
