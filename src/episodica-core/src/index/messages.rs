@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Field;
 use super::terms::{fold, for_each_word, is_unspaced};
@@ -25,7 +26,7 @@ const BEFORE: usize = 3;
 const AFTER: usize = 2;
 
 /// A place in the thread of talk, and what the text alone tells.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Row {
     previous: u32,
     next: u32,
@@ -36,6 +37,8 @@ struct Row {
     has_number: bool,
     /// Number of terms in its window, neighbours counted by what they lend.
     window_length: f32,
+    /// Tokens of the message as a line of a context, counted when first asked for; 0 = not yet.
+    line_tokens: AtomicU32,
 }
 
 /// All messages of one owner; see the module's documentation.
@@ -77,7 +80,16 @@ impl MessageIndex {
         let speaker = self.speaker(message.speaker());
         let (question_share, has_time) = read(&message.content);
         let has_number = message.content.chars().any(|c| c.is_ascii_digit());
-        self.rows.push(Row { previous, next: NONE, speaker, question_share, tells_time: has_time, has_number, window_length: 0.0 });
+        self.rows.push(Row {
+            previous,
+            next: NONE,
+            speaker,
+            question_share,
+            tells_time: has_time,
+            has_number,
+            window_length: 0.0,
+            line_tokens: AtomicU32::new(0),
+        });
         self.token_starts.push(self.tokens.len());
         self.tokens.extend_from_slice(tokens);
         self.field.postings.add(slot, &message.content);
@@ -199,6 +211,19 @@ impl MessageIndex {
     /// Does it hold a digit?
     pub fn has_number(&self, slot: u32) -> bool {
         self.rows[slot as usize].has_number
+    }
+
+    /// Tokens of the message as a line of a context: `count` is asked once.
+    pub fn line_tokens(&self, slot: u32, count: impl FnOnce() -> usize) -> usize {
+        let known = &self.rows[slot as usize].line_tokens;
+        match known.load(Ordering::Relaxed) {
+            0 => {
+                let tokens = count();
+                known.store(u32::try_from(tokens).unwrap_or(u32::MAX), Ordering::Relaxed);
+                tokens
+            }
+            tokens => tokens as usize,
+        }
     }
 
     /// Its WordPiece ids.
