@@ -6,6 +6,8 @@
 //! known (that is [`reconcile`](super::reconcile)) nor asks a model. The engine calls both after an episode is finished.
 
 mod candidate;
+mod chinese;
+mod english;
 mod extract;
 mod support;
 

@@ -1,0 +1,210 @@
+//! Where clauses begin and end.
+
+use super::lexicon::{OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING, within};
+use super::tokens::{Shape, Tokens};
+use super::verbs::{Form, verb};
+
+/// Longest clause, in tokens, that is read as one statement.
+pub(super) const MAX_CLAUSE: usize = 34;
+
+/// What stands before the subject.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lead {
+    /// The first token of the clause proper.
+    pub(super) start: usize,
+    /// "if", "maybe", "wish": the clause supposes.
+    pub(super) supposing: bool,
+    /// "I think", "I guess".
+    pub(super) hedged: bool,
+    /// The tokens of a leading adverbial that may hold a date.
+    pub(super) adverbial: Option<(usize, usize)>,
+}
+
+/// Skips openers, names that are called, and adverbials that end at a comma or at the subject.
+pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
+    let mut lead = Lead { start, ..Lead::default() };
+    let mut at = start;
+    let mut from = None;
+    while at < tokens.len() {
+        let word = tokens.low(at);
+        let next = tokens.low(at + 1);
+        if matches!(word, "i" | "we") && matches!(next, "think" | "guess" | "believe" | "suppose" | "mean") && is_subject(tokens, at + 2) {
+            lead.hedged |= next != "mean";
+            at += 2;
+        } else if is_subject(tokens, at) || word == "let" && next == "'s" {
+            break;
+        } else if within(SUPPOSING, word) {
+            lead.supposing = true;
+            break;
+        } else if tokens.shape(at) == Shape::Mark || within(OPENERS, word) && !within(SUBORDINATING, word) {
+            at += 1;
+        } else if tokens.is_capital(at) && matches!(next, "," | "!" | "." | "-" | "–" | ":") && from.is_none() && verb(word).is_none() {
+            at += 1;
+        } else {
+            let Some(end) = adverbial_end(tokens, at) else { break };
+            from = from.or(Some(at));
+            lead.adverbial = Some((from.unwrap_or(at), end));
+            at = end;
+        }
+    }
+    lead.start = at;
+    lead
+}
+
+/// The end of an adverbial that starts here: at its comma, or before a subject pronoun that follows within a few words.
+fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
+    let limit = (start + 14).min(tokens.len());
+    let opener = tokens.low(start);
+    let clause = within(SUBORDINATING, opener) && !matches!(opener, "in" | "on" | "at" | "for" | "during" | "about" | "because" | "like");
+    for index in start..limit {
+        let word = tokens.low(index);
+        if word == "," {
+            return Some(index + 1);
+        }
+        if tokens.shape(index) == Shape::Mark && !matches!(word, "'" | "\"" | "#" | "&") {
+            return None;
+        }
+        if index > start && matches!(word, "i" | "we") && !clause {
+            return (index - start <= 6).then_some(index);
+        }
+        if !clause && index > start && verb(word).is_some_and(|(_, form)| form != Form::Ing && form != Form::Base) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Can the token be the subject of a statement that is read here?
+pub(super) fn is_subject(tokens: &Tokens, at: usize) -> bool {
+    match tokens.low(at) {
+        "i" => tokens.raw(at) == "I" || !matches!(tokens.low(at + 1), "." | ")"),
+        "we" | "my" | "our" => true,
+        _ => false,
+    }
+}
+
+/// Where the clause whose verb phrase ends before `start` ends (exclusive).
+pub(super) fn end(tokens: &Tokens, start: usize, list: bool) -> usize {
+    let mut quoted = false;
+    for index in start..tokens.len() {
+        let word = tokens.low(index);
+        if word == "\"" || word == "“" || word == "”" {
+            quoted = !quoted;
+        }
+        if !quoted && ends_at(tokens, index, start, list) {
+            return index;
+        }
+    }
+    tokens.len()
+}
+
+fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
+    let (word, next) = (tokens.low(index), tokens.low(index + 1));
+    match word {
+        "." if tokens.is_capital(index + 1) && index > start && tokens.raw(index - 1).len() <= 3 && tokens.is_capital(index - 1) => false,
+        "." | "!" | "?" | ";" | ":" | "…" | "(" | ")" | "–" | "—" | "~" | "*" | "|" | "/" | "=" => true,
+        "-" => !tokens.gap(index).is_empty(),
+        "," => comma_ends(tokens, index, start, list),
+        "but" | "though" | "although" | "unless" | "if" | "whereas" | "because" | "'cause" | "cause" | "cuz" | "which" | "whenever" | "so" if index > start => {
+            word != "so" || matches!(next, "i" | "we" | "that" | "it" | "now" | "he" | "she" | "they" | "far" | "you") || begins_clause(tokens, index + 1)
+        }
+        "and" | "or" | "while" | "until" | "as" | "then" | "since" | "when" => {
+            let own = matches!(word, "since" | "when" | "while" | "until") && matches!(next, "i");
+            !own && (begins_clause(tokens, index + 1) || matches!(word, "and") && matches!(next, "then" | "now" | "so" | "just" | "it" | "even"))
+        }
+        "it" | "he" | "she" | "they" | "this" | "there" | "what" => {
+            index > start && matches!(next, "'s" | "is" | "was" | "'re" | "are" | "were" | "'ll" | "will" | "has" | "had" | "'ve")
+        }
+        "that" => index > start && next == "'s",
+        "thanks" | "thank" | "haha" | "lol" => true,
+        "tho" | "btw" => true,
+        _ => tokens.shape(index) == Shape::Mark && !matches!(word, "'" | "\"" | "“" | "”" | "&" | "#" | "%" | "+" | "`" | "_" | "@" | "°" | "$"),
+    }
+}
+
+fn comma_ends(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
+    let (next, second) = (tokens.low(index + 1), tokens.low(index + 2));
+    if index + 1 >= tokens.len() || begins_clause(tokens, index + 1) {
+        return true;
+    }
+    if matches!(next, "and" | "or") {
+        return begins_clause(tokens, index + 2) || matches!(second, "then" | "now" | "so" | "it" | "even") || tokens.low(index + 2).is_empty() || !list && verb(second).is_some();
+    }
+    let stopper = matches!(
+        next,
+        "but" | "so" | "which" | "who" | "because" | "though" | "although" | "while" | "where" | "when" | "then" | "if" | "thanks" | "thank" | "right" | "haha" | "not" | "just" | "too" | "actually"
+            | "honestly" | "ok" | "okay" | "huh" | "even" | "though,"  | "hopefully" | "maybe" | "perhaps" | "please" | "yeah" | "yes" | "no" | "like" | "especially" | "as" | "since" | "still" | "never" | "plus"
+            | "yet" | "nor" | "what" | "how" | "btw" | "by" | "for" | "it" | "with" | "you" | "except" | "always" | "only" | "also" | "you're" | "lol" | "dude" | "man" | "mate" | "of" | "or" | "at"
+    );
+    if stopper {
+        return true;
+    }
+    if !list && verb(next).is_some_and(|(_, form)| form != Form::Base) {
+        return true;
+    }
+    // A name that is called: the last word of the clause.
+    let called = tokens.is_capital(index + 1) && !list && (matches!(second, "." | "!" | "") || tokens.shape(index + 2) == Shape::Mark && second != ",");
+    called || !list && index > start && tokens.shape(index + 1) == Shape::Word && (index + 2..tokens.len()).take(4).any(|at| verb(tokens.low(at)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)))
+}
+
+/// Does a clause of its own begin here?
+pub(super) fn begins_clause(tokens: &Tokens, at: usize) -> bool {
+    let word = tokens.low(at);
+    let finite = |index: usize| {
+        matches!(tokens.low(index), "'s" | "is" | "was" | "are" | "were" | "'ll" | "will" | "has" | "had" | "have" | "do" | "does" | "did" | "can" | "ca" | "would")
+            || verb(tokens.low(index)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+    };
+    match word {
+        "i" | "we" | "it" | "he" | "she" | "they" | "you" | "this" | "that" | "there" | "these" | "those" | "everyone" | "everything" | "everybody" | "people" | "nobody" | "nothing" | "who" | "let" | "what" => true,
+        "my" | "our" | "his" | "her" | "their" | "your" | "the" | "a" => (at + 1..(at + 5).min(tokens.len())).any(finite),
+        _ if tokens.is_capital(at) => finite(at + 1) && tokens.low(at + 1) != "'s" || tokens.is_capital(at + 1) && finite(at + 2),
+        "just" | "now" | "then" | "still" | "also" | "so" => matches!(tokens.low(at + 1), "i" | "we" | "it" | "he" | "she" | "they" | "you"),
+        _ => false,
+    }
+}
+
+/// A noun phrase after "my" or "our": where it ends, its relation noun, and the name that follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Possession {
+    /// The token after the phrase (name included).
+    pub(super) end: usize,
+    /// The head noun.
+    pub(super) head: usize,
+    /// Tokens of the name, empty if none follows.
+    pub(super) name: (usize, usize),
+    /// The head is a relative, friend or pet.
+    pub(super) relation: bool,
+    pub(super) plural: bool,
+}
+
+/// Reads what "my" at `at` owns.
+pub(super) fn possession(tokens: &Tokens, at: usize) -> Option<Possession> {
+    let limit = (at + 6).min(tokens.len());
+    let mut head = None;
+    for index in at + 1..limit {
+        let word = tokens.low(index);
+        if within(RELATIONS, word) || within(RELATIONS_PLURAL, word) {
+            head = Some(index);
+            if !within(RELATIONS, tokens.low(index + 1)) {
+                break;
+            }
+        } else if tokens.shape(index) != Shape::Word || matches!(word, "'s" | "is" | "was" | "are" | "were" | "has" | "had" | "and" | "of" | "to" | "in" | "for") || index > at + 1 && verb(word).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)) {
+            head = head.or(index.checked_sub(1).filter(|before| *before > at));
+            break;
+        }
+    }
+    let head = head?;
+    let relation = within(RELATIONS, tokens.low(head)) || within(RELATIONS_PLURAL, tokens.low(head));
+    let plural = within(RELATIONS_PLURAL, tokens.low(head)) && !matches!(tokens.low(head), "fish" | "sheep");
+    let mut name = (head + 1, head + 1);
+    let comma = usize::from(tokens.low(head + 1) == ",");
+    let mut last = head + 1 + comma;
+    while relation && last < tokens.len() && last < head + 4 + comma && tokens.is_capital(last) && verb(&tokens.low(last).to_lowercase()).is_none() {
+        last += 1;
+    }
+    if last > head + 1 + comma && (comma == 0 || tokens.low(last) == ",") {
+        name = (head + 1 + comma, last);
+    }
+    let end = if name.1 > name.0 { name.1 + usize::from(comma == 1 && tokens.low(name.1) == ",") } else { head + 1 };
+    Some(Possession { end, head, name, relation, plural })
+}

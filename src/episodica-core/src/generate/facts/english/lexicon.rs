@@ -1,0 +1,115 @@
+//! Word classes of general English that the rules test for. Each list stands here and nowhere else.
+
+/// Is the word in a list of words separated by white space?
+pub(super) fn within(list: &str, word: &str) -> bool {
+    !word.is_empty() && list.split_ascii_whitespace().any(|entry| entry == word)
+}
+
+/// Openers that carry no statement: greetings, backchannels, connectives, discourse adverbs.
+pub(super) const OPENERS: &str = "hey hi hello yo hiya oh ah aww wow woah whoa ooh haha hah lol well so and but also plus anyway anyways yeah yes yep yup \
+     sure ok okay right absolutely definitely totally exactly indeed thanks thank cheers congrats cool nice great awesome amazing sorry no nope nah btw fyi actually \
+     honestly basically luckily fortunately unfortunately sadly thankfully finally apparently eventually anyhow then still besides though alright hmm um uh ugh phew \
+     yay ha gosh man dude personally currently lately recently meanwhile speaking just now today otherwise oops guess what news update morning evening same too because \
+     since 'cause cause as that's ya by the way good to be honest in fact of course as you know mean for record turns out first second third lastly additionally furthermore moreover";
+
+/// Words that make a statement a supposition.
+pub(super) const SUPPOSING: &str = "if unless maybe perhaps suppose supposing imagine wish hopefully whether pretend assuming might could would should wonder wondering";
+
+/// Openers of a subordinate clause that ends at a comma.
+pub(super) const SUBORDINATING: &str =
+    "when whenever after before since while as during with without in at on for because though although once until despite besides apart from about due thanks to along inspired like";
+
+/// Adverbs that may stand between subject and verb; those in [`FILLERS`] are left out of the statement.
+pub(super) const ADVERBS: &str = "just really also always never recently finally actually still already currently now usually often absolutely totally truly even only \
+     both all definitely kinda sorta probably mostly mainly basically officially eventually soon once sometimes rarely secretly especially first literally honestly quite \
+     personally strictly normally generally particularly lately regularly typically hardly barely seriously simply luckily sadly unfortunately fortunately obviously \
+     certainly specifically ever too genuinely accidentally happily proudly successfully long much mainly almost nearly too once twice recently so";
+
+/// Adverbs that add nothing to a statement.
+pub(super) const FILLERS: &str = "just actually finally honestly literally basically kinda sorta really totally absolutely definitely even seriously simply luckily sadly \
+     unfortunately fortunately obviously certainly truly genuinely happily so already";
+
+/// Adverbs that make a habit of a present-tense statement.
+pub(super) const FREQUENCY: &str = "always usually often regularly sometimes rarely never normally typically generally mostly every daily weekly weekends mornings evenings nights";
+
+/// Relatives, partners, friends, pets and the like: "my ... Anna".
+pub(super) const RELATIONS: &str = "sister brother mother mom mum mommy father dad daddy son daughter wife husband partner spouse fiancé fiancée fiance fiancee girlfriend \
+     boyfriend friend bestie buddy mate aunt uncle auntie cousin niece nephew grandmother grandma granny nana grandfather grandpa granddad grandson granddaughter \
+     stepmother stepfather stepmom stepdad stepson stepdaughter stepsister stepbrother twin sibling child kid baby boss manager supervisor colleague coworker co-worker \
+     neighbour neighbor roommate flatmate housemate landlord landlady teacher professor tutor coach mentor doctor dentist therapist trainer assistant student pupil dog \
+     puppy pup cat kitten kitty hamster rabbit bunny parrot horse pony turtle tortoise lizard snake fish goldfish bird budgie guinea-pig pig goat godmother godfather \
+     goddaughter godson in-law mother-in-law father-in-law sister-in-law brother-in-law son-in-law daughter-in-law ex ex-wife ex-husband ex-boyfriend ex-girlfriend";
+
+/// Plural relations, which take no name but have numbers and traits.
+pub(super) const RELATIONS_PLURAL: &str = "parents kids children sons daughters sisters brothers siblings twins grandparents grandchildren grandkids cats dogs pets puppies \
+     kittens cousins nieces nephews stepkids stepchildren turtles fish hamsters rabbits chickens hens horses birds roommates in-laws";
+
+/// Relations of which a person has one at a time.
+pub(super) const PARTNERS: &str = "wife husband partner spouse fiancé fiancée fiance fiancee girlfriend boyfriend";
+
+/// What people are by profession, where the ending of the word does not say so.
+pub(super) const PROFESSIONS: &str = "nurse chef cook doctor vet surgeon dentist student freelancer lawyer attorney architect engineer developer programmer designer writer \
+     author editor journalist translator interpreter teacher professor lecturer tutor coach trainer instructor scientist researcher physicist chemist biologist psychologist \
+     therapist counselor counsellor accountant auditor analyst consultant manager director ceo cto cfo founder co-founder entrepreneur owner banker broker cashier waiter \
+     waitress barista bartender baker butcher farmer gardener carpenter plumber electrician mechanic builder driver pilot captain sailor soldier officer firefighter paramedic \
+     policeman policewoman detective pharmacist optician librarian archivist historian musician singer pianist guitarist violinist composer dancer actor actress director \
+     producer photographer painter sculptor illustrator artist florist hairdresser stylist tailor model clerk secretary receptionist assistant intern apprentice trainee \
+     postdoc principal headteacher nanny babysitter caretaker janitor cleaner guard judge politician diplomat economist statistician mathematician astronomer geologist \
+     realtor salesman saleswoman salesperson marketer recruiter blogger streamer youtuber podcaster adjuster inspector surveyor technician operator administrator sysadmin \
+     veterinarian midwife physiotherapist nutritionist dietitian volunteer mentor activist curator conservator beekeeper potter welder mason roofer courier";
+
+/// Nouns that make "has a ..." a statement about health.
+pub(super) const HEALTH: &str = "asthma diabetes allergy allergies migraine migraines arthritis adhd autism epilepsy eczema anxiety depression insomnia cancer anemia anaemia \
+     dyslexia endometriosis psoriasis tinnitus vertigo scoliosis hypertension celiac coeliac intolerance condition gastritis ulcer concussion fever flu pneumonia surgery operation \
+     diagnosis injury";
+
+/// Nouns that make "has a ..." a date in the diary.
+pub(super) const APPOINTMENTS: &str = "appointment interview exam test meeting wedding flight surgery operation check-up checkup deadline presentation audition game match race tournament \
+     performance concert recital trip reunion competition conference baby";
+
+/// Nouns that make "has a ..." a lasting possession.
+pub(super) const POSSESSIONS: &str = "car house flat apartment bike bicycle motorbike motorcycle boat van truck garden allotment piano guitar violin cello drum drums keyboard collection tattoo tattoos \
+     degree masters phd license licence blog podcast channel shop store studio company business cabin cottage farm greenhouse telescope camera";
+
+/// Heads of objects that say nothing by themselves.
+pub(super) const VAGUE: &str = "it this that these those thing things stuff something anything everything nothing lot lots bit fun blast time times chance luck way ways idea ideas \
+     one ones some any more most enough you your yours he she they them him how what when where why who such feeling feelings moment moments vibe vibes sight look looks \
+     here there myself yourself sound sounds energy point question part much so same kind words word attitude spirit support mess ton tons couple place \
+     spot pic picture photo everyone everybody someone somebody anyone nobody people others another steps step back out up down mind sense note deal progress \
+     success goal goals dream dreams experience experiences break care best lead role long hard well better good great";
+
+/// Words that no statement can end with.
+pub(super) const DANGLING: &str = "a an the to of with and or but so that for at in on by from into about my their his her our your as than is are was were be been has have had will \
+     which who because when while where if like not no very really too's just also some any's";
+
+/// Nouns of employment, by which "left my ..." is about work.
+pub(super) const JOB_NOUNS: &str = "job work company firm position post role internship career practice agency office team startup";
+
+/// Verbs after "to" that make a plan vague.
+pub(super) const VAGUE_PLANS: &str = "be know say see hear keep tell thank ask do get have stay let feel think wish share talk chat remember hang show look focus sound call wait hope \
+     believe mention point stop help catch come forget understand";
+
+/// Imperatives that open a step of a procedure.
+pub(super) const IMPERATIVES: &str = "run use type click open set add install restart press select choose enter execute call delete remove rename copy paste download upload edit \
+     create enable disable export import build deploy push pull check mix stir bake fry boil simmer chop soak rinse heat preheat pour whisk knead let go turn put take start stop hold plug unplug";
+
+/// Words for a failure.
+pub(super) const PROBLEMS: &str = "error errors bug fails failed failing failure crash crashes crashed crashing broken broke exception timeout timeouts hangs hung stuck panics panicked leak leaks leaking refused \
+     denied missing corrupt corrupted freezes froze problem issue outage wrong";
+
+/// Common nouns, verbs and the like that open sentences with a capital letter but name nobody.
+pub(super) const COMMON_OPENERS: &str = "i a an the this that these those my our your his her its their he she it we they you who what when where why how which there here and but or so \
+     if then also still just now today tomorrow yesterday yes no not never always maybe perhaps once after before during while since until although though because as at by for from \
+     in into of on onto over to with without about above below between under up down out off all any both each every few many more most much other some such only own same too very \
+     can could will would shall should may might must do does did done has have had having is are was were be been being am get gets got go goes going went make makes made take \
+     takes took work works worked live lives lived like likes liked love loves loved enjoy enjoys enjoyed prefer prefers preferred hate hates hated want wants wanted plan plans planned hope hopes hoped \
+     need needs needed use uses used see sees saw seen say says said tell tells told think thinks thought know knows knew feel feels felt give gives gave find finds found keep keeps \
+     kept start starts started stop stops stopped try tries tried visit visits visited attend attends attended buy buys bought move moves moved decide decides decided join joins \
+     joined study studies studied learn learns learned finish finishes finished user users assistant friend friends family mother father sister brother wife husband son daughter partner \
+     someone everyone people things one two three four five six seven eight nine ten first second third last next new old good great best favorite favourite problem solution decision \
+     run set add open click install please thanks thank hello hi hey well oh okay ok yeah wow let lets mr mrs ms dr monday tuesday wednesday thursday friday saturday sunday january \
+     february march april may june july august september october november december";
+
+/// Languages, for "speaks ...".
+pub(super) const LANGUAGES: &str = "english french german spanish italian portuguese dutch russian polish ukrainian czech swedish norwegian danish finnish greek turkish arabic hebrew persian farsi hindi urdu \
+     bengali tamil telugu thai vietnamese indonesian malay chinese mandarin cantonese japanese korean swahili catalan romanian hungarian bulgarian croatian serbian irish welsh esperanto latin";

@@ -1,0 +1,17 @@
+//! English sentences: who does what, in a form that stands by itself.
+
+mod clauses;
+mod cues;
+mod lexicon;
+mod phrase;
+mod relations;
+mod render;
+mod rules;
+mod sentence;
+mod states;
+mod tokens;
+mod verbs;
+
+pub(super) use cues::{is_problem, is_solution, procedure};
+pub(super) use lexicon::COMMON_OPENERS;
+pub(super) use sentence::read;
