@@ -68,7 +68,8 @@ impl Talk {
 }
 
 /// Names under which programs speak.
-const AGENT_NAMES: [&str; 13] = ["assistant", "ai", "bot", "chatbot", "agent", "system", "copilot", "model", "助手", "助理", "机器人", "客服", "ai助手"];
+const AGENT_NAMES: [&str; 13] =
+    ["assistant", "ai", "bot", "chatbot", "agent", "system", "copilot", "model", "助手", "助理", "机器人", "客服", "ai助手"];
 
 /// Is the speaker of a message a program? By role, unless a personal name says otherwise.
 pub(super) fn is_agent(message: &Message) -> bool {
@@ -139,10 +140,12 @@ impl<'a> Walk<'a> {
             None if is_agent(message) => if chinese { "助手" } else { "the assistant" }.to_owned(),
             None => if chinese { "用户" } else { "the user" }.to_owned(),
         };
-        let mut others = self.messages.iter().filter(|other| other.speaker() != message.speaker() && !matches!(&*other.role, "system" | "tool"));
+        let mut others =
+            self.messages.iter().filter(|other| other.speaker() != message.speaker() && !matches!(&*other.role, "system" | "tool"));
         let other = (self.speakers.len() == 2).then(|| others.next().map(|other| label(other))).flatten();
         // An agent that talks alone still talks to its user.
-        let other = other.or_else(|| (self.speakers.len() == 1 && is_agent(message)).then(|| if chinese { "用户" } else { "the user" }.to_owned()));
+        let other =
+            other.or_else(|| (self.speakers.len() == 1 && is_agent(message)).then(|| if chinese { "用户" } else { "the user" }.to_owned()));
         Talk {
             speaker: label(message),
             other,
@@ -187,7 +190,8 @@ impl<'a> Walk<'a> {
         }
         match self.problem.take() {
             Some((at, text)) if solution && index - at <= CASE_REACH && text != sentence => {
-                let content = if chinese { format!("问题：{text} 解决：{sentence}") } else { format!("Problem: {text} Solution: {sentence}") };
+                let content =
+                    if chinese { format!("问题：{text} 解决：{sentence}") } else { format!("Problem: {text} Solution: {sentence}") };
                 let draft = Draft {
                     kind: MemoryKind::Case,
                     subject: if chinese { "助手" } else { "assistant" }.to_owned(),
@@ -200,7 +204,9 @@ impl<'a> Walk<'a> {
                 };
                 self.admit(draft, &if at == index { vec![index] } else { vec![at, index] }, message.timestamp);
             }
-            kept => self.problem = if problem { Some((index, sentence.to_owned())) } else { kept.filter(|(at, _)| index - at <= CASE_REACH) },
+            kept => {
+                self.problem = if problem { Some((index, sentence.to_owned())) } else { kept.filter(|(at, _)| index - at <= CASE_REACH) }
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod candidate;
 mod chinese;
 mod english;
 mod extract;
+mod numbers;
 mod support;
 
 pub use candidate::{Candidate, Extraction, RejectReason};

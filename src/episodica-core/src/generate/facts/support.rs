@@ -1,21 +1,160 @@
-//! Is a statement supported by the messages it cites?
+//! Is a statement supported by the messages it cites? Names, numbers and dates are looked up; meaning is not judged.
+//!
+//! The check is for statements of any origin: the rules' own, a model's, a caller's. It errs towards refusal where a name is
+//! concerned (a translation of a name is not found) and towards acceptance where words are common.
+
+use std::collections::HashSet;
+
+use jiff::civil::Date;
 
 use super::candidate::RejectReason;
+use super::english::COMMON_OPENERS;
+use super::numbers::numbers;
 use crate::model::Message;
+use crate::text::is_han;
+use crate::text::time::{TimeMention, mentions};
+
+/// Han characters that statements use to say whatever they say: they never make a name by themselves.
+const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望决定喜欢爱讨厌最更比较常经偶尔每天年月日周星期上下前后中里外内\
+     他她它我你您们咱自己这那哪谁什么怎样为因所以但而且或者如果从到去来回往对于向把被让给用以之其此等个名位只条家间次种些第几多少大小新旧老好高低长短\
+     工作居住生活学习上班职业公司岗位任职就读毕业专业学校生日年龄岁来自家乡搬过买卖做吃喝看读写听说话叫姓用户助手表示提到认为觉得知道目标问题解决方法决定选择朋友家人\
+     父母亲妈爸哥姐弟妹妻丈夫孩子儿女婚离订宠物狗猫养了着地得因由养患敏感健康运动完成参加举行访问旅行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣";
 
 /// Checks that every name, number and date of `statement` occurs in, or resolves from, the messages it cites.
 ///
 /// `participants` are the names of all who take part in the talk: they may be named although the cited message only says "you".
+/// Dates resolve against each message's own timestamp, and the day of the message itself counts as mentioned; a statement may be
+/// vaguer than its message ("in March" for "on 8 March"), not more precise. Names are words with a capital letter that do not open a
+/// sentence as a common word; in Chinese, runs of uncommon characters that no message has.
 ///
 /// # Errors
 /// The first reason found, in the order date, number, name.
 pub fn supported(statement: &str, sources: &[&Message], participants: &[&str]) -> Result<(), RejectReason> {
-    let _ = participants;
-    if statement.trim().is_empty() {
+    if !statement.chars().any(char::is_alphanumeric) {
         return Err(RejectReason::Empty);
     }
-    if sources.is_empty() {
-        return Err(RejectReason::NoSource);
+    let Some(first) = sources.first() else { return Err(RejectReason::NoSource) };
+    let dates = mentions(statement, first.timestamp);
+    if !dates.is_empty() && !dates_supported(statement, &dates, sources) {
+        return Err(RejectReason::UnsupportedDate);
     }
-    Ok(())
+    let rest = without(statement, &dates);
+    let stated = numbers(&rest);
+    if !stated.is_empty() {
+        let known: HashSet<String> = texts(sources, participants).flat_map(numbers).collect();
+        if stated.iter().any(|number| number != "1" && !known.contains(number)) {
+            return Err(RejectReason::UnsupportedNumber);
+        }
+    }
+    if names_supported(&rest, sources, participants) { Ok(()) } else { Err(RejectReason::UnsupportedName) }
+}
+
+fn texts<'a>(sources: &'a [&Message], participants: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    sources.iter().flat_map(|message| [message.content.as_str(), message.speaker()]).chain(participants.iter().copied())
+}
+
+fn dates_supported(statement: &str, dates: &[TimeMention], sources: &[&Message]) -> bool {
+    let mut known: Vec<(Date, Date)> = Vec::new();
+    for message in sources {
+        let day = message.timestamp.local().date();
+        known.push((day, day));
+        known.extend(mentions(&message.content, message.timestamp).iter().map(|mention| (mention.from, mention.to)));
+    }
+    let verbatim = |mention: &TimeMention| {
+        let words = statement[mention.start..mention.end].to_lowercase();
+        sources.iter().any(|message| message.content.to_lowercase().contains(&words))
+    };
+    dates.iter().all(|mention| known.iter().any(|(from, to)| mention.from <= *from && *to <= mention.to) || verbatim(mention))
+}
+
+fn without(statement: &str, dates: &[TimeMention]) -> String {
+    let mut rest = String::with_capacity(statement.len());
+    let mut done = 0;
+    for mention in dates {
+        rest.push_str(&statement[done..mention.start]);
+        rest.push(' ');
+        done = mention.end;
+    }
+    rest.push_str(&statement[done..]);
+    rest
+}
+
+fn names_supported(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
+    let needed: Vec<&str> = capitalised(statement);
+    if !needed.is_empty() {
+        let lower: Vec<String> = texts(sources, participants).map(str::to_lowercase).collect();
+        let known: HashSet<&str> = lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect();
+        if !needed.iter().all(|name| is_known(&name.to_lowercase(), &known)) {
+            return false;
+        }
+    }
+    if statement.is_ascii() || !statement.contains(is_han) {
+        return true;
+    }
+    let known: HashSet<char> = texts(sources, participants).flat_map(str::chars).chain(COMMON_HAN.chars()).collect();
+    let mut run = 0;
+    for character in statement.chars() {
+        run = if is_han(character) && !known.contains(&character) { run + 1 } else { 0 };
+        if run == 2 {
+            return false;
+        }
+    }
+    titled(statement).all(|name| texts(sources, participants).any(|text| text.contains(&name)))
+}
+
+/// Chinese familiar names, 小 or 老 or 阿 with a family name, at the start of the statement.
+fn titled(statement: &str) -> impl Iterator<Item = String> {
+    const FAMILY: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘蒋蔡余杜叶程苏魏吕丁沈姚卢姜崔钟谭陆汪范石廖贾夏韦付方邹熊孟秦江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔向汤";
+    let characters: Vec<char> = statement.chars().take(2).collect();
+    let familiar = matches!(characters.as_slice(), ['小' | '老' | '阿', family] if FAMILY.contains(*family));
+    familiar.then(|| characters.iter().collect()).into_iter()
+}
+
+/// Words with a capital letter, sentence openers that are common words aside.
+fn capitalised(statement: &str) -> Vec<&str> {
+    let mut opens = true;
+    let mut found = Vec::new();
+    let mut done = 0;
+    for (start, word) in words(statement) {
+        let between = &statement[done..start];
+        opens |= between.contains(['.', '!', '?', ':', '"', '“', '\n', '「', '。', '：']);
+        done = start + word.len();
+        if word.chars().any(char::is_uppercase) && !matches!(word, "I" | "I'm" | "I've" | "I'd" | "I'll") {
+            let lower = word.to_lowercase();
+            let common = COMMON_OPENERS.split_ascii_whitespace().any(|known| known == lower) || lower.ends_with("ing") && lower.len() > 5;
+            if !(opens && common) {
+                found.push(word);
+            }
+        }
+        opens = false;
+    }
+    found
+}
+
+/// The words of a text with their places: letters and digits, joined by `'`, `-`, `&` and inner dots.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let joins = |character: char| matches!(character, '\'' | '’' | '-' | '&' | '+');
+    text.split(move |character: char| !(character.is_alphanumeric() || joins(character)) || is_han(character)).filter_map(move |word| {
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        let trimmed = word.trim_start_matches(joins);
+        let start = start + word.len() - trimmed.len();
+        let trimmed = trimmed.trim_end_matches(joins);
+        (!trimmed.is_empty()).then_some((start, trimmed))
+    })
+}
+
+/// A word as it is looked up: itself, without the possessive, and its parts.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let bare = bare(word);
+    [word, bare].into_iter().chain(bare.split(['-', '\'', '’', '&']))
+}
+
+fn bare(word: &str) -> &str {
+    ["'s", "’s", "'", "’"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word)
+}
+
+fn is_known(name: &str, known: &HashSet<&str>) -> bool {
+    let bare = bare(name);
+    let found = |word: &str| known.contains(word) || word.strip_suffix('s').is_some_and(|stem| stem.len() > 2 && known.contains(stem));
+    found(bare) || bare.contains(['-', '&']) && bare.split(['-', '&']).all(|part| part.is_empty() || found(part))
 }

@@ -36,9 +36,10 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
         } else if within(SUPPOSING, word) {
             lead.supposing = true;
             break;
-        } else if tokens.shape(at) == Shape::Mark || within(OPENERS, word) && !within(SUBORDINATING, word) {
-            at += 1;
-        } else if tokens.is_capital(at) && matches!(next, "," | "!" | "." | "-" | "–" | ":") && from.is_none() && verb(word).is_none() {
+        } else if tokens.shape(at) == Shape::Mark
+            || within(OPENERS, word) && !within(SUBORDINATING, word)
+            || from.is_none() && is_called(tokens, at)
+        {
             at += 1;
         } else {
             let Some(end) = adverbial_end(tokens, at) else { break };
@@ -49,6 +50,11 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
     }
     lead.start = at;
     lead
+}
+
+/// A name that is called: "Mel, ...", "Jon! ...".
+fn is_called(tokens: &Tokens, at: usize) -> bool {
+    tokens.is_capital(at) && matches!(tokens.low(at + 1), "," | "!" | "." | "-" | "–" | ":") && verb(tokens.low(at)).is_none()
 }
 
 /// The end of an adverbial that starts here: at its comma, or before a subject pronoun that follows within a few words.
@@ -105,12 +111,18 @@ fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         "." | "!" | "?" | ";" | ":" | "…" | "(" | ")" | "–" | "—" | "~" | "*" | "|" | "/" | "=" => true,
         "-" => !tokens.gap(index).is_empty(),
         "," => comma_ends(tokens, index, start, list),
-        "but" | "though" | "although" | "unless" | "if" | "whereas" | "because" | "'cause" | "cause" | "cuz" | "which" | "whenever" | "so" if index > start => {
-            word != "so" || matches!(next, "i" | "we" | "that" | "it" | "now" | "he" | "she" | "they" | "far" | "you") || begins_clause(tokens, index + 1)
+        "but" | "though" | "although" | "unless" | "if" | "whereas" | "because" | "'cause" | "cause" | "cuz" | "which" | "whenever"
+        | "so"
+            if index > start =>
+        {
+            word != "so"
+                || matches!(next, "i" | "we" | "that" | "it" | "now" | "he" | "she" | "they" | "far" | "you")
+                || begins_clause(tokens, index + 1)
         }
         "and" | "or" | "while" | "until" | "as" | "then" | "since" | "when" => {
             let own = matches!(word, "since" | "when" | "while" | "until") && matches!(next, "i");
-            !own && (begins_clause(tokens, index + 1) || matches!(word, "and") && matches!(next, "then" | "now" | "so" | "just" | "it" | "even"))
+            !own && (begins_clause(tokens, index + 1)
+                || matches!(word, "and") && matches!(next, "then" | "now" | "so" | "just" | "it" | "even"))
         }
         "it" | "he" | "she" | "they" | "this" | "there" | "what" => {
             index > start && matches!(next, "'s" | "is" | "was" | "'re" | "are" | "were" | "'ll" | "will" | "has" | "had" | "'ve")
@@ -118,7 +130,10 @@ fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         "that" => index > start && next == "'s",
         "thanks" | "thank" | "haha" | "lol" => true,
         "tho" | "btw" => true,
-        _ => tokens.shape(index) == Shape::Mark && !matches!(word, "'" | "\"" | "“" | "”" | "&" | "#" | "%" | "+" | "`" | "_" | "@" | "°" | "$"),
+        _ => {
+            tokens.shape(index) == Shape::Mark
+                && !matches!(word, "'" | "\"" | "“" | "”" | "&" | "#" | "%" | "+" | "`" | "_" | "@" | "°" | "$")
+        }
     }
 }
 
@@ -128,13 +143,73 @@ fn comma_ends(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         return true;
     }
     if matches!(next, "and" | "or") {
-        return begins_clause(tokens, index + 2) || matches!(second, "then" | "now" | "so" | "it" | "even") || tokens.low(index + 2).is_empty() || !list && verb(second).is_some();
+        return begins_clause(tokens, index + 2)
+            || matches!(second, "then" | "now" | "so" | "it" | "even")
+            || tokens.low(index + 2).is_empty()
+            || !list && verb(second).is_some();
     }
     let stopper = matches!(
         next,
-        "but" | "so" | "which" | "who" | "because" | "though" | "although" | "while" | "where" | "when" | "then" | "if" | "thanks" | "thank" | "right" | "haha" | "not" | "just" | "too" | "actually"
-            | "honestly" | "ok" | "okay" | "huh" | "even" | "though,"  | "hopefully" | "maybe" | "perhaps" | "please" | "yeah" | "yes" | "no" | "like" | "especially" | "as" | "since" | "still" | "never" | "plus"
-            | "yet" | "nor" | "what" | "how" | "btw" | "by" | "for" | "it" | "with" | "you" | "except" | "always" | "only" | "also" | "you're" | "lol" | "dude" | "man" | "mate" | "of" | "or" | "at"
+        "but"
+            | "so"
+            | "which"
+            | "who"
+            | "because"
+            | "though"
+            | "although"
+            | "while"
+            | "where"
+            | "when"
+            | "then"
+            | "if"
+            | "thanks"
+            | "thank"
+            | "right"
+            | "haha"
+            | "not"
+            | "just"
+            | "too"
+            | "actually"
+            | "honestly"
+            | "ok"
+            | "okay"
+            | "huh"
+            | "even"
+            | "hopefully"
+            | "maybe"
+            | "perhaps"
+            | "please"
+            | "yeah"
+            | "yes"
+            | "no"
+            | "like"
+            | "especially"
+            | "as"
+            | "since"
+            | "still"
+            | "never"
+            | "plus"
+            | "yet"
+            | "nor"
+            | "what"
+            | "how"
+            | "btw"
+            | "by"
+            | "for"
+            | "it"
+            | "with"
+            | "you"
+            | "except"
+            | "always"
+            | "only"
+            | "also"
+            | "lol"
+            | "dude"
+            | "man"
+            | "mate"
+            | "of"
+            | "or"
+            | "at"
     );
     if stopper {
         return true;
@@ -143,22 +218,35 @@ fn comma_ends(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         return true;
     }
     // A name that is called: the last word of the clause.
-    let called = tokens.is_capital(index + 1) && !list && (matches!(second, "." | "!" | "") || tokens.shape(index + 2) == Shape::Mark && second != ",");
-    called || !list && index > start && tokens.shape(index + 1) == Shape::Word && (index + 2..tokens.len()).take(4).any(|at| verb(tokens.low(at)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)))
+    let called = tokens.is_capital(index + 1)
+        && !list
+        && (matches!(second, "." | "!" | "") || tokens.shape(index + 2) == Shape::Mark && second != ",");
+    called
+        || !list
+            && index > start
+            && tokens.shape(index + 1) == Shape::Word
+            && (index + 2..tokens.len())
+                .take(4)
+                .any(|at| verb(tokens.low(at)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)))
 }
 
 /// Does a clause of its own begin here?
 pub(super) fn begins_clause(tokens: &Tokens, at: usize) -> bool {
     let word = tokens.low(at);
     let finite = |index: usize| {
-        matches!(tokens.low(index), "'s" | "is" | "was" | "are" | "were" | "'ll" | "will" | "has" | "had" | "have" | "do" | "does" | "did" | "can" | "ca" | "would")
-            || verb(tokens.low(index)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+        matches!(
+            tokens.low(index),
+            "'s" | "is" | "was" | "are" | "were" | "'ll" | "will" | "has" | "had" | "have" | "do" | "does" | "did" | "can" | "ca" | "would"
+        ) || verb(tokens.low(index)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
     };
     match word {
-        "i" | "we" | "it" | "he" | "she" | "they" | "you" | "this" | "that" | "there" | "these" | "those" | "everyone" | "everything" | "everybody" | "people" | "nobody" | "nothing" | "who" | "let" | "what" => true,
+        "i" | "we" | "it" | "he" | "she" | "they" | "you" | "this" | "that" | "there" | "these" | "those" | "everyone" | "everything"
+        | "everybody" | "people" | "nobody" | "nothing" | "who" | "let" | "what" => true,
         "my" | "our" | "his" | "her" | "their" | "your" | "the" | "a" => (at + 1..(at + 5).min(tokens.len())).any(finite),
         _ if tokens.is_capital(at) => finite(at + 1) && tokens.low(at + 1) != "'s" || tokens.is_capital(at + 1) && finite(at + 2),
-        "just" | "now" | "then" | "still" | "also" | "so" => matches!(tokens.low(at + 1), "i" | "we" | "it" | "he" | "she" | "they" | "you"),
+        "just" | "now" | "then" | "still" | "also" | "so" => {
+            matches!(tokens.low(at + 1), "i" | "we" | "it" | "he" | "she" | "they" | "you")
+        }
         _ => false,
     }
 }
@@ -188,7 +276,10 @@ pub(super) fn possession(tokens: &Tokens, at: usize) -> Option<Possession> {
             if !within(RELATIONS, tokens.low(index + 1)) {
                 break;
             }
-        } else if tokens.shape(index) != Shape::Word || matches!(word, "'s" | "is" | "was" | "are" | "were" | "has" | "had" | "and" | "of" | "to" | "in" | "for") || index > at + 1 && verb(word).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)) {
+        } else if tokens.shape(index) != Shape::Word
+            || matches!(word, "'s" | "is" | "was" | "are" | "were" | "has" | "had" | "and" | "of" | "to" | "in" | "for")
+            || index > at + 1 && verb(word).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+        {
             head = head.or(index.checked_sub(1).filter(|before| *before > at));
             break;
         }
@@ -199,7 +290,12 @@ pub(super) fn possession(tokens: &Tokens, at: usize) -> Option<Possession> {
     let mut name = (head + 1, head + 1);
     let comma = usize::from(tokens.low(head + 1) == ",");
     let mut last = head + 1 + comma;
-    while relation && last < tokens.len() && last < head + 4 + comma && tokens.is_capital(last) && verb(&tokens.low(last).to_lowercase()).is_none() {
+    while relation
+        && last < tokens.len()
+        && last < head + 4 + comma
+        && tokens.is_capital(last)
+        && verb(&tokens.low(last).to_lowercase()).is_none()
+    {
         last += 1;
     }
     if last > head + 1 + comma && (comma == 0 || tokens.low(last) == ",") {

@@ -16,7 +16,8 @@ pub(in crate::generate::facts) fn procedure(sentence: &str) -> bool {
     let imperative = |at: usize| within(IMPERATIVES, tokens.low(at));
     if purpose {
         let Some(comma) = (2..tokens.len().min(16)).find(|index| tokens.low(*index) == ",") else { return false };
-        return verb(tokens.low(1)).is_some() | within(IMPERATIVES, tokens.low(1)) && (imperative(comma + 1) || tokens.low(comma + 1) == "you" && imperative(comma + 2))
+        return verb(tokens.low(1)).is_some() | within(IMPERATIVES, tokens.low(1))
+            && (imperative(comma + 1) || tokens.low(comma + 1) == "you" && imperative(comma + 2))
             || imperative(comma + 1) && code;
     }
     let start = usize::from(matches!(tokens.low(0), "first" | "then" | "always" | "just" | "now"));

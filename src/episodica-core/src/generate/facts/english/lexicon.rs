@@ -13,11 +13,11 @@ pub(super) const OPENERS: &str = "hey hi hello yo hiya oh ah aww wow woah whoa o
      since 'cause cause as that's ya by the way good to be honest in fact of course as you know mean for record turns out first second third lastly additionally furthermore moreover";
 
 /// Words that make a statement a supposition.
-pub(super) const SUPPOSING: &str = "if unless maybe perhaps suppose supposing imagine wish hopefully whether pretend assuming might could would should wonder wondering";
+pub(super) const SUPPOSING: &str =
+    "if unless maybe perhaps suppose supposing imagine wish hopefully whether pretend assuming might could would should wonder wondering";
 
 /// Openers of a subordinate clause that ends at a comma.
-pub(super) const SUBORDINATING: &str =
-    "when whenever after before since while as during with without in at on for because though although once until despite besides apart from about due thanks to along inspired like";
+pub(super) const SUBORDINATING: &str = "when whenever after before since while as during with without in at on for because though although once until despite besides apart from about due thanks to along inspired like";
 
 /// Adverbs that may stand between subject and verb; those in [`FILLERS`] are left out of the statement.
 pub(super) const ADVERBS: &str = "just really also always never recently finally actually still already currently now usually often absolutely totally truly even only \
@@ -98,7 +98,7 @@ pub(super) const PROBLEMS: &str = "error errors bug fails failed failing failure
      denied missing corrupt corrupted freezes froze problem issue outage wrong";
 
 /// Common nouns, verbs and the like that open sentences with a capital letter but name nobody.
-pub(super) const COMMON_OPENERS: &str = "i a an the this that these those my our your his her its their he she it we they you who what when where why how which there here and but or so \
+pub(in crate::generate::facts) const COMMON_OPENERS: &str = "i a an the this that these those my our your his her its their he she it we they you who what when where why how which there here and but or so \
      if then also still just now today tomorrow yesterday yes no not never always maybe perhaps once after before during while since until although though because as at by for from \
      in into of on onto over to with without about above below between under up down out off all any both each every few many more most much other some such only own same too very \
      can could will would shall should may might must do does did done has have had having is are was were be been being am get gets got go goes going went make makes made take \

@@ -113,15 +113,27 @@ impl Writer {
         let next = self.adverbs(tokens, at + 1);
         self.auxiliary(be);
         let follower = tokens.low(next);
-        if follower == "gonna" || follower == "going" && tokens.low(next + 1) == "to" && verb(tokens.low(next + 2)).is_some_and(|(_, form)| form == Form::Base) {
+        if follower == "gonna"
+            || follower == "going" && tokens.low(next + 1) == "to" && verb(tokens.low(next + 2)).is_some_and(|(_, form)| form == Form::Base)
+        {
             let main = if follower == "gonna" { next + 1 } else { next + 2 };
             let (base, _) = verb(tokens.low(main))?;
             self.words.push("going to".to_owned());
             return (!past).then(|| self.done(base, base, main + 1, When::Ahead));
         }
         if let Some((base, Form::Ing)) = verb(follower) {
-            let ahead = !past && matches!(base, "move" | "go" | "fly" | "visit" | "leave" | "start" | "meet" | "get" | "travel" | "open" | "retire" | "join");
-            let when = if past { When::Past } else if ahead { When::Ahead } else { When::Now };
+            let ahead = !past
+                && matches!(
+                    base,
+                    "move" | "go" | "fly" | "visit" | "leave" | "start" | "meet" | "get" | "travel" | "open" | "retire" | "join"
+                );
+            let when = if past {
+                When::Past
+            } else if ahead {
+                When::Ahead
+            } else {
+                When::Now
+            };
             let mut phrase = self.done(base, follower, next + 1, when);
             phrase.progressive = true;
             return Some(phrase);
@@ -155,7 +167,8 @@ impl Writer {
             return Some(phrase);
         }
         let (base, _) = verb(word)?;
-        let lasting = matches!(base, "work" | "live" | "love" | "own" | "play") && (next..tokens.len()).any(|index| matches!(tokens.low(index), "since" | "for"));
+        let lasting = matches!(base, "work" | "live" | "love" | "own" | "play")
+            && (next..tokens.len()).any(|index| matches!(tokens.low(index), "since" | "for"));
         let mut phrase = self.done(base, word, next + 1, if lasting { When::Now } else { When::Past });
         phrase.perfect = true;
         Some(phrase)

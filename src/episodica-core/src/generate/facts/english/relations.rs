@@ -61,7 +61,29 @@ fn introduced(tokens: &Tokens, owned: &Possession) -> Option<String> {
 /// Adjectives of kin that say something lasting.
 fn plain_adjectives(tokens: &Tokens, range: (usize, usize)) -> String {
     let kept = (range.0..range.1).map(|index| tokens.low(index)).filter(|word| {
-        matches!(*word, "older" | "younger" | "little" | "big" | "twin" | "half" | "step" | "oldest" | "youngest" | "eldest" | "late" | "old" | "best" | "ex" | "former" | "school" | "college" | "childhood" | "pet" | "guide")
+        matches!(
+            *word,
+            "older"
+                | "younger"
+                | "little"
+                | "big"
+                | "twin"
+                | "half"
+                | "step"
+                | "oldest"
+                | "youngest"
+                | "eldest"
+                | "late"
+                | "old"
+                | "best"
+                | "ex"
+                | "former"
+                | "school"
+                | "college"
+                | "childhood"
+                | "pet"
+                | "guide"
+        )
     });
     kept.map(|word| format!("{word} ")).collect()
 }

@@ -22,7 +22,13 @@ pub(super) struct Piece {
 ///
 /// # Errors
 /// `Unresolved` where a pronoun has no referent among the words, `Vague` where the words break off.
-pub(super) fn rewrite(tokens: &Tokens, range: Range<usize>, talk: &Talk, mentions: &[TimeMention], third: bool) -> Result<Piece, RejectReason> {
+pub(super) fn rewrite(
+    tokens: &Tokens,
+    range: Range<usize>,
+    talk: &Talk,
+    mentions: &[TimeMention],
+    third: bool,
+) -> Result<Piece, RejectReason> {
     let mut piece = Piece::default();
     let mut index = range.start;
     let mut nouns = 0_usize;
@@ -58,7 +64,14 @@ pub(super) fn rewrite(tokens: &Tokens, range: Range<usize>, talk: &Talk, mention
 }
 
 /// The text for one token (or several): itself, or what stands for it in the third person.
-fn replace(tokens: &Tokens, index: usize, range: &Range<usize>, talk: &Talk, nouns: usize, third: bool) -> Result<(String, usize), RejectReason> {
+fn replace(
+    tokens: &Tokens,
+    index: usize,
+    range: &Range<usize>,
+    talk: &Talk,
+    nouns: usize,
+    third: bool,
+) -> Result<(String, usize), RejectReason> {
     let word = tokens.low(index);
     let next = tokens.low(index + 1);
     let other = || talk.other.clone().ok_or(RejectReason::Unresolved);
@@ -76,12 +89,21 @@ fn replace(tokens: &Tokens, index: usize, range: &Range<usize>, talk: &Talk, nou
         "my" | "our" => "their".to_owned(),
         "mine" | "ours" => "theirs".to_owned(),
         "myself" | "ourselves" => "themselves".to_owned(),
-        "you" if matches!(next, "can" | "have" | "need" | "get" | "do" | "are" | "'re" | "know" | "guys" | "all" | "ca" | "should" | "must") => return Err(RejectReason::Unresolved),
+        "you"
+            if matches!(
+                next,
+                "can" | "have" | "need" | "get" | "do" | "are" | "'re" | "know" | "guys" | "all" | "ca" | "should" | "must"
+            ) =>
+        {
+            return Err(RejectReason::Unresolved);
+        }
         "you" => other()?,
         "your" => format!("{}'s", other()?),
         "yours" | "yourself" | "y'all" | "ya" | "u" => return Err(RejectReason::Unresolved),
-        "he" | "she" | "it" | "they" | "him" | "them" | "its" | "her" | "his" | "their" | "hers" | "theirs" | "itself" | "himself" | "herself" | "themselves" => {
-            let referent = nouns >= 1 && !matches!(before, "love" | "like") && index > range.start + 1 || third && matches!(word, "his" | "her" | "their" | "its");
+        "he" | "she" | "it" | "they" | "him" | "them" | "its" | "her" | "his" | "their" | "hers" | "theirs" | "itself" | "himself"
+        | "herself" | "themselves" => {
+            let referent = nouns >= 1 && !matches!(before, "love" | "like") && index > range.start + 1
+                || third && matches!(word, "his" | "her" | "their" | "its");
             if !referent {
                 return Err(RejectReason::Unresolved);
             }
@@ -90,7 +112,11 @@ fn replace(tokens: &Tokens, index: usize, range: &Range<usize>, talk: &Talk, nou
         "this" | "these" | "those" => return Err(RejectReason::Unresolved),
         "here" => return Err(RejectReason::Unresolved),
         "there" if nouns < 2 => return Err(RejectReason::Unresolved),
-        "that" if nouns == 0 || index + 1 >= range.end || matches!(before, "of" | "about" | "for" | "with" | "in" | "at" | "on" | "like" | "from" | "after" | "before") => {
+        "that"
+            if nouns == 0
+                || index + 1 >= range.end
+                || matches!(before, "of" | "about" | "for" | "with" | "in" | "at" | "on" | "like" | "from" | "after" | "before") =>
+        {
             return Err(RejectReason::Unresolved);
         }
         "one" | "ones" if index + 1 >= range.end => return Err(RejectReason::Unresolved),
@@ -102,7 +128,25 @@ fn replace(tokens: &Tokens, index: usize, range: &Range<usize>, talk: &Talk, nou
 /// The absolute date in words, with the preposition it needs after the word `before`.
 pub(super) fn dated(mention: &TimeMention, before: &str) -> String {
     let words = mention.describe(Language::English);
-    let governed = matches!(before, "on" | "in" | "at" | "since" | "until" | "till" | "by" | "from" | "for" | "before" | "after" | "of" | "during" | "to" | "around" | "the" | "over");
+    let governed = matches!(
+        before,
+        "on" | "in"
+            | "at"
+            | "since"
+            | "until"
+            | "till"
+            | "by"
+            | "from"
+            | "for"
+            | "before"
+            | "after"
+            | "of"
+            | "during"
+            | "to"
+            | "around"
+            | "the"
+            | "over"
+    );
     if governed {
         return words;
     }
@@ -132,6 +176,34 @@ fn push(text: &mut String, gap: &str, more: &str) {
 fn is_function_word(word: &str) -> bool {
     matches!(
         word,
-        "a" | "an" | "the" | "to" | "of" | "with" | "and" | "or" | "but" | "for" | "at" | "in" | "on" | "by" | "from" | "into" | "about" | "my" | "our" | "some" | "that" | "is" | "was" | "'s" | "as" | "so" | "very" | "really" | "how" | "what"
+        "a" | "an"
+            | "the"
+            | "to"
+            | "of"
+            | "with"
+            | "and"
+            | "or"
+            | "but"
+            | "for"
+            | "at"
+            | "in"
+            | "on"
+            | "by"
+            | "from"
+            | "into"
+            | "about"
+            | "my"
+            | "our"
+            | "some"
+            | "that"
+            | "is"
+            | "was"
+            | "'s"
+            | "as"
+            | "so"
+            | "very"
+            | "really"
+            | "how"
+            | "what"
     )
 }

@@ -37,7 +37,8 @@ const fn row(next: &'static str, when: When, kind: MemoryKind, attribute: &'stat
 /// Verbs for what took place, told apart by how much the event tends to matter.
 const EVENT_MAJOR: [Rule; 1] = [row("*", Past, Event, "event", 82, 52)];
 const EVENT_MINOR: [Rule; 1] = [row("*", Past, Event, "event", 76, 42)];
-const EVENT_TO: [Rule; 2] = [row("to through across around up into back from with", Past, Event, "event", 80, 48), row("to back", Ahead, Goal, "plan", 78, 52)];
+const EVENT_TO: [Rule; 2] =
+    [row("to through across around up into back from with", Past, Event, "event", 80, 48), row("to back", Ahead, Goal, "plan", 78, 52)];
 const LIKING: [Rule; 1] = [row("*", Now, Preference, "likes", 85, 52)];
 const DISLIKING: [Rule; 1] = [row("*", Now, Preference, "dislikes", 85, 55)];
 const WANTING: [Rule; 2] = [row("to", Now, Goal, "goal", 82, 50), row("a an my our", Now, Goal, "goal", 72, 45)];
@@ -89,7 +90,8 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "retire" => {
-            const ROWS: &[Rule] = &[row("from in as .", Past, WorkHistory, "job_status", 88, 70), row("from in .", Ahead, Goal, "plan", 80, 60)];
+            const ROWS: &[Rule] =
+                &[row("from in as .", Past, WorkHistory, "job_status", 88, 70), row("from in .", Ahead, Goal, "plan", 80, 60)];
             ROWS
         }
         "join" | "enroll" | "enrol" | "register" => {
@@ -178,11 +180,13 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "own" | "drive" | "ride" | "manage" | "coach" => {
-            const ROWS: &[Rule] = &[row("a an my our two three the", Now, Entity, "has", 80, 52), row("to from", Past, Event, "event", 72, 44)];
+            const ROWS: &[Rule] =
+                &[row("a an my our two three the", Now, Entity, "has", 80, 52), row("to from", Past, Event, "event", 72, 44)];
             ROWS
         }
         "run" => {
-            const ROWS: &[Rule] = &[row("a an my our", Now, WorkHistory, "business", 78, 58), row("a an the my", Past, Event, "event", 76, 48)];
+            const ROWS: &[Rule] =
+                &[row("a an my our", Now, WorkHistory, "business", 78, 58), row("a an the my", Past, Event, "event", 76, 48)];
             ROWS
         }
         "collect" | "volunteer" => {
@@ -204,7 +208,14 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
         "go" => {
             const ROWS: &[Rule] = &[
                 row("with", Past, Decision, "decision", 72, 45),
-                row("to on back through hiking camping swimming skiing fishing kayaking surfing biking climbing sailing snowboarding diving", Past, Event, "event", 78, 46),
+                row(
+                    "to on back through hiking camping swimming skiing fishing kayaking surfing biking climbing sailing snowboarding diving",
+                    Past,
+                    Event,
+                    "event",
+                    78,
+                    46,
+                ),
                 row("to on back hiking camping skiing diving sailing", Ahead, Goal, "plan", 80, 52),
                 row("to hiking camping running swimming climbing skiing fishing", Now, Preference, "habit", 70, 38),
             ];
@@ -215,11 +226,12 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             const ROWS: &[Rule] = &[row("*", Past, Event, "visited", 84, 52), row("*", Ahead, Goal, "plan", 82, 52)];
             ROWS
         }
-        "attend" | "buy" | "adopt" | "win" | "publish" | "launch" | "sell" | "break" | "injure" | "sprain" | "donate" | "inherit" | "perform" | "compete" | "book"
-        | "rescue" | "found" => &EVENT_MAJOR,
-        "finish" | "complete" | "pass" | "host" | "organize" | "organise" | "celebrate" | "participate" | "receive" | "paint" | "plant" | "give" | "see" | "watch" | "make"
-        | "bake" | "cook" | "order" | "carve" | "repair" | "fix" | "climb" | "hike" | "swim" | "sing" | "draw" | "catch" | "bring" | "transfer" | "switch" | "upgrade" | "return"
-        | "rent" | "recover" | "relocate" | "earn" | "land" | "sail" | "hire" | "film" => &EVENT_MINOR,
+        "attend" | "buy" | "adopt" | "win" | "publish" | "launch" | "sell" | "break" | "injure" | "sprain" | "donate" | "inherit"
+        | "perform" | "compete" | "book" | "rescue" | "found" => &EVENT_MAJOR,
+        "finish" | "complete" | "pass" | "host" | "organize" | "organise" | "celebrate" | "participate" | "receive" | "paint" | "plant"
+        | "give" | "see" | "watch" | "make" | "bake" | "cook" | "order" | "carve" | "repair" | "fix" | "climb" | "hike" | "swim"
+        | "sing" | "draw" | "catch" | "bring" | "transfer" | "switch" | "upgrade" | "return" | "rent" | "recover" | "relocate" | "earn"
+        | "land" | "sail" | "hire" | "film" => &EVENT_MINOR,
         "open" => {
             const ROWS: &[Rule] = &[row("a an my our the", Past, Event, "event", 82, 54), row("a an my our", Ahead, Goal, "plan", 82, 58)];
             ROWS
@@ -229,7 +241,11 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "take" => {
-            const ROWS: &[Rule] = &[row("up", Past, Preference, "activity", 80, 52), row("a an my our the", Past, Event, "event", 72, 40), row("a an", Now, Event, "course", 74, 46)];
+            const ROWS: &[Rule] = &[
+                row("up", Past, Preference, "activity", 80, 52),
+                row("a an my our the", Past, Event, "event", 72, 40),
+                row("a an", Now, Event, "course", 74, 46),
+            ];
             ROWS
         }
         "try" => {

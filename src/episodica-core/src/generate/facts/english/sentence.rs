@@ -74,7 +74,7 @@ fn promising(sentence: &str) -> bool {
                 b'y' | b'Y' => sentence[index..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case("you")),
                 b'l' | b'L' => sentence[index..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case("let")),
                 b'd' | b'D' => sentence[index..].get(..9).is_some_and(|word| word.eq_ignore_ascii_case("decision:")),
-                b'G' | b'J' | b'M' | b'B' => index == 0,
+                b'G' | b'J' | b'B' | b'V' | b'A' | b'S' | b'Q' | b'F' => index == 0,
                 _ => false,
             }
     })
@@ -96,9 +96,9 @@ impl Reader<'_> {
         let word = tokens.low(start);
         match word {
             "i" => self.predicate(self.me(), start + 1, Person::Speaker, adverbial),
-            "we" => self.predicate(self.me(), start + 1, Person::Speaker, adverbial).map(|(next, draft)| {
-                (next, draft.map(|draft| Draft { confidence: draft.confidence - 0.05, ..draft }))
-            }),
+            "we" => self
+                .predicate(self.me(), start + 1, Person::Speaker, adverbial)
+                .map(|(next, draft)| (next, draft.map(|draft| Draft { confidence: draft.confidence - 0.05, ..draft }))),
             "my" | "our" => self.possessed(start, adverbial),
             "let" if tokens.low(start + 1) == "'s" => self.proposal(start, skip),
             "decision" if tokens.low(start + 1) == ":" => self.declared(start + 2),
@@ -137,7 +137,8 @@ impl Reader<'_> {
         let person = if owned.plural { Person::Plural } else { Person::Third };
         let (next, draft) = self.predicate((label, subject), owned.end, person, adverbial)?;
         let draft = draft.map(|draft| {
-            let kind = if draft.kind == MemoryKind::Preference || draft.kind == MemoryKind::Event { draft.kind } else { MemoryKind::Relationship };
+            let kind =
+                if draft.kind == MemoryKind::Preference || draft.kind == MemoryKind::Event { draft.kind } else { MemoryKind::Relationship };
             Draft { kind, confidence: draft.confidence - 0.04, ..draft }
         });
         Ok((next, draft))
@@ -231,11 +232,14 @@ impl Reader<'_> {
         if tokens.low(start) != "your" {
             return found.push(Err(RejectReason::NotAboutUser));
         }
-        let Some(verb) = (start + 2..(start + 7).min(tokens.len())).find(|index| matches!(tokens.low(*index), "is" | "was" | "has" | "will" | "are" | "were" | "starts" | "arrives" | "expires")) else {
+        let Some(verb) = (start + 2..(start + 7).min(tokens.len()))
+            .find(|index| matches!(tokens.low(*index), "is" | "was" | "has" | "will" | "are" | "were" | "starts" | "arrives" | "expires"))
+        else {
             return found.push(Err(RejectReason::NotAboutUser));
         };
         let last = end(tokens, verb + 1, true);
-        let specific = (start + 1..last).any(|index| tokens.shape(index) == Shape::Number || tokens.is_capital(index)) || self.mentioned(start, last).is_some();
+        let specific = (start + 1..last).any(|index| tokens.shape(index) == Shape::Number || tokens.is_capital(index))
+            || self.mentioned(start, last).is_some();
         if !specific || last <= verb + 1 {
             return found.push(Err(RejectReason::Vague));
         }
@@ -256,7 +260,10 @@ impl Reader<'_> {
         let tokens = self.tokens;
         let fallback = end(tokens, start, false);
         let Some(mut phrase) = phrase::read(tokens, start, person)? else { return Ok((fallback, None)) };
-        let listing = matches!(phrase.verb, "love" | "like" | "enjoy" | "hate" | "adore" | "prefer" | "speak" | "have" | "play" | "be" | "eat" | "dislike");
+        let listing = matches!(
+            phrase.verb,
+            "love" | "like" | "enjoy" | "hate" | "adore" | "prefer" | "speak" | "have" | "play" | "be" | "eat" | "dislike"
+        );
         let last = end(tokens, phrase.next, listing);
         let Some(reading) = self.reading(&mut phrase, last)? else { return Ok((last, None)) };
         if last - phrase.next > MAX_CLAUSE {
@@ -309,13 +316,17 @@ impl Reader<'_> {
             _ => {}
         }
         let next = tokens.low(at);
-        let fits = |list: &str| list == "*" && at < last || within(list, next) && at < last || at >= last && within(list, ".");
-        let Some(rule) = rules(phrase.verb).iter().find(|rule| rule.when == phrase.when && (fits(rule.next) || rule.next.starts_with("a an") && tokens.is_capital(at) && at < last)) else {
+        let fits = |list: &str| if at < last { list == "*" || within(list, next) } else { within(list, ".") };
+        let Some(rule) = rules(phrase.verb).iter().find(|rule| {
+            rule.when == phrase.when && (fits(rule.next) || rule.next.starts_with("a an") && tokens.is_capital(at) && at < last)
+        }) else {
             return Ok(None);
         };
         let eats = rule.attribute == "diet_detail";
         if phrase.negated {
-            let lasting = rule.when == When::Now && matches!(rule.kind, MemoryKind::Preference | MemoryKind::WorkHistory | MemoryKind::PersonalInfo) && !matches!(phrase.verb, "play" | "learn");
+            let lasting = rule.when == When::Now
+                && matches!(rule.kind, MemoryKind::Preference | MemoryKind::WorkHistory | MemoryKind::PersonalInfo)
+                && !matches!(phrase.verb, "play" | "learn");
             if !lasting && phrase.verb != "decide" {
                 return Ok(None);
             }
@@ -331,7 +342,11 @@ impl Reader<'_> {
         if plain {
             value = (at, at + 1);
         }
-        if at < last && !plain && !within(rule.next, ".") && is_vague(tokens, if matched && rule.kind != MemoryKind::Preference { at + 1 } else { at }, last) {
+        if at < last
+            && !plain
+            && !within(rule.next, ".")
+            && is_vague(tokens, if matched && rule.kind != MemoryKind::Preference { at + 1 } else { at }, last)
+        {
             return Err(RejectReason::Vague);
         }
         let mut reading = Reading::new(rule.kind, rule.attribute, value, rule.confidence, rule.importance);
@@ -350,12 +365,15 @@ impl Reader<'_> {
         match (reading.kind, phrase.verb) {
             (MemoryKind::Goal, "want" | "plan" | "hope" | "aim" | "intend" | "try") => {
                 let verb = if tokens.low(at) == "to" { at + 1 } else { at };
-                if within(VAGUE_PLANS, tokens.low(verb)) || is_vague(tokens, verb + 1, last) && last > verb + 1 || last <= verb + 1 {
+                let empty = last <= verb + 1 || is_vague(tokens, verb + 1, last);
+                if empty || within(VAGUE_PLANS, tokens.low(verb)) {
                     return Err(RejectReason::Vague);
                 }
             }
             (MemoryKind::Preference, "love" | "like" | "enjoy" | "adore") => {
-                let talk = (at..last).any(|index| matches!(tokens.low(index), "pic" | "photo" | "picture" | "your" | "you" | "hearing" | "idea" | "way" | "seeing"));
+                let talk = (at..last).any(|index| {
+                    matches!(tokens.low(index), "pic" | "photo" | "picture" | "your" | "you" | "hearing" | "idea" | "way" | "seeing")
+                });
                 if talk {
                     return Err(RejectReason::Vague);
                 }
@@ -398,7 +416,29 @@ impl Reader<'_> {
         let tokens = self.tokens;
         let stop = (from + 1..to).find(|index| {
             let mentioned = self.mentions.iter().any(|mention| mention.start == tokens.range(*index).start);
-            mentioned || matches!(tokens.low(*index), "in" | "at" | "on" | "for" | "with" | "from" | "as" | "since" | "because" | "and" | "," | "when" | "until" | "after" | "before" | "now" | "to" | "during" | "again" | "by")
+            mentioned
+                || matches!(
+                    tokens.low(*index),
+                    "in" | "at"
+                        | "on"
+                        | "for"
+                        | "with"
+                        | "from"
+                        | "as"
+                        | "since"
+                        | "because"
+                        | "and"
+                        | ","
+                        | "when"
+                        | "until"
+                        | "after"
+                        | "before"
+                        | "now"
+                        | "to"
+                        | "during"
+                        | "again"
+                        | "by"
+                )
         });
         tokens.slice(from..stop.unwrap_or(to).max(from)).to_owned()
     }
@@ -412,7 +452,10 @@ impl Reader<'_> {
     /// Names, numbers and dates make a statement worth more.
     fn specifics(&self, from: usize, to: usize, dated: bool, when: When) -> f32 {
         let tokens = self.tokens;
-        let names = (from..to).any(|index| tokens.is_capital(index) && !self.mentions.iter().any(|mention| (mention.start..mention.end).contains(&tokens.range(index).start)));
+        let names = (from..to).any(|index| {
+            tokens.is_capital(index)
+                && !self.mentions.iter().any(|mention| (mention.start..mention.end).contains(&tokens.range(index).start))
+        });
         let numbers = (from..to).any(|index| tokens.shape(index) == Shape::Number);
         let words = (to - from.min(to)).min(12) as f32;
         let dated = if dated && when != When::Now { 0.1 } else { 0.0 };
@@ -428,7 +471,25 @@ fn phrase_is_elided(tokens: &Tokens, at: usize) -> bool {
     }
     match verb(tokens.low(at)) {
         Some((base, Form::Past)) => {
-            matches!(base, "get" | "move" | "buy" | "visit" | "go" | "quit" | "finish" | "join" | "start" | "adopt" | "win" | "meet" | "break" | "sign" | "attend" | "book") && tokens.low(at + 1) != "it"
+            matches!(
+                base,
+                "get"
+                    | "move"
+                    | "buy"
+                    | "visit"
+                    | "go"
+                    | "quit"
+                    | "finish"
+                    | "join"
+                    | "start"
+                    | "adopt"
+                    | "win"
+                    | "meet"
+                    | "break"
+                    | "sign"
+                    | "attend"
+                    | "book"
+            ) && tokens.low(at + 1) != "it"
         }
         _ => false,
     }
@@ -438,5 +499,10 @@ fn phrase_is_elided(tokens: &Tokens, at: usize) -> bool {
 fn normal(text: &str) -> String {
     let lower = text.to_lowercase();
     let trimmed = lower.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '+' | '#' | '%'));
-    ["a ", "an ", "the ", "my ", "our ", "their "].iter().find_map(|article| trimmed.strip_prefix(article)).unwrap_or(trimmed).trim().to_owned()
+    ["a ", "an ", "the ", "my ", "our ", "their "]
+        .iter()
+        .find_map(|article| trimmed.strip_prefix(article))
+        .unwrap_or(trimmed)
+        .trim()
+        .to_owned()
 }

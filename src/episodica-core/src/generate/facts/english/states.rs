@@ -45,7 +45,9 @@ pub(super) fn be(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading
         }
         "lactose" | "gluten" if follower == "intolerant" => Reading::new(PersonalInfo, "health", (at, at + 2), 92, 75),
         "vegetarian" | "vegan" | "pescatarian" | "teetotal" => Reading::new(Preference, "diet", (at, at + 1), 90, 68),
-        "married" | "engaged" | "divorced" | "widowed" | "separated" if now => Reading::new(Relationship, "relationship_status", (at, at + 1), 85, 68),
+        "married" | "engaged" | "divorced" | "widowed" | "separated" if now => {
+            Reading::new(Relationship, "relationship_status", (at, at + 1), 85, 68)
+        }
         "single" if now && at + 1 >= end => Reading::new(Relationship, "relationship_status", (at, at + 1), 82, 62),
         "pregnant" => Reading::new(PersonalInfo, "expecting", (at, at + 1), 88, 75),
         "retired" if now => Reading::new(WorkHistory, "job_status", (at, at + 1), 86, 65),
@@ -57,10 +59,14 @@ pub(super) fn be(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading
         "diagnosed" if follower == "with" => Reading::new(PersonalInfo, "health", (at + 2, end), 90, 75),
         "into" if now => Reading::new(Preference, "likes", rest, 75, 50),
         "afraid" | "scared" | "terrified" if now && follower == "of" => Reading::new(Preference, "fears", (at + 2, end), 82, 55),
-        "obsessed" | "passionate" | "crazy" if now && matches!(follower, "with" | "about") => Reading::new(Preference, "likes", (at + 2, end), 82, 55),
+        "obsessed" | "passionate" | "crazy" if now && matches!(follower, "with" | "about") => {
+            Reading::new(Preference, "likes", (at + 2, end), 82, 55)
+        }
         "interested" if now && follower == "in" => Reading::new(Preference, "interests", (at + 2, end), 80, 52),
         "determined" if now && follower == "to" => Reading::new(Goal, "goal", (at + 2, end), 76, 46),
-        "accepted" | "selected" | "elected" | "nominated" | "awarded" | "invited" | "admitted" => Reading::new(MemoryKind::Event, "event", rest, 80, 54),
+        "accepted" | "selected" | "elected" | "nominated" | "awarded" | "invited" | "admitted" => {
+            Reading::new(MemoryKind::Event, "event", rest, 80, 54)
+        }
         "named" | "called" => Reading::new(MemoryKind::Entity, "name", rest, 85, 58),
         "a" | "an" | "the" | "my" | "also" | "our" => return noun(tokens, at, end, now),
         _ => return age_or_name(tokens, at, end, now),
@@ -69,12 +75,20 @@ pub(super) fn be(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading
         "pregnant" => known.fixed("pregnant"),
         _ => known,
     };
-    (!phrase.negated || matches!(known.attribute.as_str(), "relationship_status" | "allergy" | "diet" | "likes" | "interests" | "health")).then_some(known)
+    (!phrase.negated || matches!(known.attribute.as_str(), "relationship_status" | "allergy" | "diet" | "likes" | "interests" | "health"))
+        .then_some(known)
 }
 
 /// "a nurse at ...", "a big fan of ...", "a single mum of two".
 fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
-    let head_end = (at + 1..end).find(|index| matches!(tokens.low(*index), "of" | "at" | "in" | "for" | "with" | "and" | "," | "who" | "from" | "on" | "by" | "to" | "now" | "here" | "that")).unwrap_or(end);
+    let head_end = (at + 1..end)
+        .find(|index| {
+            matches!(
+                tokens.low(*index),
+                "of" | "at" | "in" | "for" | "with" | "and" | "," | "who" | "from" | "on" | "by" | "to" | "now" | "here" | "that"
+            )
+        })
+        .unwrap_or(end);
     let head = head_end.checked_sub(1).filter(|head| *head > at)?;
     let word = tokens.low(head);
     let indefinite = matches!(tokens.low(at), "a" | "an");
@@ -87,12 +101,34 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
     if word == "member" && tokens.low(head + 1) == "of" {
         return Some(Reading::new(MemoryKind::WorkHistory, "member", (head + 2, end), 82, 55));
     }
-    let person = matches!(word, "mum" | "mom" | "dad" | "mother" | "father" | "parent" | "grandmother" | "grandfather" | "widow" | "widower" | "twin" | "orphan" | "aunt" | "uncle")
-        || word == "child" && tokens.low(head.saturating_sub(1)) == "only";
+    let person = matches!(
+        word,
+        "mum"
+            | "mom"
+            | "dad"
+            | "mother"
+            | "father"
+            | "parent"
+            | "grandmother"
+            | "grandfather"
+            | "widow"
+            | "widower"
+            | "twin"
+            | "orphan"
+            | "aunt"
+            | "uncle"
+    ) || word == "child" && tokens.low(head.saturating_sub(1)) == "only";
     if person && indefinite {
         return Some(Reading::new(MemoryKind::Relationship, "family", (at + 1, head_end), 82, 58));
     }
-    if within(PROFESSIONS, word) && !(at + 1..head).any(|index| matches!(tokens.low(index), "good" | "great" | "terrible" | "bad" | "real" | "amazing" | "supportive" | "best" | "lucky" | "better")) {
+    if within(PROFESSIONS, word)
+        && !(at + 1..head).any(|index| {
+            matches!(
+                tokens.low(index),
+                "good" | "great" | "terrible" | "bad" | "real" | "amazing" | "supportive" | "best" | "lucky" | "better"
+            )
+        })
+    {
         let attribute = if now { "occupation" } else { "former_occupation" };
         return Some(Reading::new(MemoryKind::WorkHistory, attribute, (at + 1, head_end), 86, 66));
     }
@@ -118,8 +154,32 @@ pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Readi
     }
     let head_end = (at..end)
         .find(|index| {
-            matches!(tokens.low(*index), "of" | "at" | "in" | "for" | "with" | "and" | "," | "who" | "from" | "on" | "by" | "to" | "named" | "called" | "that" | "next" | "this" | "last" | "tomorrow" | "yesterday" | "now" | "since" | "when" | "again")
-                || *index > at && tokens.shape(*index) == Shape::Number
+            matches!(
+                tokens.low(*index),
+                "of" | "at"
+                    | "in"
+                    | "for"
+                    | "with"
+                    | "and"
+                    | ","
+                    | "who"
+                    | "from"
+                    | "on"
+                    | "by"
+                    | "to"
+                    | "named"
+                    | "called"
+                    | "that"
+                    | "next"
+                    | "this"
+                    | "last"
+                    | "tomorrow"
+                    | "yesterday"
+                    | "now"
+                    | "since"
+                    | "when"
+                    | "again"
+            ) || *index > at && tokens.shape(*index) == Shape::Number
         })
         .unwrap_or(end);
     let head = head_end.checked_sub(1).filter(|head| *head >= at)?;
@@ -149,14 +209,71 @@ pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Readi
 
 /// Is the first weighty word of an object one that says nothing by itself?
 pub(super) fn is_vague(tokens: &Tokens, mut at: usize, end: usize) -> bool {
-    let pure = |word: &str| matches!(word, "a" | "an" | "the" | "some" | "my" | "our" | "to" | "in" | "at" | "on" | "with" | "for" | "from" | "of" | "up" | "into" | "about" | "and" | "as" | "all");
+    let pure = |word: &str| {
+        matches!(
+            word,
+            "a" | "an"
+                | "the"
+                | "some"
+                | "my"
+                | "our"
+                | "to"
+                | "in"
+                | "at"
+                | "on"
+                | "with"
+                | "for"
+                | "from"
+                | "of"
+                | "up"
+                | "into"
+                | "about"
+                | "and"
+                | "as"
+                | "all"
+        )
+    };
     while at < end && pure(tokens.low(at)) {
         at += 1;
     }
     let adjective = |word: &str| {
         matches!(
             word,
-            "really" | "new" | "big" | "good" | "great" | "nice" | "amazing" | "awesome" | "little" | "long" | "few" | "whole" | "best" | "such" | "cool" | "lovely" | "wonderful" | "fun" | "tough" | "hard" | "same" | "own" | "super" | "very" | "right" | "next" | "huge" | "special" | "different" | "important" | "positive" | "quick" | "small" | "first" | "step"
+            "really"
+                | "new"
+                | "big"
+                | "good"
+                | "great"
+                | "nice"
+                | "amazing"
+                | "awesome"
+                | "little"
+                | "long"
+                | "few"
+                | "whole"
+                | "best"
+                | "such"
+                | "cool"
+                | "lovely"
+                | "wonderful"
+                | "fun"
+                | "tough"
+                | "hard"
+                | "same"
+                | "own"
+                | "super"
+                | "very"
+                | "right"
+                | "next"
+                | "huge"
+                | "special"
+                | "different"
+                | "important"
+                | "positive"
+                | "quick"
+                | "small"
+                | "first"
+                | "step"
         )
     };
     let start = at;

@@ -129,7 +129,9 @@ fn word_end(text: &str, at: usize, first: char) -> usize {
         let next = characters.peek().copied();
         let joins = match character {
             '\'' | '-' | '_' | '/' | '&' | '@' => before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric),
-            '.' | ',' | ':' => before.is_ascii_digit() && next.is_some_and(|next| next.is_ascii_digit()) || character == '.' && is_dotted(before, next),
+            '.' | ',' | ':' => {
+                before.is_ascii_digit() && next.is_some_and(|next| next.is_ascii_digit()) || character == '.' && is_dotted(before, next)
+            }
             '+' | '%' => before.is_alphanumeric(),
             _ => character.is_alphanumeric(),
         };
