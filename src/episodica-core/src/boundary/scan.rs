@@ -150,7 +150,8 @@ impl<'a> Scan<'a> {
         let (before, at) = (&self.readings[place - 1], &self.readings[place]);
         let usual = USUAL_MINIMUM.min(self.config.buffer_size_max / 4).max(self.config.buffer_size_min);
         let maturity = (length as f32 / usual as f32).min(1.0);
-        let shift = self.cohesion.shift(&self.readings, start, place, end);
+        // Too few messages before the end of the session or before a pause are no subject of their own, unless somebody says so.
+        let shift = self.cohesion.shift(&self.readings, start, place, end).filter(|_| end - place >= LOOKAHEAD.min(usual));
         let doubt = self.adjacency_penalty(place);
 
         let mut best = (BoundaryReason::TopicShift, 0.0);
@@ -166,8 +167,10 @@ impl<'a> Scan<'a> {
             Turn::Strong => {
                 offer(BoundaryReason::Intent, 0.72 + 0.13 * maturity + 0.1 * shift.unwrap_or(0.0) - 0.5 * (doubt - 0.2).max(0.0))
             }
-            Turn::Weak => offer(BoundaryReason::Intent, 0.35 + 0.2 * maturity + 0.4 * shift.unwrap_or(0.0) - 0.5 * doubt),
-            Turn::None => {}
+            Turn::Weak if length * 3 >= usual * 2 => {
+                offer(BoundaryReason::Intent, 0.35 + 0.2 * maturity + 0.4 * shift.unwrap_or(0.0) - 0.5 * doubt)
+            }
+            Turn::Weak | Turn::None => {}
         }
         if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel) {
             // The longer a segment already is, the less it takes to end it.

@@ -3,6 +3,15 @@
 //! [`write_offline`] needs no model: it selects and attributes what was said and invents nothing. It is a pure function of the messages,
 //! so the same conversation gives the same episodes in every store. It does not decide where episodes end, nor does it store them.
 
+mod han;
+mod keywords;
+mod lexicon;
+mod narrative;
 mod offline;
+mod person;
+mod salience;
+mod source;
+mod summary;
+mod title;
 
 pub use offline::{EpisodeText, write_offline};

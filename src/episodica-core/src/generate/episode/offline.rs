@@ -2,7 +2,15 @@
 
 use std::sync::Arc;
 
+use super::keywords::{Salience, entities, phrases};
+use super::source::Source;
+use super::{narrative, salience, summary, title};
+use crate::clock::Moment;
 use crate::model::Message;
+
+/// Most topics and most names of an episode.
+const MAX_TOPICS: usize = 6;
+const MAX_ENTITIES: usize = 16;
 
 /// What is written about an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,8 +28,23 @@ pub struct EpisodeText {
 }
 
 /// Writes the episode that `messages` make, in the language they are in.
+///
+/// Only the messages count: no statistics of other conversations take part, so the text doesn't depend on what the store held when it was
+/// written. Without messages everything is empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
-    let content: Vec<String> = messages.iter().map(|message| format!("{}: {}", message.speaker(), message.content.trim())).collect();
-    let title = messages.first().map(|message| message.content.chars().take(80).collect()).unwrap_or_default();
-    EpisodeText { title, summary: String::new(), content: content.join("\n"), topics: Vec::new(), entities: Vec::new() }
+    if messages.is_empty() {
+        return EpisodeText::default();
+    }
+    let source = Source::read(messages);
+    let moments: Vec<Moment> = source.turns.iter().map(|turn| messages[turn.message].timestamp).collect();
+    let words = Salience::of(&source);
+    let phrases = phrases(&source, &words);
+    let scored = salience::scored(&source, &words);
+    EpisodeText {
+        title: title::write(&source, &scored, &phrases),
+        summary: summary::write(&source, &scored, &moments),
+        content: narrative::write(&source, &scored, &moments),
+        topics: phrases.iter().take(MAX_TOPICS).map(|phrase| phrase.text.clone()).collect(),
+        entities: entities(&source, &words, MAX_ENTITIES),
+    }
 }

@@ -1,0 +1,115 @@
+//! Telling phrases of Chinese (and of Japanese, as far as kanji and katakana go): no dictionary, but characters that subjects rarely hold.
+//!
+//! A run of Han characters is cut at function characters; the pieces, and what repeats within longer ones, are candidates.
+
+use std::collections::HashMap;
+
+use super::keywords::Phrase;
+use super::lexicon::{exact_key, is_stop_char, is_stop_word_han};
+use super::source::Source;
+use crate::text::is_han;
+
+/// Longest phrase, in characters.
+const MAX_CHARS: usize = 6;
+
+#[derive(Default)]
+struct Candidate {
+    turns: u32,
+    last_turn: usize,
+    place: (usize, usize),
+    owner: Option<usize>,
+    /// A whole piece between function characters at least once.
+    whole: bool,
+}
+
+/// The phrases, scored like those of spaced scripts.
+pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
+    let mut candidates: HashMap<&str, Candidate> = HashMap::new();
+    for (number, turn) in source.turns.iter().enumerate() {
+        for unit in turn.units.iter().filter(|unit| !unit.is_code) {
+            for word in unit.words.iter().filter(|word| word.unspaced) {
+                let run = turn.word_text(word);
+                pieces(run, |start, piece| {
+                    let mine = run[..start].ends_with("我的") || run[..start].ends_with("我家") || run[..start].ends_with("我家的");
+                    let place = (number, word.start + start);
+                    offer(&mut candidates, piece, place, mine.then_some(turn.speaker), number, true);
+                    let starts: Vec<usize> = piece.char_indices().map(|(at, _)| at).chain([piece.len()]).collect();
+                    for length in 2..=MAX_CHARS.min(starts.len().saturating_sub(2)) {
+                        for pair in starts.windows(length + 1) {
+                            let part = &piece[pair[0]..pair[length]];
+                            offer(&mut candidates, part, (number, word.start + start + pair[0]), None, number, false);
+                        }
+                    }
+                });
+            }
+        }
+    }
+    let names: Vec<&str> = source.speakers.iter().map(|speaker| &*speaker.short).collect();
+    let mut found: Vec<Phrase> = Vec::new();
+    for (text, candidate) in candidates {
+        let chars = text.chars().count();
+        // A part of a piece counts only if it comes back in another message.
+        if !(2..=MAX_CHARS).contains(&chars)
+            || !candidate.whole && candidate.turns < 2
+            || is_stop_word_han(text)
+            || names.iter().any(|name| name.contains(text))
+        {
+            continue;
+        }
+        let length = [0.0, 0.0, 0.95, 1.1, 1.2, 0.9, 0.8][chars];
+        let spread = 1.0 + (candidate.turns as f32).ln() * 1.2;
+        let owned = if candidate.owner.is_some() { 1.15 } else { 1.0 };
+        let keys = vec![exact_key(text)];
+        let score = length * spread * owned * 1.2;
+        found.push(Phrase { text: text.to_owned(), owner: candidate.owner, keys, score, place: candidate.place, is_name: false });
+    }
+    // The map's order is none: the caller sorts by score and place, and here ties in both are broken by the text.
+    found.sort_by(|a, b| a.place.cmp(&b.place).then(b.text.len().cmp(&a.text.len())).then_with(|| a.text.cmp(&b.text)));
+    found
+}
+
+fn offer<'a>(
+    candidates: &mut HashMap<&'a str, Candidate>,
+    text: &'a str,
+    place: (usize, usize),
+    owner: Option<usize>,
+    number: usize,
+    whole: bool,
+) {
+    let known = candidates.entry(text).or_insert_with(|| Candidate { place, last_turn: usize::MAX, ..Candidate::default() });
+    if known.last_turn != number {
+        known.turns += 1;
+        known.last_turn = number;
+    }
+    known.owner = known.owner.or(owner);
+    known.whole |= whole;
+}
+
+/// The pieces of a run between characters that subjects rarely hold, with their places.
+fn pieces<'a>(run: &'a str, mut visit: impl FnMut(usize, &'a str)) {
+    let mut start = 0;
+    for (at, c) in run.char_indices().chain([(run.len(), '的')]) {
+        if is_stop_char(c) || !(is_han(c) || is_katakana(c)) {
+            if start < at && !is_stop_word_han(&run[start..at]) {
+                visit(start, &run[start..at]);
+            }
+            start = at + if at < run.len() { c.len_utf8() } else { 0 };
+        }
+    }
+}
+
+fn is_katakana(c: char) -> bool {
+    matches!(c, '\u{30a1}'..='\u{30fa}' | 'ー')
+}
+
+/// Titles of works in 《》.
+pub(super) fn titles(text: &str, mut visit: impl FnMut(&str)) {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('《') {
+        let Some((title, tail)) = after.split_once('》') else { return };
+        if title.len() <= 60 {
+            visit(title);
+        }
+        rest = tail;
+    }
+}

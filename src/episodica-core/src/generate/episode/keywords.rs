@@ -1,0 +1,302 @@
+//! What an episode is about: weights of its words, its telling phrases, and the names in it.
+//!
+//! Phrases are runs of content words between function words and punctuation (Rose et al. 2010, RAKE), weighted by how many messages
+//! take them up (not by repetition within one, so that a pasted log does not become the subject), by their form (names, noun phrases)
+//! and by who says "my" before them. Chinese has no spaces: `han.rs` finds its phrases.
+
+use super::han;
+use super::lexicon::{KeyMap, exact_key};
+use super::source::{Source, Turn, Unit, Word};
+
+/// Longest phrase, in words.
+const MAX_PHRASE_WORDS: usize = 4;
+/// Longest phrase, in bytes; what is longer is no name of a subject.
+const MAX_PHRASE_BYTES: usize = 48;
+
+/// A telling phrase.
+#[derive(Debug, Clone)]
+pub(super) struct Phrase {
+    /// As it is written in a title: proper names in capitals, the rest in lower case.
+    pub text: String,
+    /// Whose it is ("my sister Lena"), if somebody says so.
+    pub owner: Option<usize>,
+    /// Keys of its words.
+    pub keys: Vec<u64>,
+    /// How telling it is.
+    pub score: f32,
+    /// Place of its first mention: turn, byte.
+    pub place: (usize, usize),
+    /// A name of somebody or something.
+    pub is_name: bool,
+}
+
+/// What is known of one word over the whole episode.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WordFacts {
+    /// How many messages hold it.
+    pub turns: u32,
+    last_turn: u32,
+    speakers: u32,
+    /// How often it is capitalised inside a sentence, and how often it is not.
+    capital: u32,
+    plain: u32,
+}
+
+/// Statistics of an episode's words.
+pub(super) struct Salience {
+    facts: KeyMap<WordFacts>,
+}
+
+impl Salience {
+    /// Counts the words.
+    pub fn of(source: &Source) -> Self {
+        let mut facts: KeyMap<WordFacts> = KeyMap::default();
+        for (number, turn) in source.turns.iter().enumerate() {
+            let number = number as u32 + 1;
+            for word in turn.units.iter().flat_map(|unit| &unit.words).filter(|word| !word.class.is_function() && !word.unspaced) {
+                let known = facts.entry(word.key).or_default();
+                if known.last_turn != number {
+                    known.turns += 1;
+                    known.last_turn = number;
+                    known.speakers |= 1 << turn.speaker.min(31);
+                }
+                match (word.capital, word.first) {
+                    (true, false) => known.capital += 1,
+                    (false, _) => known.plain += 1,
+                    (true, true) => {}
+                }
+            }
+        }
+        Self { facts }
+    }
+
+    /// Is the word a name: written with a capital letter where only names are?
+    pub fn is_name(&self, word: &Word) -> bool {
+        word.capital && !word.unspaced && self.facts.get(&word.key).is_some_and(|known| known.capital > 0 && known.capital >= known.plain)
+    }
+
+    /// How much a word tells about the episode; 0 for words without a subject.
+    pub fn weight(&self, turn: &Turn, word: &Word) -> f32 {
+        if !word.class.is_content() || word.unspaced {
+            return 0.0;
+        }
+        let text = turn.word_text(word);
+        let known = self.facts.get(&word.key).copied().unwrap_or_default();
+        let length = match text.len() {
+            0 | 1 => return 0.0,
+            2 => 0.5,
+            3 => 0.75,
+            4 => 0.9,
+            5..=24 => 1.0,
+            _ => 0.4,
+        };
+        if text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_punctuation()) {
+            return 0.25;
+        }
+        let spread = 1.0 + (known.turns.max(1) as f32).ln() * 0.8;
+        let shared = if known.speakers.count_ones() > 1 { 1.15 } else { 1.0 };
+        let form = if self.is_name(word) { 1.3 } else { 1.0 } * if word.technical { 0.8 } else { 1.0 };
+        let adverb = if text.ends_with("ly") && !word.capital { 0.5 } else { 1.0 };
+        spread * shared * length * form * adverb
+    }
+}
+
+/// The telling phrases of the episode, best first, none within another.
+pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
+    let mut found: Vec<Phrase> = Vec::new();
+    let mut places: KeyMap<usize> = KeyMap::default();
+    for (number, turn) in source.turns.iter().enumerate() {
+        for unit in turn.units.iter().filter(|unit| !unit.is_code) {
+            visit_unit(source, salience, (number, turn, unit), &mut |phrase| match places.get(&exact_key(&phrase.text)) {
+                Some(at) => {
+                    let known: &mut Phrase = &mut found[*at];
+                    known.score = known.score.max(phrase.score) + 0.35 * phrase.score.min(known.score);
+                    known.owner = known.owner.or(phrase.owner);
+                    known.is_name |= phrase.is_name;
+                }
+                None => {
+                    places.insert(exact_key(&phrase.text), found.len());
+                    found.push(phrase);
+                }
+            });
+        }
+    }
+    found.extend(han::phrases(source));
+    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.place.cmp(&b.place)));
+    let mut kept: Vec<Phrase> = Vec::new();
+    for phrase in found {
+        let covered = |other: &Phrase| {
+            phrase.keys.iter().any(|key| other.keys.contains(key)) || other.text.contains(&phrase.text) || phrase.text.contains(&other.text)
+        };
+        if !kept.iter().any(covered) {
+            kept.push(phrase);
+        }
+        if kept.len() >= 12 {
+            break;
+        }
+    }
+    kept
+}
+
+/// Finds the phrases of one sentence.
+fn visit_unit(source: &Source, salience: &Salience, (number, turn, unit): (usize, &Turn, &Unit), visit: &mut impl FnMut(Phrase)) {
+    let words = &unit.words;
+    let mut at = 0;
+    while at < words.len() {
+        if !opens(source, &words[at]) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        at += 1;
+        while at < words.len() && at - start < MAX_PHRASE_WORDS && !words[at].breaks && continues(source, &words[at]) {
+            at += 1;
+        }
+        let before = start.checked_sub(1).map(|before| &words[before]).filter(|_| !words[start].breaks);
+        if let Some(phrase) = phrase_of(salience, number, turn, unit, before, &words[start..at]) {
+            visit(phrase);
+        }
+    }
+}
+
+fn opens(source: &Source, word: &Word) -> bool {
+    !word.unspaced && (word.class.is_content() || word.class.is_opener()) && !source.name_keys.contains_key(&word.key)
+}
+
+fn continues(source: &Source, word: &Word) -> bool {
+    !word.unspaced && word.class.is_content() && !source.name_keys.contains_key(&word.key)
+}
+
+fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, before: Option<&Word>, words: &[Word]) -> Option<Phrase> {
+    let determined = before.is_some_and(|word| word.class.is_determiner());
+    let mut words = words;
+    // A verb form that no article precedes takes the noun phrase as its object: "booked Iceland".
+    while words.len() > 1 && !determined && is_verb_form(turn.word_text(&words[0])) && !words[0].capital_inside() {
+        words = &words[1..];
+    }
+    // An adverb or a bare number at either end is no part of the name.
+    while let Some((last, rest)) = words.split_last().filter(|(last, _)| turn.word_text(last).ends_with("ly") && !last.capital) {
+        let _ = last;
+        words = rest;
+    }
+    let content = words.iter().filter(|word| word.class.is_content()).count();
+    if content == 0 || words.is_empty() {
+        return None;
+    }
+    let (start, end) = (words[0].start, words[words.len() - 1].end);
+    if end - start > MAX_PHRASE_BYTES {
+        return None;
+    }
+    let mut weights: Vec<f32> = words.iter().map(|word| salience.weight(turn, word)).collect();
+    weights.sort_by(|a, b| b.total_cmp(a));
+    let best = weights.iter().take(2).sum::<f32>() / content.min(2) as f32;
+    if best < 0.5 {
+        return None;
+    }
+    let is_name = words.iter().any(|word| salience.is_name(word));
+    let lone_verb = words.len() == 1 && !determined && !is_name && is_verb_form(turn.word_text(&words[0]));
+    let form = match content {
+        1 => 1.0,
+        2 => 1.35,
+        3 => 1.4,
+        _ => 1.2,
+    } * if determined { 1.2 } else { 1.0 }
+        * if lone_verb { 0.4 } else { 1.0 }
+        * if unit.asks { 0.75 } else { 1.0 };
+    let owner = before.filter(|word| turn.word_text(word).eq_ignore_ascii_case("my")).map(|_| turn.speaker);
+    Some(Phrase {
+        text: written(salience, turn, words),
+        owner,
+        keys: words.iter().filter(|word| word.class.is_content()).map(|word| word.key).collect(),
+        score: best * form * if owner.is_some() { 1.15 } else { 1.0 },
+        place: (number, start),
+        is_name,
+    })
+}
+
+impl Word {
+    /// Capitalised where sentences don't begin.
+    fn capital_inside(&self) -> bool {
+        self.capital && !self.first
+    }
+}
+
+fn is_verb_form(word: &str) -> bool {
+    word.len() > 4 && (word.ends_with("ed") || word.ends_with("ing")) && word.is_ascii()
+}
+
+/// The phrase with the capital letters that are its own, not its sentence's.
+fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
+    let mut out = String::new();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        let text = turn.word_text(word).trim_end_matches("'s").trim_end_matches("’s");
+        let text = if at + 1 < words.len() { turn.word_text(word) } else { text };
+        let shouted = text.chars().filter(|c| c.is_alphabetic()).count() > 4 && !text.chars().any(char::is_lowercase);
+        let opens = at == 0 && opens_name(salience, words);
+        match word.capital
+            && !word.technical
+            && !opens
+            && (shouted || word.first && !salience.is_name(word) && text.chars().skip(1).any(char::is_lowercase))
+        {
+            true => out.push_str(&text.to_lowercase()),
+            false => out.push_str(text),
+        }
+    }
+    out
+}
+
+/// Does a name begin here? At the start of a sentence, where every word has a capital letter, the next one must have it too.
+fn opens_name(salience: &Salience, words: &[Word]) -> bool {
+    let word = &words[0];
+    let follows =
+        words.get(1).is_some_and(|next| !next.breaks && salience.is_name(next) && !next.class.is_function() && next.class.is_content());
+    !word.class.is_function() && (salience.is_name(word) || word.capital && word.class.is_content() && follows)
+}
+
+/// Names that occur: the speakers', then runs of capitalised words, identifiers and titles in order of appearance.
+pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let add = |name: &str, found: &mut Vec<String>| {
+        if found.len() < most && name.chars().count() > 1 && !found.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            found.push(name.to_owned());
+        }
+    };
+    for speaker in source.speakers.iter().filter(|speaker| !speaker.is_role) {
+        add(&speaker.full, &mut found);
+    }
+    for turn in &source.turns {
+        for unit in turn.units.iter().filter(|unit| !unit.is_code) {
+            let mut at = 0;
+            while at < unit.words.len() {
+                let word = &unit.words[at];
+                let identifier = word.technical && turn.word_text(word).bytes().any(|byte| byte.is_ascii_alphabetic());
+                if !identifier && !opens_name(salience, &unit.words[at..]) {
+                    at += 1;
+                    continue;
+                }
+                let start = at;
+                at += 1;
+                while !identifier
+                    && at < unit.words.len()
+                    && !unit.words[at].breaks
+                    && unit.words[at].capital
+                    && !unit.words[at].class.is_function()
+                {
+                    at += 1;
+                }
+                let text = &turn.text[word.start..unit.words[at - 1].end];
+                let text = text.trim_end_matches("'s").trim_end_matches("’s");
+                let own = unit.words[start..at].iter().all(|word| source.name_keys.contains_key(&word.key));
+                let lone_everyday = at - start == 1 && !word.class.is_content();
+                if !own && !lone_everyday && text.len() <= MAX_PHRASE_BYTES {
+                    add(text, &mut found);
+                }
+            }
+            han::titles(turn.unit_text(unit), |title| add(title, &mut found));
+        }
+    }
+    found
+}

@@ -1,0 +1,313 @@
+//! L1: what was said, told in the third person, attributed, with dates that can be read years later.
+//!
+//! First-person statements whose grammar allows it are told ("Maya moved …"), everything else is quoted. Dates in told sentences are
+//! replaced, in quotes the date is added in brackets, so that a quote stays one. A talk that is longer than the budget loses its least telling
+//! sentences, greetings first, never its order.
+
+use super::person;
+use super::salience::Scored;
+use super::source::{Source, Turn, Unit};
+use crate::clock::Moment;
+use crate::text::time::{mentions, resolve_text};
+use crate::text::{Language, count_tokens};
+
+/// Most tokens of a narrative.
+pub(super) const MAX_TOKENS: usize = 2_000;
+/// A sentence longer than this many bytes is clipped.
+const MAX_UNIT_BYTES: usize = 1_200;
+/// A block of code longer than this many lines loses its middle.
+const MAX_CODE_LINES: usize = 14;
+
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const WEEKDAYS_HAN: [&str; 7] = ["一", "二", "三", "四", "五", "六", "日"];
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+
+/// A sentence ready to be put into a text.
+pub(super) enum Passage {
+    /// In the third person.
+    Told(String),
+    /// To be quoted.
+    Said(String),
+    /// To be quoted as a question.
+    Asked(String),
+    /// What is in brackets already: a note about the message, not part of what was said.
+    Aside(String),
+    /// Lines of code.
+    Code(String),
+}
+
+/// Writes the narrative; `moments[i]` is when turn `i` was said.
+pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
+    let keep_all = vec![true; scored.len()];
+    let estimate: usize = source.turns.iter().map(|turn| estimate_tokens(&turn.text) + 8).sum();
+    if estimate <= 2 * MAX_TOKENS {
+        let text = assemble(source, scored, &keep_all, moments);
+        if fits(&text, MAX_TOKENS) {
+            return text;
+        }
+    }
+    compressed(source, scored, moments)
+}
+
+/// Is `text` at most `tokens` tokens long? Short texts need no counting: no token is shorter than a byte.
+pub(super) fn fits(text: &str, tokens: usize) -> bool {
+    text.len() <= tokens || count_tokens(text) <= tokens
+}
+
+/// Roughly how many tokens; cheap.
+fn estimate_tokens(text: &str) -> usize {
+    text.len().div_ceil(if text.is_ascii() { 4 } else { 3 })
+}
+
+fn compressed(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
+    let mut order: Vec<usize> = (0..scored.len()).collect();
+    let worth: Vec<f32> = scored.iter().map(|scored| if unit_of(source, scored).is_code { 0.5 } else { scored.score() }).collect();
+    order.sort_by(|a, b| worth[*b].total_cmp(&worth[*a]).then(a.cmp(b)));
+    let mut budget = MAX_TOKENS * 4 / 5;
+    while budget > 8 {
+        let mut keep = vec![false; scored.len()];
+        let mut spent = 0;
+        for at in &order {
+            let cost = estimate_tokens(
+                &source.turns[scored[*at].turn].text[unit_of(source, &scored[*at]).start..unit_of(source, &scored[*at]).end],
+            )
+            .min(MAX_UNIT_BYTES / 3)
+                + 8;
+            if worth[*at] > 0.0 && spent + cost <= budget {
+                keep[*at] = true;
+                spent += cost;
+            }
+        }
+        let text = assemble(source, scored, &keep, moments);
+        if fits(&text, MAX_TOKENS) {
+            return text;
+        }
+        budget = budget * 2 / 3;
+    }
+    heading(source, moments.first().copied())
+}
+
+fn unit_of<'a>(source: &'a Source, scored: &Scored) -> &'a Unit {
+    &source.turns[scored.turn].units[scored.unit]
+}
+
+fn assemble(source: &Source, scored: &[Scored], keep: &[bool], moments: &[Moment]) -> String {
+    let mut out = heading(source, moments.first().copied());
+    let mut day = moments.first().map(|moment| moment.local().date());
+    let mut at = 0;
+    while at < scored.len() {
+        let number = scored[at].turn;
+        let turn = &source.turns[number];
+        let mut parts = Vec::new();
+        while at < scored.len() && scored[at].turn == number {
+            if keep[at] {
+                parts.push(tell(source, turn, &turn.units[scored[at].unit], moments[number]));
+            }
+            at += 1;
+        }
+        if parts.is_empty() {
+            continue;
+        }
+        let date = moments[number].local().date();
+        if day != Some(date) {
+            day = Some(date);
+            out.push('\n');
+            out.push_str(&new_day(moments[number], source.language));
+        }
+        out.push('\n');
+        attribute(&source.speaker(turn).short, turn.language, parts, &mut out);
+    }
+    out
+}
+
+/// One sentence in the form that its grammar allows.
+pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) -> Passage {
+    let text = turn.unit_text(unit);
+    if unit.is_code {
+        return Passage::Code(clip_lines(text));
+    }
+    let name = &source.speaker(turn).short;
+    let text = clip(text, MAX_UNIT_BYTES);
+    if text.starts_with('[') && text.ends_with(']') {
+        return Passage::Aside(text);
+    }
+    // A name alone only calls for attention, and the attribution says who talks to whom.
+    if unit.words.len() == 1 && turn.units.len() > 1 && source.name_keys.contains_key(&unit.words[0].key) {
+        return Passage::Said(String::new());
+    }
+    if !unit.asks {
+        let told = match turn.language {
+            Language::English if person::may_be_english(&text) => person::english(&resolve_text(&text, moment, turn.language), name),
+            Language::Chinese if text.contains('我') => person::chinese(&resolve_text(&text, moment, turn.language), name),
+            _ => None,
+        };
+        if let Some(told) = told {
+            return Passage::Told(told);
+        }
+    }
+    let quoted = with_dates(&text, moment, turn.language);
+    if unit.asks { Passage::Asked(quoted) } else { Passage::Said(quoted) }
+}
+
+/// The text with what its relative dates mean in brackets behind them.
+fn with_dates(text: &str, moment: Moment, language: Language) -> String {
+    let found = mentions(text, moment);
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut done = 0;
+    for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
+        out.push_str(&text[done..mention.end]);
+        let days = mention.describe(language);
+        out.push_str(&if language == Language::Chinese { format!("（{days}）") } else { format!(" [{days}]") });
+        done = mention.end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// Appends the parts of one turn, with the speaker's name where the parts don't hold it.
+pub(super) fn attribute(name: &str, language: Language, parts: Vec<Passage>, out: &mut String) {
+    let mut quote: Option<(String, bool)> = None;
+    let begin = out.len();
+    let gap = if language == Language::Chinese { "" } else { " " };
+    let close = |quote: &mut Option<(String, bool)>, out: &mut String| {
+        if let Some((text, asked)) = quote.take() {
+            if out.len() > begin && !out.ends_with('\n') {
+                out.push_str(gap);
+            }
+            out.push_str(&attributed(name, language, &text, asked));
+        }
+    };
+    for part in parts {
+        match part {
+            Passage::Told(text) => {
+                close(&mut quote, out);
+                if out.len() > begin && !out.ends_with('\n') {
+                    out.push_str(gap);
+                }
+                out.push_str(&text);
+            }
+            Passage::Aside(text) => {
+                close(&mut quote, out);
+                if out.len() == begin {
+                    out.push_str(&attributed(name, language, "", false));
+                }
+                out.push_str(if out.ends_with('\n') { "" } else { " " });
+                out.push_str(&text);
+            }
+            Passage::Code(text) => {
+                close(&mut quote, out);
+                if out.len() == begin {
+                    out.push_str(&attributed(name, language, "", false));
+                }
+                out.push('\n');
+                out.push_str(&text);
+                out.push('\n');
+            }
+            Passage::Said(text) | Passage::Asked(text) if text.is_empty() => {}
+            Passage::Said(text) => extend(&mut quote, &text, false, gap),
+            Passage::Asked(text) => extend(&mut quote, &text, true, gap),
+        }
+    }
+    close(&mut quote, out);
+    out.truncate(out.trim_end().len());
+}
+
+fn extend(quote: &mut Option<(String, bool)>, text: &str, asked: bool, gap: &str) {
+    match quote {
+        Some((open, asks)) => {
+            open.push_str(gap);
+            open.push_str(text);
+            *asks &= asked;
+        }
+        None => *quote = Some((text.to_owned(), asked)),
+    }
+}
+
+fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String {
+    let spaced = if name.ends_with(|c: char| c.is_ascii_alphanumeric()) { " " } else { "" };
+    match language {
+        _ if text.is_empty() => format!("{}:", capitalised(name)),
+        Language::English => format!("{} {}: \"{}\"", capitalised(name), if asked { "asked" } else { "said" }, text.replace('"', "'")),
+        Language::Chinese => format!("{name}{spaced}{}：“{text}”", if asked { "问" } else { "说" }),
+        Language::Other => format!("{}: {text}", capitalised(name)),
+    }
+}
+
+/// The first letter in upper case.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The first line: when, and who.
+fn heading(source: &Source, moment: Option<Moment>) -> String {
+    let Some(moment) = moment else { return String::new() };
+    let names: Vec<&str> =
+        source.speakers.iter().map(|speaker| if speaker.is_role { &*speaker.short } else { &*speaker.full }).take(8).collect();
+    let local = moment.local();
+    let weekday = usize::from(local.weekday().to_monday_zero_offset().unsigned_abs()) % 7;
+    match source.language {
+        Language::English => {
+            let who = match names.as_slice() {
+                [one] => format!("{one} wrote"),
+                [first @ .., last] => format!("{} and {last} talked", first.join(", ")),
+                [] => return String::new(),
+            };
+            let month = MONTHS[usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
+            format!(
+                "On {} {} {month} {} at {:02}:{:02}, {who}.",
+                WEEKDAYS[weekday],
+                local.day(),
+                local.year(),
+                local.hour(),
+                local.minute()
+            )
+        }
+        Language::Chinese => {
+            let who = match names.as_slice() {
+                [one] => format!("{one}写道"),
+                all => format!("{}的对话", all.join("和")),
+            };
+            let (year, month, day) = (local.year(), local.month(), local.day());
+            format!("{year}年{month}月{day}日（星期{}）{:02}:{:02}，{who}。", WEEKDAYS_HAN[weekday], local.hour(), local.minute())
+        }
+        Language::Other => format!("{} {:02}:{:02} — {}", local.date(), local.hour(), local.minute(), names.join(", ")),
+    }
+}
+
+fn new_day(moment: Moment, language: Language) -> String {
+    let local = moment.local();
+    let weekday = usize::from(local.weekday().to_monday_zero_offset().unsigned_abs()) % 7;
+    match language {
+        Language::English => {
+            let month = MONTHS[usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
+            format!("On {} {} {month} {}:", WEEKDAYS[weekday], local.day(), local.year())
+        }
+        Language::Chinese => format!("{}年{}月{}日（星期{}）：", local.year(), local.month(), local.day(), WEEKDAYS_HAN[weekday]),
+        Language::Other => format!("{}:", local.date()),
+    }
+}
+
+/// At most `bytes` bytes, cut between words where there are any.
+pub(super) fn clip(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let cut = text[..end].rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
+    format!("{}…", text[..cut].trim_end_matches(|c: char| !c.is_alphanumeric()))
+}
+
+/// A block of code without its middle, if it is long.
+fn clip_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| clip(line.trim_end(), 240)).collect();
+    if lines.len() <= MAX_CODE_LINES {
+        return lines.join("\n");
+    }
+    let (front, back) = (MAX_CODE_LINES - 5, lines.len() - 4);
+    format!("{}\n[…]\n{}", lines[..front].join("\n"), lines[back..].join("\n"))
+}

@@ -1,0 +1,104 @@
+//! How telling each sentence is, and what it is telling of: what summaries and long narratives select by.
+
+use super::keywords::Salience;
+use super::lexicon::{dangles, exact_key, is_stop_char};
+use super::source::{Source, Turn, Unit};
+
+/// Words of a sentence that count.
+const MAX_FEATURES: usize = 40;
+
+/// One sentence as a candidate.
+pub(super) struct Scored {
+    /// Index into the turns.
+    pub turn: usize,
+    /// Index into the units of the turn.
+    pub unit: usize,
+    /// What it tells of, with weights, sorted by key and without repetition.
+    pub features: Vec<(u64, f32)>,
+    /// Factor for its form: statements over questions, whole thoughts over remarks.
+    pub form: f32,
+    /// Words, each CJK character half a word.
+    pub length: f32,
+}
+
+impl Scored {
+    /// How telling it is by itself.
+    pub fn score(&self) -> f32 {
+        self.gain(&[])
+    }
+
+    /// How much it tells that `told` (sorted keys) doesn't, by its length.
+    pub fn gain(&self, told: &[u64]) -> f32 {
+        let news: f32 =
+            self.features.iter().map(|(key, weight)| if told.binary_search(key).is_ok() { 0.15 * weight } else { *weight }).sum();
+        news * self.form / (self.length + 6.0).sqrt()
+    }
+}
+
+/// All sentences of the episode, in order; code has no features.
+pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
+    let mut all = Vec::new();
+    for (turn_at, turn) in source.turns.iter().enumerate() {
+        for (unit_at, unit) in turn.units.iter().enumerate() {
+            let features = if unit.is_code { Vec::new() } else { features(turn, unit, salience) };
+            let length = unit.words.iter().map(|word| if word.unspaced { (word.end - word.start) as f32 / 6.0 } else { 1.0 }).sum();
+            all.push(Scored { turn: turn_at, unit: unit_at, features, form: form(turn, unit), length });
+        }
+    }
+    all
+}
+
+fn features(turn: &Turn, unit: &Unit, salience: &Salience) -> Vec<(u64, f32)> {
+    let mut found: Vec<(u64, f32)> = Vec::with_capacity(unit.words.len().min(MAX_FEATURES));
+    for word in &unit.words {
+        if found.len() >= MAX_FEATURES {
+            break;
+        }
+        let text = turn.word_text(word);
+        if word.unspaced {
+            let mut before: Option<(usize, char)> = None;
+            for (at, c) in text.char_indices() {
+                if let Some((start, previous)) = before
+                    && !is_stop_char(previous)
+                    && !is_stop_char(c)
+                {
+                    found.push((exact_key(&text[start..at + c.len_utf8()]), 0.6));
+                }
+                before = Some((at, c));
+            }
+        } else {
+            let weight = if word.technical && text.bytes().any(|byte| byte.is_ascii_digit()) { 0.8 } else { salience.weight(turn, word) };
+            if weight > 0.0 {
+                found.push((word.key, weight));
+            }
+        }
+    }
+    found.sort_by_key(|(key, _)| *key);
+    found.dedup_by_key(|(key, _)| *key);
+    found
+}
+
+fn form(turn: &Turn, unit: &Unit) -> f32 {
+    let Some(first) = unit.words.first() else { return 0.2 };
+    let mut form = 1.0;
+    if unit.asks {
+        form *= 0.4;
+    }
+    let opening = turn.word_text(first);
+    if dangles(opening) {
+        form *= 0.75;
+    }
+    let tells = |word: &str| matches!(word, "I" | "I'm" | "I've" | "I’m" | "I’ve" | "My" | "my" | "We" | "we");
+    if unit.words.iter().take(4).any(|word| tells(turn.word_text(word))) || first.unspaced && opening.starts_with('我') {
+        form *= 1.25;
+    }
+    let listener =
+        |word: &str| word.eq_ignore_ascii_case("you") || word.eq_ignore_ascii_case("your") || word.eq_ignore_ascii_case("you're");
+    if unit.words.iter().take(6).any(|word| listener(turn.word_text(word))) {
+        form *= 0.75;
+    }
+    if unit.words.len() < 4 && !first.unspaced {
+        form *= 0.6;
+    }
+    form
+}

@@ -1,0 +1,378 @@
+//! The messages of an episode as the writers see them: cleaned turns, split into sentences and words, within bounds.
+//!
+//! Control characters go, code keeps its lines, and of a very long message only its front and its end are read (the whole stays in the
+//! message itself, which is indexed on its own).
+
+use std::sync::Arc;
+
+use super::lexicon::{Class, KeyMap, class_of, exact_key, key};
+use crate::model::Message;
+use crate::text::{Language, is_cjk, language, sentences};
+
+/// Of a longer message, this many bytes are read from the front …
+const FRONT_BYTES: usize = 6_000;
+/// … and this many from the end.
+const BACK_BYTES: usize = 1_500;
+/// Sentences of one message that are read; a table or a log has more.
+const MAX_SENTENCES: usize = 120;
+/// Names longer than this many characters are clipped.
+const MAX_NAME_CHARS: usize = 40;
+
+/// All that is read of the messages.
+pub(super) struct Source {
+    /// One entry a message, in order.
+    pub turns: Vec<Turn>,
+    /// The language that most of the talk is in.
+    pub language: Language,
+    /// Display names in order of appearance.
+    pub speakers: Vec<Speaker>,
+    /// The keys of all words of the speakers' names.
+    pub name_keys: KeyMap<()>,
+}
+
+/// Somebody who speaks.
+pub(super) struct Speaker {
+    /// As in the messages, clipped.
+    pub full: String,
+    /// As the narrative calls them in a sentence ("Haruto" for "Haruto (Pebble Support)", "the user" for a role).
+    pub short: String,
+    /// Is it a role, not a name?
+    pub is_role: bool,
+}
+
+/// One message.
+pub(super) struct Turn {
+    /// Index into [`Source::speakers`].
+    pub speaker: usize,
+    /// Index of the message.
+    pub message: usize,
+    /// The cleaned text.
+    pub text: String,
+    /// Its language, the talk's where it is too short to say.
+    pub language: Language,
+    /// Its sentences and blocks of code.
+    pub units: Vec<Unit>,
+}
+
+/// A sentence, or a block of code, as a range of its turn's text.
+pub(super) struct Unit {
+    /// Range in bytes.
+    pub start: usize,
+    pub end: usize,
+    /// Code, a log or a stack trace: kept by lines, never reworded, no source of titles.
+    pub is_code: bool,
+    /// Ends in a question mark (or a Chinese question particle).
+    pub asks: bool,
+    /// Words, in order; none for code.
+    pub words: Vec<Word>,
+}
+
+/// A word, as a range of its turn's text.
+#[derive(Clone, Copy)]
+pub(super) struct Word {
+    pub start: usize,
+    pub end: usize,
+    /// Same for all forms of the word.
+    pub key: u64,
+    pub class: Class,
+    /// Punctuation (more than a space) stands between it and the word before, or it opens the sentence.
+    pub breaks: bool,
+    /// First word of its sentence.
+    pub first: bool,
+    /// Begins with a capital letter.
+    pub capital: bool,
+    /// Holds a digit, or what only identifiers hold (`/`, `_`, `::`, inner dots or capitals).
+    pub technical: bool,
+    /// A run of a script without spaces: to be cut into words by other means.
+    pub unspaced: bool,
+}
+
+impl Source {
+    /// Reads the messages.
+    pub fn read(messages: &[Arc<Message>]) -> Self {
+        let mut speakers: Vec<Speaker> = Vec::new();
+        let mut turns = Vec::with_capacity(messages.len());
+        let mut votes = [0_usize; 3];
+        for (at, message) in messages.iter().enumerate() {
+            let name = clean_line(message.speaker(), MAX_NAME_CHARS);
+            let speaker = speakers.iter().position(|known| known.full == name).unwrap_or_else(|| {
+                speakers.push(Speaker::new(name, message.name.is_none()));
+                speakers.len() - 1
+            });
+            let text = clean(&message.content);
+            let language = language(&text);
+            votes[slot(language)] += text.len().min(400);
+            turns.push(Turn { speaker, message: at, text, language, units: Vec::new() });
+        }
+        let main = [Language::Chinese, Language::English, Language::Other]
+            .into_iter()
+            .max_by_key(|language| (votes[slot(*language)], slot(*language)));
+        let main = main.unwrap_or(Language::Other);
+        for speaker in &mut speakers {
+            speaker.localise(main);
+        }
+        for turn in &mut turns {
+            if turn.language != main && turn.text.chars().filter(|c| c.is_alphabetic()).take(8).count() < 8 {
+                turn.language = main;
+            }
+            turn.units = units(&turn.text);
+        }
+        let mut name_keys = KeyMap::default();
+        for speaker in speakers.iter().filter(|speaker| !speaker.is_role) {
+            for word in
+                std::iter::once(&*speaker.short).chain(speaker.full.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1))
+            {
+                name_keys.insert(key(word), ());
+                name_keys.insert(exact_key(word), ());
+            }
+        }
+        Self { turns, language: main, speakers, name_keys }
+    }
+
+    /// Who speaks in a turn.
+    pub fn speaker(&self, turn: &Turn) -> &Speaker {
+        &self.speakers[turn.speaker]
+    }
+}
+
+fn slot(language: Language) -> usize {
+    match language {
+        Language::Chinese => 0,
+        Language::English => 2,
+        Language::Other => 1,
+    }
+}
+
+impl Speaker {
+    fn new(full: String, is_role: bool) -> Self {
+        let cut = full.find(['(', '（', '[', '<']).filter(|at| *at > 0).unwrap_or(full.len());
+        let short = full[..cut].trim().to_owned();
+        Self { short, full, is_role }
+    }
+
+    /// Roles are nouns of the talk's language, names stay.
+    fn localise(&mut self, language: Language) {
+        if self.short.is_empty() {
+            self.short = self.full.clone();
+        }
+        if !self.is_role {
+            return;
+        }
+        let word = match (language, &*self.full) {
+            (Language::English, "user" | "assistant" | "system" | "tool") => format!("the {}", self.full),
+            (Language::Chinese, "user") => "用户".to_owned(),
+            (Language::Chinese, "assistant") => "助手".to_owned(),
+            (Language::Chinese, "system") => "系统".to_owned(),
+            (Language::Chinese, "tool") => "工具".to_owned(),
+            _ => return,
+        };
+        self.short = word;
+    }
+}
+
+impl Turn {
+    /// The text of a unit.
+    pub fn unit_text(&self, unit: &Unit) -> &str {
+        &self.text[unit.start..unit.end]
+    }
+
+    /// The text of a word.
+    pub fn word_text(&self, word: &Word) -> &str {
+        &self.text[word.start..word.end]
+    }
+}
+
+/// One line, no control characters, at most `chars` characters.
+pub(super) fn clean_line(text: &str, chars: usize) -> String {
+    let line: String = text.chars().take(chars * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut out = String::new();
+    for (count, word) in line.split_whitespace().enumerate() {
+        if count > 0 {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    match out.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", out[..end].trim_end()),
+        None => out,
+    }
+}
+
+/// Without control characters; of a very long text the front and the end.
+fn clean(text: &str) -> String {
+    let push = |part: &str, out: &mut String| {
+        if part.bytes().all(|byte| byte >= b' ' && byte != 0x7f || byte == b'\n') && part.is_ascii() {
+            out.push_str(part);
+            return;
+        }
+        for c in part.chars() {
+            match c {
+                '\n' => out.push('\n'),
+                '\t' => out.push_str("    "),
+                '\r' | '\u{feff}' | '\u{200b}' => {}
+                c if c.is_control() => out.push(' '),
+                c => out.push(c),
+            }
+        }
+    };
+    let text = text.trim();
+    let mut out = String::with_capacity(text.len().min(FRONT_BYTES + BACK_BYTES + 8));
+    if text.len() <= FRONT_BYTES + BACK_BYTES {
+        push(text, &mut out);
+        return out;
+    }
+    let (mut front, mut back) = (FRONT_BYTES, text.len() - BACK_BYTES);
+    while !text.is_char_boundary(front) {
+        front -= 1;
+    }
+    while !text.is_char_boundary(back) {
+        back += 1;
+    }
+    push(&text[..front], &mut out);
+    out.push_str("\n[…]\n");
+    push(&text[back..], &mut out);
+    out
+}
+
+/// Cuts a text into sentences and blocks of code.
+fn units(text: &str) -> Vec<Unit> {
+    let mut found: Vec<Unit> = Vec::new();
+    if !text.contains('\n') {
+        prose(text, 0, text.len(), &mut found);
+        return found;
+    }
+    let (mut fenced, mut at) = (false, 0);
+    for line in text.split_inclusive('\n') {
+        let (start, end) = (at, at + line.trim_end().len());
+        at += line.len();
+        let fence = line.trim_start().starts_with("```");
+        if fenced || fence || looks_like_code(line) {
+            match found.last_mut() {
+                // The lines of one block stay one unit.
+                Some(last) if last.is_code && (fenced || !fence) => last.end = end,
+                _ => found.push(Unit { start, end, is_code: true, asks: false, words: Vec::new() }),
+            }
+            fenced ^= fence;
+        } else if found.len() < MAX_SENTENCES {
+            prose(text, start, end, &mut found);
+        }
+    }
+    found.retain(|unit| unit.end > unit.start);
+    found
+}
+
+/// Indented lines, frames of stack traces and lines of logs.
+fn looks_like_code(line: &str) -> bool {
+    let trimmed = line.trim_start();
+    let indent = line.len() - trimmed.len();
+    if trimmed.is_empty() {
+        return false;
+    }
+    indent >= 4 && !trimmed.starts_with(['-', '*', '•', '+'])
+        || trimmed.starts_with("at ") && trimmed.contains('(') && trimmed.contains(')')
+        || trimmed.starts_with("File \"")
+        || trimmed.starts_with("Traceback (")
+        || trimmed.starts_with("$ ")
+        || trimmed.len() > 6 && trimmed.ends_with(['{', ';']) && !trimmed.contains("; ")
+}
+
+fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
+    for sentence in sentences(&text[start..end]) {
+        if found.len() >= MAX_SENTENCES {
+            return;
+        }
+        let from = sentence.as_ptr() as usize - text.as_ptr() as usize;
+        let to = from + sentence.len();
+        let asks = sentence.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '?' && c != '？').ends_with(['?', '？'])
+            || sentence.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(['吗', '呢']);
+        found.push(Unit { start: from, end: to, is_code: false, asks, words: words(text, from, to) });
+    }
+}
+
+/// Characters that belong to a word only between two letters or digits (paths, versions, identifiers, contractions).
+fn joins(c: char) -> bool {
+    matches!(c, '\'' | '’' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')
+}
+
+/// Characters that come before a word without breaking a phrase.
+fn is_gap(c: char) -> bool {
+    c == ' ' || c == '\u{a0}' || c == '`' || c == '*' || c == '_' || c == '"' || c == '“' || c == '”'
+}
+
+fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
+    let mut found: Vec<Word> = Vec::with_capacity((end - start) / 6 + 1);
+    let mut chars = text[start..end].char_indices().map(|(at, c)| (start + at, c)).peekable();
+    let (mut breaks, mut first) = (true, true);
+    while let Some((at, c)) = chars.next() {
+        if !c.is_alphanumeric() {
+            breaks |= !is_gap(c);
+            continue;
+        }
+        let unspaced = is_cjk(c);
+        let (mut stop, mut technical) = (at + c.len_utf8(), c.is_ascii_digit());
+        let mut previous = c;
+        while let Some((next_at, next)) = chars.peek().copied() {
+            if next.is_alphanumeric() && is_cjk(next) == unspaced {
+                technical |= next.is_ascii_digit() || next.is_uppercase() && previous.is_lowercase();
+                stop = next_at + next.len_utf8();
+                previous = next;
+                chars.next();
+            } else if !unspaced
+                && joins(next)
+                && text[next_at + next.len_utf8()..end].chars().next().is_some_and(|c| (c.is_alphanumeric() || c == ':') && !is_cjk(c))
+            {
+                technical |= !matches!(next, '\'' | '’' | '-' | '·' | '&');
+                previous = next;
+                chars.next();
+            } else {
+                break;
+            }
+        }
+        let word = &text[at..stop];
+        found.push(Word {
+            start: at,
+            end: stop,
+            key: if unspaced || technical { exact_key(word) } else { key(word) },
+            class: if unspaced { Class::default() } else { class_of(word) },
+            breaks,
+            first,
+            capital: c.is_uppercase(),
+            technical,
+            unspaced,
+        });
+        (breaks, first) = (false, false);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<&str> {
+        words(text, 0, text.len()).iter().map(|word| &text[word.start..word.end]).collect()
+    }
+
+    #[test]
+    fn identifiers_stay_whole_and_sentences_lose_their_stops() {
+        assert_eq!(
+            split("Error FG-1042 in src/net/pool.rs, line 188: rustls 0.22 (e.g. std::fs). Don't!"),
+            ["Error", "FG-1042", "in", "src/net/pool.rs", "line", "188", "rustls", "0.22", "e.g", "std::fs", "Don't"]
+        );
+        assert_eq!(split("我用Rust写代码"), ["我用", "Rust", "写代码"]);
+    }
+
+    #[test]
+    fn code_is_one_unit() {
+        let text = "Look:\n```rust\nfn main() {\n  run();\n}\n```\nIt fails. Why?";
+        let kinds: Vec<(bool, bool)> = units(text).iter().map(|unit| (unit.is_code, unit.asks)).collect();
+        assert_eq!(kinds, [(false, false), (true, false), (false, false), (false, true)]);
+    }
+
+    #[test]
+    fn long_messages_are_read_at_both_ends() {
+        let text = format!("{}END", "words and \u{0}more ".repeat(100_000));
+        let cleaned = clean(&text);
+        assert!(cleaned.len() < FRONT_BYTES + BACK_BYTES + 16 && cleaned.ends_with("END") && !cleaned.contains('\u{0}'));
+    }
+}
