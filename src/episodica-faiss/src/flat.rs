@@ -63,6 +63,11 @@ impl VectorIndex for Flat {
         ArrayView2::from_shape((self.len(), self.dimension), self.rows()).expect("invariant: one row for each label")
     }
 
+    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>> {
+        let row = self.labels.row(label)?;
+        Some(ArrayView1::from(&self.rows()[row * self.dimension..][..self.dimension]))
+    }
+
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
         let d = self.dimension;
         let vectors = input::rows(&vectors, labels.len(), d)?;

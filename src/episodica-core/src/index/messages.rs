@@ -163,6 +163,11 @@ impl MessageIndex {
         self.by_id.get(message_id).copied()
     }
 
+    /// Was anything said in this session?
+    pub fn has_session(&self, session_id: &str) -> bool {
+        self.ends.contains_key(&Some(Arc::from(session_id)))
+    }
+
     /// All messages in order of arrival.
     pub fn records(&self) -> &[Arc<Message>] {
         &self.records

@@ -37,6 +37,9 @@ pub trait VectorIndex: Send + Sync {
     /// All vectors, row by row, shape `(len, dimension)`.
     fn vectors(&self) -> ArrayView2<'_, f32>;
 
+    /// The vector under a label.
+    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>>;
+
     /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new labels.
     ///
     /// # Errors
