@@ -1,0 +1,349 @@
+//! Which file holds what: the paths of a store, and the way back from a file name to its user.
+//!
+//! Names are those of [`encode_file_name`]; names that another program wrote unencoded (`Alice_episodes.jsonl`) mean the user they spell.
+
+use std::path::{Path, PathBuf};
+
+use super::backend::{Backend, EntryKind, io_error};
+use crate::error::Result;
+use crate::ids::{Owner, decode_file_name, encode_file_name};
+
+/// The tenant whose tree is the root itself.
+pub const DEFAULT_TENANT: &str = "default";
+
+/// The three logs of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LogKind {
+    /// Every message.
+    Messages,
+    /// Episodes and their revisions.
+    Episodes,
+    /// Semantic memories and their revisions.
+    Semantic,
+}
+
+impl LogKind {
+    /// All of them, in the order in which they are read.
+    pub const ALL: [Self; 3] = [Self::Messages, Self::Episodes, Self::Semantic];
+
+    /// The directory, which is also the word in the file name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Episodes => "episodes",
+            Self::Semantic => "semantic",
+        }
+    }
+}
+
+/// Files that a user may have beside the logs and their caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SideFile {
+    /// Work on indexes that failed for good, to be replayed: no content.
+    DeadLetters,
+    /// Prompts and answers, kept for inspection: content.
+    Trace,
+    /// Model answers by the hash of their prompt: content.
+    LlmCache,
+}
+
+impl SideFile {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::DeadLetters, Self::Trace, Self::LlmCache];
+
+    fn place(self) -> (&'static str, &'static str) {
+        match self {
+            Self::DeadLetters => ("failed_index", "_failed.jsonl"),
+            Self::Trace => ("traces", "_trace.jsonl"),
+            Self::LlmCache => ("llm_cache", "_answers.jsonl"),
+        }
+    }
+}
+
+/// The three files of a vector cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachePaths {
+    /// The library's own index.
+    pub index: PathBuf,
+    /// The vectors as a NumPy array.
+    pub embeddings: PathBuf,
+    /// What the two are made from, with checksums.
+    pub manifest: PathBuf,
+}
+
+/// Every ending of a file that belongs to a user, a longer one before those it ends in.
+const ENDINGS: [&str; 12] = [
+    "_messages.jsonl",
+    "_episodes.jsonl",
+    "_semantic.jsonl",
+    "_episodes.json",
+    "_semantic.json",
+    "_embeddings.npy",
+    ".manifest.json",
+    "_failed.jsonl",
+    "_trace.jsonl",
+    "_answers.jsonl",
+    ".faiss",
+    ".json",
+];
+
+/// What is put behind the name of a file, itself a file of the same user.
+const AFTER: [&str; 2] = [".tmp", ".quarantine.jsonl"];
+
+/// The paths below one root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The layout of the store at `root`.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The file that states the version of the format.
+    pub fn format_path(&self) -> PathBuf {
+        self.root.join("episodica.json")
+    }
+
+    /// The file whose lock is the writer's.
+    pub fn lock_path(&self) -> PathBuf {
+        self.root.join(".lock")
+    }
+
+    /// The directory of deletions under way.
+    pub fn intents(&self) -> PathBuf {
+        self.root.join("intents")
+    }
+
+    /// The top of a tenant's tree.
+    pub fn tenant_root(&self, tenant: &str) -> PathBuf {
+        match tenant {
+            DEFAULT_TENANT => self.root.clone(),
+            _ => self.root.join("tenants").join(encode_file_name(tenant)),
+        }
+    }
+
+    /// The log of one kind.
+    pub fn log_path(&self, owner: &Owner, kind: LogKind) -> PathBuf {
+        self.user_file(owner, kind.name(), &format!("_{}.jsonl", kind.name()))
+    }
+
+    /// The vector cache of one kind.
+    pub fn cache_paths(&self, owner: &Owner, kind: LogKind) -> CachePaths {
+        let directory = format!("{}/vector_db", kind.name());
+        CachePaths {
+            index: self.user_file(owner, &directory, ".faiss"),
+            embeddings: self.user_file(owner, &directory, "_embeddings.npy"),
+            manifest: self.user_file(owner, &directory, ".manifest.json"),
+        }
+    }
+
+    /// One of the files beside the logs.
+    pub fn side_path(&self, owner: &Owner, file: SideFile) -> PathBuf {
+        let (directory, ending) = file.place();
+        self.user_file(owner, directory, ending)
+    }
+
+    fn user_file(&self, owner: &Owner, directory: &str, ending: &str) -> PathBuf {
+        self.tenant_root(&owner.tenant).join(directory).join(encode_file_name(&owner.user) + ending)
+    }
+
+    /// Every directory of a tenant that holds files of users.
+    fn user_directories(&self, tenant: &str) -> Vec<PathBuf> {
+        let top = self.tenant_root(tenant);
+        let logs = LogKind::ALL.iter().flat_map(|kind| [top.join(kind.name()), top.join(kind.name()).join("vector_db")]);
+        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0))).collect()
+    }
+
+    /// Every tenant that has a directory, and the default one; sorted.
+    ///
+    /// # Errors
+    /// `Io` when a directory can't be read.
+    pub fn tenants(&self, backend: &dyn Backend) -> Result<Vec<String>> {
+        let mut tenants = vec![DEFAULT_TENANT.to_owned()];
+        let (top, mut open) = (self.root.join("tenants"), vec![String::new()]);
+        while let Some(prefix) = open.pop() {
+            for (name, kind) in list(backend, &top.join(&prefix))? {
+                let whole = format!("{prefix}{name}");
+                match name.ends_with('~') {
+                    _ if kind != EntryKind::Directory => {}
+                    true => open.push(format!("{whole}/")),
+                    false => tenants.extend(decode_file_name(&whole).filter(|id| encode_file_name(id) == whole)),
+                }
+            }
+        }
+        tenants.sort();
+        tenants.dedup();
+        Ok(tenants)
+    }
+
+    /// Every user of a tenant that has a log; sorted.
+    ///
+    /// # Errors
+    /// `Io` when a directory can't be read.
+    pub fn users(&self, backend: &dyn Backend, tenant: &str) -> Result<Vec<String>> {
+        let mut users = Vec::new();
+        for kind in LogKind::ALL {
+            let top = self.tenant_root(tenant).join(kind.name());
+            let (jsonl, json) = (format!("_{}.jsonl", kind.name()), format!("_{}.json", kind.name()));
+            let mut open = vec![String::new()];
+            while let Some(prefix) = open.pop() {
+                for (name, entry) in list(backend, &top.join(&prefix))? {
+                    match entry {
+                        EntryKind::Directory if name.ends_with('~') => open.push(format!("{prefix}{name}/")),
+                        EntryKind::File => {
+                            let legacy = || (kind != LogKind::Messages).then(|| name.strip_suffix(".json")).flatten();
+                            let stem = name.strip_suffix(&jsonl).or_else(|| name.strip_suffix(&json)).or_else(legacy);
+                            users.extend(stem.filter(|stem| !stem.is_empty()).map(|stem| user_of_stem(&format!("{prefix}{stem}"))));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        users.sort();
+        users.dedup();
+        Ok(users)
+    }
+
+    /// Every file of a user, whatever wrote it, found by listing and not by guessing.
+    ///
+    /// # Errors
+    /// `Io` when a directory can't be read.
+    pub fn user_files(&self, backend: &dyn Backend, owner: &Owner) -> Result<Vec<PathBuf>> {
+        let encoded = encode_file_name(&owner.user);
+        let prefix = encoded.rfind('/').map_or("", |at| &encoded[..=at]);
+        let mut files = Vec::new();
+        for directory in self.user_directories(&owner.tenant) {
+            let directory = directory.join(prefix);
+            for (name, kind) in list(backend, &directory)? {
+                let stem = stem_of(&name).filter(|stem| user_of_stem(&format!("{prefix}{stem}")) == owner.user);
+                if kind != EntryKind::Directory && stem.is_some() {
+                    files.push(directory.join(&name));
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Names of another program that stand where the canonical file of their user is wanted: `(kind, user, path)`.
+    ///
+    /// # Errors
+    /// `Io` when a directory can't be read.
+    pub fn foreign_logs(&self, backend: &dyn Backend) -> Result<Vec<(LogKind, String, PathBuf)>> {
+        let mut foreign = Vec::new();
+        for kind in [LogKind::Episodes, LogKind::Semantic] {
+            let directory = self.root.join(kind.name());
+            let jsonl = format!("_{}.jsonl", kind.name());
+            let json = format!("_{}.json", kind.name());
+            for (name, entry) in list(backend, &directory)? {
+                if entry != EntryKind::File {
+                    continue;
+                }
+                let legacy = name.strip_suffix(&json).or_else(|| name.strip_suffix(".json"));
+                let Some(stem) = name.strip_suffix(&jsonl).or(legacy).filter(|stem| !stem.is_empty()) else { continue };
+                let user = user_of_stem(stem);
+                if legacy.is_some() || encode_file_name(&user) != stem {
+                    foreign.push((kind, user, directory.join(&name)));
+                }
+            }
+        }
+        foreign.sort();
+        Ok(foreign)
+    }
+}
+
+/// The user whom a file name without its ending means: encoded if it is an encoding, else literally.
+fn user_of_stem(stem: &str) -> String {
+    decode_file_name(stem).filter(|id| encode_file_name(id) == stem).unwrap_or_else(|| stem.to_owned())
+}
+
+/// A file name without its ending; `None` for a name that is nobody's.
+fn stem_of(name: &str) -> Option<&str> {
+    let mut bare = name;
+    while let Some(shorter) = AFTER.iter().find_map(|after| bare.strip_suffix(after)) {
+        bare = shorter;
+    }
+    ENDINGS.iter().find_map(|ending| bare.strip_suffix(ending)).filter(|stem| !stem.is_empty())
+}
+
+fn list(backend: &dyn Backend, path: &Path) -> Result<Vec<(String, EntryKind)>> {
+    backend.list_dir(path).map_err(|error| io_error("cannot list the directory", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::MemoryBackend;
+
+    fn owner(tenant: &str, user: &str) -> Owner {
+        Owner::new(tenant, user).unwrap()
+    }
+
+    #[test]
+    fn paths_are_those_of_the_contract() {
+        let layout = Layout::new(Path::new("/m"));
+        let alice = owner("default", "alice");
+        assert_eq!(layout.log_path(&alice, LogKind::Messages), Path::new("/m/messages/alice_messages.jsonl"));
+        let cache = layout.cache_paths(&owner("Acme", "a/b"), LogKind::Episodes);
+        assert_eq!(cache.embeddings, Path::new("/m/tenants/^acme/episodes/vector_db/a%2fb_embeddings.npy"));
+    }
+
+    #[test]
+    fn a_user_has_their_own_files_and_no_others() {
+        let disk = MemoryBackend::new();
+        let layout = Layout::new(Path::new("/m"));
+        let long = "x".repeat(400);
+        let ids = ["a", "A", "a_b", "a_messages", "a_messages.jsonl", "a_episodes", "..", "a.tmp", &long];
+        for tenant in ["default", "t", "default/t"] {
+            for id in ids {
+                for kind in LogKind::ALL {
+                    let log = layout.log_path(&owner(tenant, id), kind);
+                    disk.put(super::super::quarantine::path_for(&log), b"");
+                    disk.put(log, b"");
+                    let cache = layout.cache_paths(&owner(tenant, id), kind);
+                    [cache.index, cache.embeddings, cache.manifest].iter().for_each(|path| disk.put(path, b""));
+                }
+                SideFile::ALL.iter().for_each(|file| disk.put(layout.side_path(&owner(tenant, id), *file), b""));
+            }
+        }
+        let mut all = Vec::new();
+        for tenant in layout.tenants(&disk).unwrap() {
+            let mut expected: Vec<&str> = ids.to_vec();
+            expected.sort_unstable();
+            assert_eq!(layout.users(&disk, &tenant).unwrap(), expected, "{tenant}");
+            for id in ids {
+                let files = layout.user_files(&disk, &owner(&tenant, id)).unwrap();
+                assert_eq!(files.len(), 18, "{tenant} {id}");
+                all.extend(files);
+            }
+        }
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!((all.len(), disk.files().len()), (count, count));
+    }
+
+    #[test]
+    fn names_of_other_programs_mean_whom_they_spell() {
+        let disk = MemoryBackend::new();
+        let layout = Layout::new(Path::new("/m"));
+        for name in ["episodes/Alice_episodes.jsonl", "episodes/bob.json", "semantic/张伟_semantic.jsonl", "episodes/carl_episodes.jsonl"]
+        {
+            disk.put(Path::new("/m").join(name), b"");
+        }
+        disk.put("/m/episodes/vector_db/Alice.faiss", b"");
+        assert_eq!(layout.users(&disk, "default").unwrap(), ["Alice", "bob", "carl", "张伟"]);
+        let foreign: Vec<String> = layout.foreign_logs(&disk).unwrap().into_iter().map(|(_, user, _)| user).collect();
+        assert_eq!(foreign, ["Alice", "bob", "张伟"]);
+        assert_eq!(layout.user_files(&disk, &owner("default", "Alice")).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,123 @@
+//! The oldest form of Nemori's files: one JSON array a user, `<user>.json` or `<user>_episodes.json`. It becomes lines of the log.
+
+use std::collections::HashSet;
+use std::io::ErrorKind::NotFound;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::backend::{Backend, EntryKind, io_error, parent_of};
+use super::layout::{Layout, LogKind};
+use super::line::encode_line;
+use super::quarantine;
+use super::store::replace_file;
+use crate::error::Result;
+use crate::ids::{Owner, encode_file_name};
+use crate::model::Problem;
+
+/// The names under which a user's array may stand.
+fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
+    let directory = layout.tenant_root(&owner.tenant).join(kind.name());
+    let encoded = encode_file_name(&owner.user);
+    // A literal name is only looked up where it is a name and can't be the encoding of another user.
+    let literal = !owner.user.contains(['/', '\\', '\0', '%', '^', '~']) && !owner.user.starts_with('.') && owner.user.len() < 200;
+    let mut names = vec![encoded.clone()];
+    if literal && owner.user != encoded {
+        names.push(owner.user.clone());
+    }
+    names
+        .iter()
+        .flat_map(|name| [format!("_{}.json", kind.name()), ".json".into()].map(|ending| directory.join(name.clone() + &ending)))
+        .collect()
+}
+
+/// The objects of the array as lines without checksum; what can't be read is a problem.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn read(backend: &dyn Backend, path: &Path, problems: &mut Vec<Problem>) -> Result<Vec<Vec<u8>>> {
+    let bytes = match backend.read(path) {
+        Err(error) if error.kind() == NotFound => return Ok(Vec::new()),
+        other => other.map_err(|error| io_error("cannot read the file", path, error))?,
+    };
+    let rows: Vec<&RawValue> = serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+        problems.push(Problem {
+            path: path.to_owned(),
+            line: Some(error.line() as u64),
+            message: format!("the file is no JSON array of records: {error}"),
+            remedy: "it is kept as it is; correct it by hand and put it back".into(),
+        });
+        Vec::new()
+    });
+    let (objects, others): (Vec<&RawValue>, Vec<&RawValue>) = rows.into_iter().partition(|row| row.get().starts_with('{'));
+    if !others.is_empty() {
+        problems.push(Problem {
+            path: path.to_owned(),
+            line: None,
+            message: format!("elements of the array are no records: `{}`", others.len()),
+            remedy: "the file is kept as it is; the records in it were read".into(),
+        });
+    }
+    let lines = objects.iter().map(|row| row.get().replace(['\n', '\r'], " ").into_bytes());
+    Ok(lines.collect())
+}
+
+#[derive(Deserialize)]
+struct Id {
+    #[serde(alias = "memory_id")]
+    episode_id: Option<String>,
+}
+
+fn id_of(line: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Id>(line).ok()?.episode_id
+}
+
+/// Moves the records of legacy files into the log at `log`. A crash between leaves both; records whose id the log has are not moved twice.
+///
+/// # Errors
+/// `Io`; the legacy file is in place then.
+pub(super) fn convert(
+    backend: &dyn Backend,
+    layout: &Layout,
+    owner: &Owner,
+    kind: LogKind,
+    log: &Path,
+    problems: &mut Vec<Problem>,
+) -> Result<()> {
+    for path in candidates(layout, owner, kind) {
+        let fail = |error| io_error("cannot convert the file", &path, error);
+        let Some(stamp) = backend.stat(&path).map_err(fail)? else { continue };
+        // Where the file system folds case, the name may be another user's.
+        let exact = backend.list_dir(parent_of(&path)).map_err(fail)?;
+        if stamp.kind != EntryKind::File || !exact.iter().any(|(name, _)| path.file_name().is_some_and(|want| want == name.as_str())) {
+            continue;
+        }
+        let found = problems.len();
+        let rows = read(backend, &path, problems)?;
+        let mut bytes = match backend.read(log) {
+            Err(error) if error.kind() == NotFound => Vec::new(),
+            other => other.map_err(|error| io_error("cannot read the log", log, error))?,
+        };
+        if bytes.last().is_some_and(|byte| *byte != b'\n') {
+            bytes.push(b'\n');
+        }
+        let known: HashSet<String> = bytes.split(|byte| *byte == b'\n').filter_map(id_of).collect();
+        for row in rows {
+            if id_of(&row).is_none_or(|id| !known.contains(&id)) {
+                let text = String::from_utf8_lossy(&row).into_owned();
+                if let Ok(raw) = RawValue::from_string(text) {
+                    // Only `{}` has no line; it says nothing.
+                    let _ = encode_line(&mut bytes, &raw);
+                }
+            }
+        }
+        replace_file(backend, log, &bytes)?;
+        match problems.len() > found {
+            true => backend.rename(&path, &quarantine::path_for(&path)).map_err(fail)?,
+            false => backend.remove_file(&path).map_err(fail)?,
+        }
+        backend.sync_dir(parent_of(&path)).map_err(fail)?;
+    }
+    Ok(())
+}

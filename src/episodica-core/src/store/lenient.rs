@@ -1,0 +1,111 @@
+//! Values as other programs write them: dates in three forms, lists that may be missing, numbers that may be words.
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+
+use crate::clock::Moment;
+
+/// A point in time as ISO 8601 with or without offset, or as seconds since 1970.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) enum LooseMoment {
+    /// Missing or null.
+    #[default]
+    Absent,
+    /// Read.
+    At(Moment),
+    /// There, but no date.
+    Unreadable(String),
+}
+
+impl LooseMoment {
+    pub fn get(&self) -> Option<Moment> {
+        match self {
+            Self::At(moment) => Some(*moment),
+            _ => None,
+        }
+    }
+
+    fn from_seconds(seconds: f64) -> Self {
+        let micros = (seconds * 1e6).round();
+        // A float beyond 64 bits saturates and is then outside the calendar.
+        Moment::new(micros as i64, 0).map_or_else(|_| Self::Unreadable(seconds.to_string()), Self::At)
+    }
+}
+
+impl<'de> Deserialize<'de> for LooseMoment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyForm;
+        impl<'de> Visitor<'de> for AnyForm {
+            type Value = LooseMoment;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a date")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LooseMoment, E> {
+                Ok(Moment::parse(text).map_or_else(|_| LooseMoment::Unreadable(text.chars().take(40).collect()), LooseMoment::At))
+            }
+            fn visit_f64<E: de::Error>(self, seconds: f64) -> Result<LooseMoment, E> {
+                Ok(LooseMoment::from_seconds(seconds))
+            }
+            fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<LooseMoment, E> {
+                Ok(LooseMoment::from_seconds(seconds as f64))
+            }
+            fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<LooseMoment, E> {
+                Ok(LooseMoment::from_seconds(seconds as f64))
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<LooseMoment, E> {
+                Ok(LooseMoment::Absent)
+            }
+        }
+        deserializer.deserialize_any(AnyForm)
+    }
+}
+
+/// A list of words; a single word is a list of one, null and missing are empty, what is no word is left out.
+pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::Array(items) => items
+            .into_iter()
+            .filter_map(|item| match item {
+                serde_json::Value::String(text) => Some(text),
+                _ => None,
+            })
+            .collect(),
+        serde_json::Value::String(text) => vec![text],
+        _ => Vec::new(),
+    })
+}
+
+/// A JSON object; anything else is empty.
+pub(crate) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<serde_json::Map<String, serde_json::Value>, D::Error> {
+    Ok(match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::Object(map) => map,
+        _ => serde_json::Map::new(),
+    })
+}
+
+/// A text; null is empty, numbers and the like are written out.
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::String(text) => text,
+        serde_json::Value::Null => String::new(),
+        other => other.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_come_in_many_forms() {
+        let read = |json: &str| serde_json::from_str::<LooseMoment>(json).unwrap();
+        let noon = Moment::parse("2024-03-11T12:00:00Z").unwrap();
+        assert_eq!(read("\"2024-03-11T12:00:00.000000\""), LooseMoment::At(noon));
+        assert_eq!(read("\"2024-03-11T14:00:00+02:00\""), LooseMoment::At(noon));
+        assert_eq!(read("1710158400"), LooseMoment::At(noon));
+        assert_eq!(read("1710158400.0"), LooseMoment::At(noon));
+        assert_eq!(read("null"), LooseMoment::Absent);
+        assert_eq!(read("\"yesterday\""), LooseMoment::Unreadable("yesterday".into()));
+        assert!(matches!(read("1e300"), LooseMoment::Unreadable(_)));
+    }
+}

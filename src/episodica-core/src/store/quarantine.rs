@@ -1,0 +1,143 @@
+//! Lines that are no records, kept beside their log: `<file>.quarantine.jsonl`.
+//!
+//! One JSON object a line: `file`, `line` (its number then), `reason`, and `text`, or `base64` where the bytes are not UTF-8. What is
+//! longer than a mebibyte goes in pieces with a `part` from 0. Nothing reads it back; it is for people who want to save what they can.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::backend::{Backend, BackendFile, io_error, parent_of};
+use super::line::encode_line;
+use super::scan::BadLine;
+use crate::error::Result;
+
+/// Most bytes of a bad line in one row, so that memory stays bounded.
+const PIECE_BYTES: usize = 1 << 20;
+
+#[derive(Serialize)]
+struct Row<'a> {
+    file: &'a str,
+    line: u64,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+/// Where the bad lines of `log` go.
+pub(crate) fn path_for(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".quarantine.jsonl");
+    name.into()
+}
+
+/// Copies the bad lines into the quarantine and syncs it; those that are there already (a crash came between) are not written twice.
+///
+/// # Errors
+/// `Io`; the log is untouched then.
+pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result<()> {
+    let path = path_for(log);
+    let fail = |error| io_error("cannot write the quarantine", &path, error);
+    let (mut file, known) = open(backend, &path).map_err(fail)?;
+    let known: HashSet<&[u8]> = known.split_inclusive(|byte| *byte == b'\n').collect();
+    let name = log.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    for line in bad {
+        let source = backend.read_from(log, line.range.start).map_err(|error| io_error("cannot read the log", log, error))?;
+        let mut source = source.take(line.range.end - line.range.start);
+        let mut piece = Vec::new();
+        for part in 0.. {
+            piece.clear();
+            let read = source.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece);
+            let read = read.map_err(|error| io_error("cannot read the log", log, error))?;
+            if read == 0 && part > 0 {
+                break;
+            }
+            let bytes = piece.strip_suffix(b"\n").unwrap_or(&piece);
+            let text = std::str::from_utf8(bytes).ok();
+            let row = Row {
+                file: &name,
+                line: line.number,
+                reason: &line.reason,
+                part: (line.range.end - line.range.start > PIECE_BYTES as u64).then_some(part),
+                text,
+                base64: text.is_none().then(|| base64(bytes)),
+            };
+            let mut encoded = Vec::new();
+            encode_line(&mut encoded, &row)?;
+            if !known.contains(encoded.as_slice()) {
+                file.append(&encoded).map_err(fail)?;
+            }
+            if read < PIECE_BYTES {
+                break;
+            }
+        }
+    }
+    file.sync_data().map_err(fail)?;
+    backend.sync_dir(parent_of(&path)).map_err(fail)
+}
+
+/// The file, ready for whole lines, and what it holds.
+fn open(backend: &dyn Backend, path: &Path) -> std::io::Result<(Box<dyn BackendFile>, Vec<u8>)> {
+    if backend.stat(path)?.is_none() {
+        return Ok((backend.create_new(path)?, Vec::new()));
+    }
+    let known = backend.read(path)?;
+    let mut file = backend.open_append(path)?;
+    if known.last().is_some_and(|byte| *byte != b'\n') {
+        file.append(b"\n")?;
+    }
+    Ok((file, known))
+}
+
+/// RFC 4648 base 64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let group = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            match digit <= chunk.len() {
+                true => out.push(char::from(DIGITS[(group >> (18 - 6 * digit) & 63) as usize])),
+                false => out.push('='),
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::MemoryBackend;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+
+    #[test]
+    fn saving_twice_writes_once() {
+        let disk = MemoryBackend::new();
+        let log = Path::new("/m/a_messages.jsonl");
+        disk.put(log, b"{bad\n\xff\n");
+        let bad =
+            [BadLine { number: 1, range: 0..5, reason: "not JSON".into() }, BadLine { number: 2, range: 5..7, reason: "not UTF-8".into() }];
+        save(&disk, log, &bad).unwrap();
+        let first = disk.read(&path_for(log)).unwrap();
+        save(&disk, log, &bad).unwrap();
+        assert_eq!(disk.read(&path_for(log)).unwrap(), first);
+        let rows: Vec<serde_json::Value> =
+            first.split(|byte| *byte == b'\n').filter(|row| !row.is_empty()).map(|row| serde_json::from_slice(row).unwrap()).collect();
+        assert_eq!((rows[0]["text"].as_str(), rows[1]["base64"].as_str()), (Some("{bad"), Some("/w==")));
+        assert_eq!((&rows[1]["file"], &rows[1]["line"]), (&"a_messages.jsonl".into(), &2.into()));
+    }
+}

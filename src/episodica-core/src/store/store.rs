@@ -1,0 +1,388 @@
+//! A store as a whole: its lock, the version of its format, and its users.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::backend::{Backend, LockGuard, RealBackend, io_error, parent_of};
+use super::layout::{DEFAULT_TENANT, Layout, LogKind};
+use super::legacy;
+use super::lock;
+use super::log::Mode;
+use super::user::{LoadedUser, LogSource, UserStore};
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::model::Problem;
+
+/// The version of the format that this code writes. It reads this one and every older one.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Format {
+    format_version: u32,
+    #[serde(default)]
+    created_by: String,
+}
+
+/// A store, open; clones share it. The last one dropped frees the lock.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub backend: Arc<dyn Backend>,
+    pub layout: Layout,
+    pub mode: Mode,
+    open: Mutex<HashSet<Owner>>,
+    /// Files of another program that stand in for a canonical one; only while read-only.
+    foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
+    problems: Vec<Problem>,
+    /// Dropped last.
+    _lock: Option<Box<dyn LockGuard>>,
+}
+
+/// The right to have a user open; ends when dropped.
+#[derive(Debug)]
+pub(super) struct Registration {
+    store: Arc<Inner>,
+    owner: Owner,
+}
+
+impl Registration {
+    pub(super) fn new(store: &Arc<Inner>, owner: &Owner) -> Result<Self> {
+        match store.open.lock().insert(owner.clone()) {
+            true => Ok(Self { store: Arc::clone(store), owner: owner.clone() }),
+            false => Err(Error::internal(format!("the logs of this user are open already: `{}`", owner.user))),
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.store.open.lock().remove(&self.owner);
+    }
+}
+
+impl Store {
+    /// Opens the store at `root` on the operating system's files; made if it is not there (unless read-only).
+    ///
+    /// # Errors
+    /// As [`Store::open_on`].
+    pub fn open(root: &Path, mode: Mode, clock: &dyn Clock) -> Result<Self> {
+        Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
+    }
+
+    /// Opens the store at `root` on any files. Writing, it takes the lock, finishes deletions that a crash interrupted, and gives files
+    /// that Nemori wrote under unencoded names the names that are ours.
+    ///
+    /// # Errors
+    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked` naming the holder; `Io`, also for a read-only store that isn't there.
+    pub fn open_on(backend: Arc<dyn Backend>, root: &Path, mode: Mode, clock: &dyn Clock) -> Result<Self> {
+        let layout = Layout::new(root);
+        let there = backend.stat(root).map_err(|error| io_error("cannot look at the store", root, error))?;
+        let mut inner =
+            Inner { backend, layout, mode, open: Mutex::default(), foreign: BTreeMap::new(), problems: Vec::new(), _lock: None };
+        match mode {
+            Mode::ReadOnly => {
+                if there.is_none() {
+                    let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
+                    return Err(Error::io("cannot read the store", root, missing));
+                }
+                inner.check_format()?;
+                for (kind, user, path) in inner.layout.foreign_logs(&*inner.backend)? {
+                    inner.foreign.entry((kind, user)).or_default().push(path);
+                }
+            }
+            Mode::ReadWrite => {
+                inner.backend.create_dir_all(root).map_err(|error| io_error("cannot make the store", root, error))?;
+                // A store of a newer version is left as it is, lock file included.
+                inner.check_format()?;
+                inner._lock = Some(lock::acquire(&*inner.backend, &inner.layout, clock.now())?);
+                if inner.check_format()?.is_none() {
+                    inner.write_format()?;
+                }
+                inner.adopt_foreign_names()?;
+            }
+        }
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// May it be written?
+    pub fn mode(&self) -> Mode {
+        self.inner.mode
+    }
+
+    /// Where everything is.
+    pub fn layout(&self) -> &Layout {
+        &self.inner.layout
+    }
+
+    /// What the store's files are on.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.inner.backend
+    }
+
+    /// What was wrong with the store as a whole when it was opened.
+    pub fn problems(&self) -> &[Problem] {
+        &self.inner.problems
+    }
+
+    /// Every tenant that has data, sorted; `default` always.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn tenants(&self) -> Result<Vec<String>> {
+        self.inner.layout.tenants(&*self.inner.backend)
+    }
+
+    /// Every user of a tenant that has a log, sorted.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn users(&self, tenant: &str) -> Result<Vec<String>> {
+        self.inner.layout.users(&*self.inner.backend, tenant)
+    }
+
+    /// Opens the logs of a user, who need not have any, and reads them. A user can be open once at a time for writing.
+    ///
+    /// # Errors
+    /// `Internal` if the user is open; `Io`.
+    pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
+        let inner = &self.inner;
+        let registration = match inner.mode {
+            Mode::ReadWrite => Some(Registration::new(inner, owner)?),
+            Mode::ReadOnly => None,
+        };
+        let mut problems = Vec::new();
+        let sources = [
+            inner.source(owner, LogKind::Messages, &mut problems)?,
+            inner.source(owner, LogKind::Episodes, &mut problems)?,
+            inner.source(owner, LogKind::Semantic, &mut problems)?,
+        ];
+        let (user, mut loaded) = UserStore::open(&inner.backend, owner, inner.mode, sources, registration)?;
+        loaded.problems.splice(0..0, problems);
+        Ok((user, loaded))
+    }
+}
+
+impl Inner {
+    /// The version stated; `None` where no version is.
+    fn check_format(&self) -> Result<Option<u32>> {
+        let path = self.layout.format_path();
+        let bytes = match self.backend.read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(|error| io_error("cannot read the version of the store", &path, error))?,
+        };
+        let format: Format = serde_json::from_slice(&bytes).map_err(|error| {
+            Error::new(ErrorKind::CorruptStore, "the version of the store can't be read")
+                .at(&path, Some(1))
+                .caused_by(error)
+                .with_hint(format!("if no newer version wrote the store, write {{\"format_version\":{FORMAT_VERSION}}} into the file"))
+        })?;
+        match format.format_version <= FORMAT_VERSION {
+            true => Ok(Some(format.format_version)),
+            false => Err(Error::new(
+                ErrorKind::UnsupportedFormat,
+                format!(
+                    "the store has format {}, written by `{}`; this version reads up to `{FORMAT_VERSION}`",
+                    format.format_version, format.created_by
+                ),
+            )
+            .at(&path, None)
+            .with_hint("update episodica")),
+        }
+    }
+
+    fn write_format(&self) -> Result<()> {
+        let format = Format { format_version: FORMAT_VERSION, created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")) };
+        let mut bytes = serde_json::to_vec(&format).map_err(|error| Error::internal("format has no JSON form").caused_by(error))?;
+        bytes.push(b'\n');
+        replace_file(&*self.backend, &self.layout.format_path(), &bytes)
+    }
+
+    /// Gives logs under unencoded names their encoded ones, so that from here on every user has exactly one name.
+    fn adopt_foreign_names(&mut self) -> Result<()> {
+        for (kind, user, path) in self.layout.foreign_logs(&*self.backend)? {
+            if path.extension().is_some_and(|extension| extension == "json") {
+                continue;
+            }
+            let Ok(owner) = Owner::new(DEFAULT_TENANT, &user) else { continue };
+            let canonical = self.layout.log_path(&owner, kind);
+            let fail = |error| io_error("cannot rename a log", &path, error);
+            if self.backend.stat(&canonical).map_err(fail)?.is_some() {
+                self.problems.push(Problem {
+                    path: path.clone(),
+                    line: None,
+                    message: format!("the user has a log of this kind under two names; the other is `{}`", canonical.display()),
+                    remedy: "append the lines of this file to the other and remove it".into(),
+                });
+                continue;
+            }
+            self.backend.create_dir_all(parent_of(&canonical)).map_err(fail)?;
+            self.backend.rename(&path, &canonical).map_err(fail)?;
+            for directory in [parent_of(&path), parent_of(&canonical)] {
+                self.backend.sync_dir(directory).map_err(|error| io_error("cannot sync the directory", directory, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn source(&self, owner: &Owner, kind: LogKind, problems: &mut Vec<Problem>) -> Result<LogSource> {
+        let path = self.layout.log_path(owner, kind);
+        let mut source = LogSource { path, legacy: Vec::new() };
+        if owner.tenant != DEFAULT_TENANT || kind == LogKind::Messages {
+            return Ok(source);
+        }
+        if self.mode == Mode::ReadWrite {
+            legacy::convert(&*self.backend, &self.layout, owner, kind, &source.path, problems)?;
+            return Ok(source);
+        }
+        for path in self.foreign.get(&(kind, owner.user.clone())).into_iter().flatten() {
+            match path.extension().is_some_and(|extension| extension == "json") {
+                true => source.legacy.extend(legacy::read(&*self.backend, path, problems)?),
+                false if self.backend.stat(&source.path).ok().flatten().is_none() => source.path.clone_from(path),
+                false => {}
+            }
+        }
+        Ok(source)
+    }
+}
+
+/// Puts a small file in place atomically and durably.
+///
+/// # Errors
+/// `Io`; then the old file is in place, or the new one whose name is not yet durable.
+pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let write = || {
+        if backend.stat(&temporary)?.is_some() {
+            backend.remove_file(&temporary)?;
+        }
+        let mut file = backend.create_new(&temporary)?;
+        file.append(bytes)?;
+        file.sync_data()?;
+        backend.rename(&temporary, path)?;
+        backend.sync_dir(parent_of(path))
+    };
+    write().map_err(|error| {
+        let _ = backend.remove_file(&temporary);
+        io_error("cannot write the file", path, error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{FixedClock, Moment};
+    use crate::model::Message;
+    use crate::store::testing::{MemoryBackend, TempDir};
+
+    fn clock() -> FixedClock {
+        FixedClock::new(Moment::parse("2026-11-01T08:00:00Z").unwrap())
+    }
+
+    fn on(disk: &MemoryBackend, mode: Mode) -> Result<Store> {
+        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), mode, &clock())
+    }
+
+    fn owner(user: &str) -> Owner {
+        Owner::new(DEFAULT_TENANT, user).unwrap()
+    }
+
+    fn message(seq: u64, content: &str) -> Arc<Message> {
+        let json = serde_json::json!({"message_id": format!("m{seq}"), "seq": seq, "role": "user", "content": content,
+            "timestamp": "2024-03-11T09:30:00+01:00", "metadata": {"b": 1, "a": [1.50]}});
+        Arc::new(serde_json::from_value(json).unwrap())
+    }
+
+    #[test]
+    fn messages_come_back_as_they_went() {
+        let place = TempDir::new();
+        let store = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
+        let (user, loaded) = store.open_user(&owner("alice")).unwrap();
+        assert_eq!((loaded.messages.len(), loaded.next_seq), (0, 0));
+        user.append_messages(&[message(0, "I moved to Lyon\nlast Friday."), message(1, "嗨")], &[]).unwrap();
+        assert_eq!(store.open_user(&owner("alice")).unwrap_err().kind(), ErrorKind::Internal);
+        drop(user);
+        let (_, loaded) = store.open_user(&owner("alice")).unwrap();
+        let texts: Vec<&str> = loaded.messages.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!((texts, loaded.next_seq), (vec!["I moved to Lyon\nlast Friday.", "嗨"], 2));
+        assert!(loaded.problems.is_empty());
+        assert!(Arc::ptr_eq(&loaded.messages[0].role, &loaded.messages[1].role));
+    }
+
+    #[test]
+    fn a_second_writer_is_told_who_has_the_lock() {
+        let place = TempDir::new();
+        let store = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
+        let error = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap_err();
+        let pid = std::process::id();
+        let expected = format!("the store is being written by this process, `{pid}`, since 2026-11-01T08:00:00+00:00");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::StoreLocked, format!("{expected} in `{}`", place.path().display())));
+        Store::open(place.path(), Mode::ReadOnly, &clock()).unwrap();
+        drop(store);
+        Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
+    }
+
+    #[test]
+    fn reading_only_writes_nothing() {
+        let disk = MemoryBackend::new();
+        assert_eq!(on(&disk, Mode::ReadOnly).unwrap_err().to_string(), "cannot read the store in `/m`");
+        disk.put("/m/episodes/Alice_episodes.jsonl", b"{\"episode_id\":\"e\",\"content\":\"x\"}\n{\"torn");
+        disk.put("/m/semantic/bob.json", b"[\n{\"memory_id\": \"f\",\n \"content\": \"y\"}]");
+        let before = disk.files();
+        let store = on(&disk, Mode::ReadOnly).unwrap();
+        let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
+        assert_eq!((loaded.episodes.len(), loaded.problems.len()), (1, 1));
+        assert_eq!(store.open_user(&owner("bob")).unwrap().1.semantic.len(), 1);
+        assert_eq!(user.append_messages(&[message(0, "x")], &[]).unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(disk.files(), before);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_and_left_alone() {
+        let disk = MemoryBackend::new();
+        disk.put("/m/episodica.json", b"{\"format_version\":2,\"created_by\":\"episodica 9.0.0\"}");
+        let before = disk.files();
+        for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+            let error = on(&disk, mode).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
+            let expected = "the store has format 2, written by `episodica 9.0.0`; this version reads up to `1` in `/m/episodica.json`";
+            assert_eq!(error.to_string(), expected);
+        }
+        assert_eq!(disk.files(), before);
+        disk.put("/m/episodica.json", b"{\"format_ver");
+        assert_eq!(on(&disk, Mode::ReadWrite).unwrap_err().kind(), ErrorKind::CorruptStore);
+    }
+
+    #[test]
+    fn a_directory_of_nemori_opens_and_is_adopted() {
+        let disk = MemoryBackend::new();
+        disk.put("/m/episodes/Alice_episodes.jsonl", b"{\"episode_id\":\"e1\",\"user_id\":\"Alice\",\"content\":\"x\",\"original_messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n");
+        disk.put("/m/episodes/bob.json", b"[{\"episode_id\": \"e2\",\n \"content\": \"y\"}, 3]");
+        let store = on(&disk, Mode::ReadWrite).unwrap();
+        assert_eq!(store.users(DEFAULT_TENANT).unwrap(), ["Alice", "bob"]);
+        let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
+        assert_eq!((loaded.messages.len(), loaded.messages[0].seq, loaded.next_seq), (1, 0, 1));
+        assert!(Arc::ptr_eq(&loaded.messages[0], &loaded.episodes[0].original_messages[0]));
+        user.append_messages(&[message(1, "new")], &[]).unwrap();
+        drop(user);
+        let (_, again) = store.open_user(&owner("Alice")).unwrap();
+        let order: Vec<&str> = again.messages.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!((order, again.next_seq), (vec!["hi", "new"], 2));
+        let (_bob, loaded) = store.open_user(&owner("bob")).unwrap();
+        assert_eq!(loaded.episodes[0].content, "y");
+        let names: Vec<String> = disk.files().keys().map(|path| path.display().to_string()).collect();
+        assert!(names.contains(&"/m/episodes/^alice_episodes.jsonl".into()) && names.contains(&"/m/episodes/bob_episodes.jsonl".into()));
+        assert!(names.contains(&"/m/episodes/bob.json.quarantine.jsonl".into()) && !names.contains(&"/m/episodes/bob.json".into()));
+        assert_eq!(loaded.problems.len(), 1);
+    }
+}

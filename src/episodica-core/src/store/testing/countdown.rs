@@ -1,0 +1,178 @@
+//! A backend that works until it doesn't.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard};
+
+/// How long the failure lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// One operation fails; the next ones work.
+    Once,
+    /// Everything fails from then on.
+    FromThenOn,
+}
+
+#[derive(Debug)]
+struct Countdown {
+    left: Option<u64>,
+    failure: Failure,
+    kind: io::ErrorKind,
+    failed: u64,
+    operations: Vec<String>,
+}
+
+/// Passes every operation on to another backend until the n-th, which fails; also keeps a record of the operations.
+///
+/// An append that fails writes the first half of its bytes, as a disk that fills up does.
+#[derive(Debug, Clone)]
+pub struct CountdownBackend<B> {
+    inner: B,
+    countdown: Arc<Mutex<Countdown>>,
+}
+
+impl<B: Backend> CountdownBackend<B> {
+    /// Never fails until [`Self::fail_after`] is called.
+    pub fn new(inner: B) -> Self {
+        let countdown = Countdown { left: None, failure: Failure::Once, kind: io::ErrorKind::Other, failed: 0, operations: Vec::new() };
+        Self { inner, countdown: Arc::new(Mutex::new(countdown)) }
+    }
+
+    /// Lets `operations` more operations pass, then fails with an error of `kind`.
+    pub fn fail_after(&self, operations: u64, failure: Failure, kind: io::ErrorKind) {
+        let mut countdown = self.countdown.lock();
+        (countdown.left, countdown.failure, countdown.kind, countdown.failed) = (Some(operations), failure, kind, 0);
+    }
+
+    /// Takes the cause away: everything works again.
+    pub fn heal(&self) {
+        self.countdown.lock().left = None;
+    }
+
+    /// How many operations failed since [`Self::fail_after`].
+    pub fn failures(&self) -> u64 {
+        self.countdown.lock().failed
+    }
+
+    /// Name and place of every operation so far (`sync_data`, `rename /s/a`); forgets them.
+    pub fn take_operations(&self) -> Vec<String> {
+        std::mem::take(&mut self.countdown.lock().operations)
+    }
+
+    /// What the operations go to.
+    pub fn inner(&self) -> &B {
+        &self.inner
+    }
+
+    fn step(&self, name: &str, path: &Path) -> io::Result<()> {
+        step(&self.countdown, format!("{name} {}", path.display()))
+    }
+}
+
+fn step(countdown: &Mutex<Countdown>, operation: String) -> io::Result<()> {
+    let mut countdown = countdown.lock();
+    countdown.operations.push(operation);
+    match countdown.left {
+        None => Ok(()),
+        Some(0) => {
+            if countdown.failure == Failure::Once {
+                countdown.left = None;
+            }
+            countdown.failed += 1;
+            Err(io::Error::new(countdown.kind, "injected failure"))
+        }
+        Some(left) => {
+            countdown.left = Some(left - 1);
+            Ok(())
+        }
+    }
+}
+
+#[derive(Debug)]
+struct CountdownFile {
+    inner: Box<dyn BackendFile>,
+    countdown: Arc<Mutex<Countdown>>,
+}
+
+impl BackendFile for CountdownFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(error) = step(&self.countdown, format!("append {}", bytes.len())) {
+            self.inner.append(&bytes[..bytes.len() / 2])?;
+            return Err(error);
+        }
+        self.inner.append(bytes)
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        step(&self.countdown, "sync_data".into())?;
+        self.inner.sync_data()
+    }
+
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+        step(&self.countdown, format!("truncate {bytes}"))?;
+        self.inner.truncate(bytes)
+    }
+}
+
+impl<B: Backend> Backend for CountdownBackend<B> {
+    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        self.step("stat", path)?;
+        self.inner.stat(path)
+    }
+
+    fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
+        self.step("list_dir", path)?;
+        self.inner.list_dir(path)
+    }
+
+    fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        self.step("read_from", path)?;
+        self.inner.read_from(path, offset)
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
+        self.step("create_new", path)?;
+        let inner = self.inner.create_new(path)?;
+        Ok(Box::new(CountdownFile { inner, countdown: Arc::clone(&self.countdown) }))
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
+        self.step("open_append", path)?;
+        let inner = self.inner.open_append(path)?;
+        Ok(Box::new(CountdownFile { inner, countdown: Arc::clone(&self.countdown) }))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.step("create_dir", path)?;
+        self.inner.create_dir(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.step("sync_dir", path)?;
+        self.inner.sync_dir(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step("rename", from)?;
+        self.inner.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.step("remove_file", path)?;
+        self.inner.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.step("remove_dir", path)?;
+        self.inner.remove_dir(path)
+    }
+
+    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.step("try_lock", path)?;
+        self.inner.try_lock(path, holder)
+    }
+}
