@@ -75,7 +75,7 @@ impl TimeMention {
             Grain::Month if same_month => month(from),
             Grain::Month => format!("{} to {}", month(from), month(to)),
             Grain::Season if from.year() != to.year() => format!("winter {}/{:02}", from.year(), to.year() % 100),
-            Grain::Season => format!("{} {}", ["spring", "summer", "autumn"][(month_index(from) / 3).clamp(1, 3) - 1], from.year()),
+            Grain::Season => format!("{} {}", ["spring", "summer", "autumn"][season_index(from)], from.year()),
             Grain::Year if from.year() == to.year() => from.year().to_string(),
             Grain::Year => format!("{} to {}", from.year(), to.year()),
             Grain::Decade => format!("the {}s", from.year()),
@@ -96,11 +96,7 @@ impl TimeMention {
             Grain::Month if same_month => month(from),
             Grain::Month => format!("{}至{}", month(from), month(to)),
             Grain::Season => {
-                let name = if from.year() != to.year() {
-                    "冬天"
-                } else {
-                    ["春天", "夏天", "秋天"][(month_index(from) / 3).clamp(1, 3) - 1]
-                };
+                let name = if from.year() != to.year() { "冬天" } else { ["春天", "夏天", "秋天"][season_index(from)] };
                 format!("{}年{name}", from.year())
             }
             Grain::Year if from.year() == to.year() => format!("{}年", from.year()),
@@ -114,4 +110,9 @@ impl TimeMention {
 
 fn month_index(date: Date) -> usize {
     usize::try_from(date.month() - 1).expect("invariant: months count from 1")
+}
+
+/// Spring (0) to autumn (2), by the month it begins in.
+fn season_index(from: Date) -> usize {
+    ((month_index(from) + 1) / 3).clamp(1, 3) - 1
 }

@@ -1,34 +1,44 @@
-//! Finding the mentions of a text.
+//! Finding the mentions of a text: the English and the Chinese grammar over the same text, merged.
 
-use jiff::ToSpan;
-
-use super::mention::{Grain, TimeMention};
+use super::mention::TimeMention;
+use super::{chinese, english};
 use crate::clock::Moment;
 
 /// The times that `text` mentions, in order, without overlaps, resolved as written at `anchor`.
 ///
-/// Dates outside the years 1 to 9999 are left out. Linear in the length of the text.
+/// English and Chinese patterns are both read, whatever the language of the text. Dates outside the years 1 to 9999 are left out.
+/// Linear in the length of the text; a message without dates costs about a microsecond.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
 /// use episodica_core::text::time::mentions;
 /// let monday = Moment::parse("2023-05-08T10:00:00Z")?;
-/// let found = mentions("I ran a race yesterday.", monday);
+/// let found = mentions("I ran a race yesterday, like last May.", monday);
 /// assert_eq!(found[0].iso(), "2023-05-07");
+/// assert_eq!(found[1].iso(), "2022-05");
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
 pub fn mentions(text: &str, anchor: Moment) -> Vec<TimeMention> {
     let today = anchor.local().date();
-    let lower = text.to_ascii_lowercase();
-    let mut found = Vec::new();
-    for (word, days) in [("yesterday", -1), ("today", 0), ("tomorrow", 1), ("昨天", -1), ("今天", 0), ("明天", 1)] {
-        for (start, _) in lower.match_indices(word) {
-            if let Ok(date) = today.checked_add(i64::from(days).days()) {
-                let end = start + word.len();
-                found.push(TimeMention { start, end, from: date, to: date, grain: Grain::Day, relative: true, confident: true });
-            }
+    if !(1..=9999).contains(&today.year()) {
+        return Vec::new();
+    }
+    let mut found = english::scan(text, today);
+    // Every Han character of the patterns begins with one of these bytes in UTF-8.
+    if text.bytes().any(|byte| (0xE3..=0xEF).contains(&byte)) {
+        let chinese = chinese::scan(text, today);
+        if !chinese.is_empty() {
+            found.extend(chinese);
+            found.sort_by_key(|mention| (mention.start, std::cmp::Reverse(mention.end)));
+            let mut end = 0;
+            found.retain(|mention| {
+                let free = mention.start >= end;
+                if free {
+                    end = mention.end;
+                }
+                free
+            });
         }
     }
-    found.sort_by_key(|mention| mention.start);
     found
 }

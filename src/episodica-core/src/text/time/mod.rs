@@ -6,10 +6,21 @@
 //!
 //! A mention is `confident` where a careful reader would not hesitate; the rest is for search, never for rewriting a text.
 
+mod absolute;
+mod calendar;
+mod chinese;
+mod chinese_numbers;
+mod english;
+mod lexer;
 mod mention;
 mod mentions;
 mod query;
 mod resolve;
+#[cfg(test)]
+mod tests_chinese;
+#[cfg(test)]
+mod tests_english;
+mod vocabulary;
 
 pub use mention::{Grain, TimeMention};
 pub use mentions::mentions;

@@ -2,16 +2,26 @@
 
 use jiff::civil::Date;
 
+use super::mention::TimeMention;
 use super::mentions::mentions;
 use crate::clock::Moment;
 
 /// The days a question asks about, inclusive at both ends; an end that is left open has no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DateRange {
-    /// The first day, or `None` for "before …".
+    /// The first day, or `None` for "before …" and "until …".
     pub from: Option<Date>,
     /// The last day, or `None` for "after …" and "since …".
     pub to: Option<Date>,
+}
+
+/// Which side of a mention is asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Within,
+    /// Up to the mention; it is included or not.
+    Before(bool),
+    After(bool),
 }
 
 /// The days that `text`, a question asked at `now`, is about; `None` if it names no time.
@@ -23,8 +33,10 @@ pub struct DateRange {
 /// use episodica_core::clock::Moment;
 /// use episodica_core::text::time::query_range;
 /// let now = Moment::parse("2023-05-08T10:00:00Z")?;
-/// let range = query_range("What did we do yesterday?", now).expect("a time is named");
-/// assert_eq!(range.from.map(|day| day.to_string()).as_deref(), Some("2023-05-07"));
+/// let range = query_range("What did we do last week?", now).expect("a time is named");
+/// assert_eq!(range.from.map(|day| day.to_string()).as_deref(), Some("2023-05-01"));
+/// assert_eq!(range.to.map(|day| day.to_string()).as_deref(), Some("2023-05-07"));
+/// assert_eq!(query_range("Where has she worked since 2019?", now).and_then(|range| range.to), None);
 /// assert_eq!(query_range("Who is Anna?", now), None);
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
@@ -33,7 +45,84 @@ pub fn query_range(text: &str, now: Moment) -> Option<DateRange> {
     if found.iter().any(|mention| mention.confident) {
         found.retain(|mention| mention.confident);
     }
-    let from = found.iter().map(|mention| mention.from).min()?;
-    let to = found.iter().map(|mention| mention.to).max()?;
-    Some(DateRange { from: Some(from), to: Some(to) })
+    let mut whole: Option<DateRange> = None;
+    for mention in &found {
+        let one = one_range(text, mention);
+        whole = Some(match whole {
+            None => one,
+            Some(range) => {
+                DateRange { from: range.from.zip(one.from).map(|(a, b)| a.min(b)), to: range.to.zip(one.to).map(|(a, b)| a.max(b)) }
+            }
+        });
+    }
+    whole
+}
+
+fn one_range(text: &str, mention: &TimeMention) -> DateRange {
+    let tomorrow = |day: Date| day.tomorrow().unwrap_or(day);
+    let yesterday = |day: Date| day.yesterday().unwrap_or(day);
+    match side(text, mention) {
+        Side::Within => DateRange { from: Some(mention.from), to: Some(mention.to) },
+        Side::Before(included) => DateRange { from: None, to: Some(if included { mention.to } else { yesterday(mention.from) }) },
+        Side::After(included) => DateRange { from: Some(if included { mention.from } else { tomorrow(mention.to) }), to: None },
+    }
+}
+
+/// What the word before (in Chinese: after) the mention says.
+fn side(text: &str, mention: &TimeMention) -> Side {
+    let before = text[..mention.start].trim_end();
+    let before = before.strip_suffix("the").map_or(before, str::trim_end);
+    let word_start =
+        before.rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    match before[word_start..].to_ascii_lowercase().as_str() {
+        "before" => return Side::Before(false),
+        "until" | "till" => return Side::Before(true),
+        "after" => return Side::After(false),
+        "since" => return Side::After(true),
+        _ => {}
+    }
+    let after = &text[mention.end..];
+    if ["以前", "之前", "前"].iter().any(|word| after.starts_with(word)) {
+        Side::Before(false)
+    } else if ["以来", "以來", "起"].iter().any(|word| after.starts_with(word)) {
+        Side::After(true)
+    } else if ["以后", "以後", "之后", "之後", "后", "後"].iter().any(|word| after.starts_with(word)) {
+        Side::After(false)
+    } else {
+        Side::Within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(text: &str) -> String {
+        let now = Moment::parse("2023-05-08T10:00:00Z").unwrap();
+        let end = |day: Option<Date>| day.map_or("..".to_owned(), |day| day.to_string());
+        query_range(text, now).map_or("none".to_owned(), |range| format!("{} {}", end(range.from), end(range.to)))
+    }
+
+    #[test]
+    fn questions() {
+        for (text, expected) in [
+            ("What did we do in May 2023?", "2023-05-01 2023-05-31"),
+            ("When did I meet Ana last week?", "2023-05-01 2023-05-07"),
+            ("Where did she live before 2020?", ".. 2019-12-31"),
+            ("What happened after March 5, 2022?", "2022-03-06 .."),
+            ("What has changed since the summer of 2021?", "2021-06-01 .."),
+            ("Between May and July 2022, what did we read?", "2022-05-01 2022-07-31"),
+            ("Did I travel in 2019 or in 2021?", "2019-01-01 2021-12-31"),
+            ("What did I eat on Friday?", "2023-05-05 2023-05-05"),
+            ("What did we plan over the last two weeks?", "2023-04-24 2023-05-08"),
+            ("When did Ana move?", "none"),
+            ("去年我去了哪里？", "2022-01-01 2022-12-31"),
+            ("2020年以前她住在哪里？", ".. 2019-12-31"),
+            ("去年夏天以来发生了什么？", "2022-06-01 .."),
+            ("上周我们聊了什么", "2023-05-01 2023-05-07"),
+            ("她什么时候搬家的", "none"),
+        ] {
+            assert_eq!(range(text), expected, "{text}");
+        }
+    }
 }

@@ -1,0 +1,172 @@
+//! Calendar arithmetic that never panics: what leaves the years 1 to 9999 is `None`.
+
+use jiff::Span;
+use jiff::civil::{Date, Weekday};
+
+/// The first and the last of a run of days.
+pub(super) type Days = (Date, Date);
+
+/// Which way a date without a year looks, as far as the sentence tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lean {
+    Past,
+    Future,
+    Unknown,
+}
+
+/// A feast on a date that can be computed from the year alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holiday {
+    Fixed(i8, i8),
+    Easter,
+    Thanksgiving,
+}
+
+pub(super) fn date(year: i64, month: i8, day: i8) -> Option<Date> {
+    let year = i16::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
+    Date::new(year, month, day).ok()
+}
+
+pub(super) fn add_days(start: Date, days: i64) -> Option<Date> {
+    let moved = start.checked_add(Span::new().try_days(days).ok()?).ok()?;
+    (1..=9999).contains(&moved.year()).then_some(moved)
+}
+
+/// The week (from Monday) that is `offset` weeks after that of `today`.
+pub(super) fn week(today: Date, offset: i64) -> Option<Days> {
+    let back = i64::from(today.weekday().to_monday_zero_offset());
+    let monday = add_days(today, offset.checked_mul(7)?.checked_sub(back)?)?;
+    Some((monday, add_days(monday, 6)?))
+}
+
+/// Saturday and Sunday of that week.
+pub(super) fn weekend(today: Date, offset: i64) -> Option<Days> {
+    let (_, sunday) = week(today, offset)?;
+    Some((add_days(sunday, -1)?, sunday))
+}
+
+/// The day of that week that is `weekday` days after its Monday (0 to 6).
+pub(super) fn day_of_week(today: Date, offset: i64, weekday: i8) -> Option<Date> {
+    add_days(week(today, offset)?.0, i64::from(weekday))
+}
+
+/// The latest `weekday` (Monday is 0) that is at least one day before `today`.
+pub(super) fn weekday_before(today: Date, weekday: i8) -> Option<Date> {
+    let back = (today.weekday().to_monday_zero_offset() - weekday).rem_euclid(7);
+    add_days(today, -i64::from(if back == 0 { 7 } else { back }))
+}
+
+/// The earliest `weekday` (Monday is 0) that is at least `least` days after `today`.
+pub(super) fn weekday_after(today: Date, weekday: i8, least: i8) -> Option<Date> {
+    let ahead = (weekday - today.weekday().to_monday_zero_offset()).rem_euclid(7);
+    add_days(today, i64::from(if ahead < least { ahead + 7 } else { ahead }))
+}
+
+pub(super) fn month(year: i64, month: i8) -> Option<Days> {
+    let first = date(year, month, 1)?;
+    Some((first, first.last_of_month()))
+}
+
+/// The month that is `offset` months after that of `today`.
+pub(super) fn month_offset(today: Date, offset: i64) -> Option<Days> {
+    let index = (i64::from(today.year()) * 12 + i64::from(today.month()) - 1).checked_add(offset)?;
+    month(index.div_euclid(12), i8::try_from(index.rem_euclid(12)).ok()? + 1)
+}
+
+pub(super) fn year(year: i64) -> Option<Days> {
+    Some((date(year, 1, 1)?, date(year, 12, 31)?))
+}
+
+/// The ten years that begin with `first`.
+pub(super) fn decade(first: i64) -> Option<Days> {
+    Some((date(first, 1, 1)?, date(first + 9, 12, 31)?))
+}
+
+/// Spring (0) to winter (3) of `year`; a winter begins in December of `year`.
+pub(super) fn season(year: i64, season: i8) -> Option<Days> {
+    let first = date(year, 3 + 3 * season, 1)?;
+    Some((first, month_offset(first, 2)?.1))
+}
+
+pub(super) fn holiday(year: i64, holiday: Holiday) -> Option<Date> {
+    match holiday {
+        Holiday::Fixed(month, day) => date(year, month, day),
+        Holiday::Easter => easter(year),
+        Holiday::Thanksgiving => date(year, 11, 1)?.nth_weekday_of_month(4, Weekday::Thursday).ok(),
+    }
+}
+
+/// Easter Sunday of the Gregorian calendar (the anonymous algorithm, Meeus 1991).
+fn easter(year: i64) -> Option<Date> {
+    let (century, of_century) = (year / 100, year % 100);
+    let golden = year % 19;
+    let skipped = (century + 8) / 25;
+    let correction = (century - skipped + 1) / 3;
+    let epact = (19 * golden + century - century / 4 - correction + 15) % 30;
+    let weekday = (32 + 2 * (century % 4) + 2 * (of_century / 4) - epact - of_century % 4) % 7;
+    let shift = (golden + 11 * epact + 22 * weekday) / 451;
+    let days = epact + weekday - 7 * shift + 114;
+    date(year, i8::try_from(days / 31).ok()?, i8::try_from(days % 31 + 1).ok()?)
+}
+
+/// The years around `today` in which `days` exists (29 February is four or eight years away), in order.
+fn candidates(today: Date, days: impl Fn(i64) -> Option<Days>) -> impl DoubleEndedIterator<Item = Days> {
+    (-8..=8).filter_map(move |offset| days(i64::from(today.year()) + offset))
+}
+
+/// The latest that has ended before `today`.
+pub(super) fn last(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
+    candidates(today, days).rev().find(|(_, to)| *to < today)
+}
+
+/// The earliest that begins after `today`.
+pub(super) fn next(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
+    candidates(today, days).find(|(from, _)| *from > today)
+}
+
+/// The one that is meant if no year is named: for `Unknown` the nearest, the past one of two as near.
+pub(super) fn infer(today: Date, lean: Lean, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
+    let mut found = candidates(today, days);
+    match lean {
+        Lean::Past => found.rev().find(|(from, _)| *from <= today),
+        Lean::Future => found.find(|(_, to)| *to >= today),
+        Lean::Unknown => found.min_by_key(|(from, to)| (days_between(*to, today)).max(days_between(today, *from)).max(0)),
+    }
+}
+
+fn days_between(earlier: Date, later: Date) -> i32 {
+    earlier.until(later).map_or(i32::MAX, |span| span.get_days())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn easter_and_thanksgiving() {
+        for (year, month, day) in [(2019, 4, 21), (2023, 4, 9), (2024, 3, 31), (2025, 4, 20), (1981, 4, 19)] {
+            assert_eq!(easter(year), date(year, month, day));
+        }
+        assert_eq!(holiday(2023, Holiday::Thanksgiving), date(2023, 11, 23));
+    }
+
+    #[test]
+    fn the_ends_of_the_calendar_are_none() {
+        let (first, last) = (date(1, 1, 1).unwrap(), date(9999, 12, 31).unwrap());
+        assert_eq!(add_days(first, -1), None);
+        assert_eq!(add_days(last, i64::MAX), None);
+        assert_eq!(week(last, 1), None);
+        assert_eq!(month_offset(first, -1), None);
+        assert_eq!(month_offset(first, i64::MIN), None);
+        assert_eq!(season(9999, 3), None);
+        assert_eq!(date(0, 1, 1), None);
+    }
+
+    #[test]
+    fn leap_days_are_found() {
+        let today = date(2023, 5, 8).unwrap();
+        let leap = |year| Some((date(year, 2, 29)?, date(year, 2, 29)?));
+        assert_eq!(infer(today, Lean::Past, leap).unwrap().0, date(2020, 2, 29).unwrap());
+        assert_eq!(infer(today, Lean::Unknown, leap).unwrap().0, date(2024, 2, 29).unwrap());
+    }
+}
