@@ -1,0 +1,193 @@
+"""Every exception of the package, under one root.
+
+The native code raises these classes too: it hands :func:`from_native` the kind, the words and the causes of a failure
+and raises what comes back. No exception carries a key, a prompt or the text of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class EpisodicaError(Exception):
+    """Root of everything that the package raises.
+
+    Parameters
+    ----------
+    message
+        One line: what went wrong, the offending value last.
+    hint
+        What the reader can do about it.
+    path
+        The file the failure is about.
+    line
+        The line of that file, from 1.
+
+    Attributes
+    ----------
+    kind : str
+        A stable word for the kind of failure, e.g. ``"invalid_input"``.
+
+    Examples
+    --------
+    >>> from episodica import EpisodicaError
+    >>> try:
+    ...     memory.search("alice", "  ")
+    ... except EpisodicaError as error:
+    ...     print(error.kind)
+    invalid_input
+    """
+
+    kind: ClassVar[str] = "internal"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: str | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.path = path
+        self.line = line
+        if hint:
+            self.add_note(f"hint: {hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidInputError(EpisodicaError, ValueError):
+    """The caller passed something that can't be right; nothing was changed."""
+
+    kind = "invalid_input"
+
+
+class ConfigError(EpisodicaError, ValueError):
+    """A configuration value is unknown or out of its range."""
+
+    kind = "config"
+
+
+class StoreLockedError(EpisodicaError, RuntimeError):
+    """Another process, or another ``MemorySystem`` of this one, has the store open for writing."""
+
+    kind = "store_locked"
+
+
+class CorruptStoreError(EpisodicaError):
+    """A file of the store holds bytes that its format doesn't allow; ``path`` and ``line`` say where."""
+
+    kind = "corrupt_store"
+
+
+class UnsupportedFormatError(EpisodicaError):
+    """The store was written by a newer version of the format."""
+
+    kind = "unsupported_format"
+
+
+class ReadOnlyStoreError(EpisodicaError):
+    """The store was opened for reading only."""
+
+    kind = "read_only"
+
+
+class StoreIOError(EpisodicaError, OSError):
+    """The operating system refused: disk full, no permission, no such directory, no file handles."""
+
+    kind = "io"
+
+
+class EmbeddingMismatchError(EpisodicaError, ValueError):
+    """The vectors on disk come from another embedding model or dimension; ``rebuild_indices`` makes them anew."""
+
+    kind = "embedding_mismatch"
+
+
+class EmbeddingError(EpisodicaError, RuntimeError):
+    """The embedder failed or answered with the wrong shape."""
+
+    kind = "embedding"
+
+
+class VectorIndexError(EpisodicaError, RuntimeError):
+    """The vector index failed."""
+
+    kind = "index"
+
+
+class LLMError(EpisodicaError, RuntimeError):
+    """The LLM endpoint failed, or answered what can't be used."""
+
+    kind = "llm"
+
+
+class InterruptedOperationError(EpisodicaError, RuntimeError):
+    """The caller asked the operation to stop; what was committed before stays."""
+
+    kind = "interrupted"
+
+
+class ClosedError(EpisodicaError, RuntimeError):
+    """The memory system was closed before the call."""
+
+    kind = "closed"
+
+
+class ForkedError(EpisodicaError, RuntimeError):
+    """The process was forked after the memory system was opened; the child must open its own."""
+
+    kind = "forked"
+
+
+class InternalError(EpisodicaError, RuntimeError):
+    """A promise of the engine to itself does not hold: a bug worth reporting."""
+
+    kind = "internal"
+
+
+_BY_KIND: dict[str, type[EpisodicaError]] = {
+    cls.kind: cls
+    for cls in (
+        InvalidInputError,
+        ConfigError,
+        StoreLockedError,
+        CorruptStoreError,
+        UnsupportedFormatError,
+        ReadOnlyStoreError,
+        StoreIOError,
+        EmbeddingMismatchError,
+        EmbeddingError,
+        VectorIndexError,
+        LLMError,
+        InterruptedOperationError,
+        ClosedError,
+        ForkedError,
+        InternalError,
+    )
+}
+
+
+def from_native(
+    kind: str,
+    message: str,
+    hint: str | None,
+    path: str | None,
+    line: int | None,
+    causes: Sequence[str],
+) -> EpisodicaError:
+    """The exception for a failure of the native code, its causes chained as ``__cause__``, nearest first.
+
+    An unknown kind becomes an :class:`InternalError`: a newer engine must not turn a failure into a ``KeyError``.
+    """
+    error = _BY_KIND.get(kind, InternalError)(message, hint=hint, path=path, line=line)
+    effect: BaseException = error
+    for text in causes:
+        cause = Exception(text)
+        effect.__cause__ = cause
+        effect = cause
+    return error
