@@ -1,0 +1,106 @@
+"""episodica: episodic memory for LLM agents.
+
+>>> from episodica import MemorySystem
+>>> with MemorySystem("memories") as memory:
+...     _ = memory.add_messages("alice", [{"role": "user", "content": "My dog is called Pickle."}])
+...     print(memory.search("alice", "name of the dog", kinds=["message"])[0].content)
+My dog is called Pickle.
+"""
+
+from __future__ import annotations
+
+from . import _native
+from ._async import AsyncMemorySystem
+from ._config import EmbeddingConfig, LLMConfig, MemoryConfig
+from ._errors import (
+    ClosedError,
+    ConfigError,
+    CorruptStoreError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    EpisodicaError,
+    ForkedError,
+    InternalError,
+    InterruptedOperationError,
+    InvalidInputError,
+    LLMError,
+    ReadOnlyStoreError,
+    StoreIOError,
+    StoreLockedError,
+    UnsupportedFormatError,
+    VectorIndexError,
+)
+from ._options import text as _text
+from ._reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
+from ._results import Context, Explanation, Hit, SearchResults
+from ._search import LightweightSearchSystem
+from ._system import MemorySystem
+from ._values import Episode, Message, SemanticMemory
+
+__version__: str = _native.version()
+
+__all__ = [
+    "AddResult",
+    "AsyncMemorySystem",
+    "ClosedError",
+    "ConfigError",
+    "Context",
+    "CorruptStoreError",
+    "DeleteReport",
+    "EmbeddingConfig",
+    "EmbeddingError",
+    "EmbeddingMismatchError",
+    "Episode",
+    "EpisodicaError",
+    "Explanation",
+    "ForkedError",
+    "Hit",
+    "InternalError",
+    "InterruptedOperationError",
+    "InvalidInputError",
+    "LLMConfig",
+    "LLMError",
+    "LightweightSearchSystem",
+    "MemoryConfig",
+    "MemorySystem",
+    "Message",
+    "Problem",
+    "ReadOnlyStoreError",
+    "RebuildReport",
+    "SearchResults",
+    "SemanticMemory",
+    "StoreIOError",
+    "StoreLockedError",
+    "UnsupportedFormatError",
+    "VectorIndexError",
+    "VerifyReport",
+    "__version__",
+    "count_tokens",
+]
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of a text in the encoding o200k_base, from tables inside the package.
+
+    Raises
+    ------
+    InvalidInputError
+        For what is no text, and for lone surrogates.
+
+    Examples
+    --------
+    >>> count_tokens("hello world")
+    2
+    """
+    return _native.count_tokens(_text(text, "text"))
+
+
+def _present_as_public() -> None:
+    """Tracebacks, pickles and help name the classes by where users import them."""
+    for name in __all__:
+        item = globals()[name]
+        if isinstance(item, type):
+            item.__module__ = __name__
+
+
+_present_as_public()
