@@ -1,0 +1,259 @@
+"""The commands that read and write a store; each takes the parsed arguments and returns an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import _native
+from ._cli_output import Output
+from ._config import MemoryConfig
+from ._errors import EpisodicaError, InvalidInputError
+from ._options import KINDS
+from ._progress import ProgressCallback, Reporter
+from ._readers import Conversation, read_conversations, with_ids
+from ._reading import MemoryReader
+from ._results import Hit
+from ._search import LightweightSearchSystem
+from ._system import MemorySystem
+from ._value import day
+
+
+def ingest(args: argparse.Namespace, out: Output) -> int:
+    """Reads a file and remembers its conversations."""
+    conversations = read_conversations(args.file)
+    users = [_owner(conversation, args.user, len(conversations)) for conversation in conversations]
+    rows = []
+    with MemorySystem(store_of(args), tenant=args.tenant) as memory:
+        for user, conversation in zip(users, conversations, strict=True):
+            rows.append(remember(memory, user, conversation, flush=not args.no_flush))
+            out.note(f"{conversation.name}: {rows[-1]['messages_added']:,} messages added for {user}")
+    if out.as_json:
+        out.json(rows)
+    else:
+        names = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
+        out.table([name.replace("_", " ") for name in names], ([_cell(row[name]) for name in names] for row in rows))
+    return 0
+
+
+def remember(memory: MemorySystem, user: str, conversation: Conversation, flush: bool = True) -> dict[str, Any]:
+    """Adds a conversation, waits until it is learned, and counts what came of it."""
+    started = time.perf_counter()
+    with Reporter(True) as bar:
+        added = memory.add_messages(user, with_ids(conversation), progress=bar)
+        flushed = memory.flush(user) if flush else []
+        _wait(memory, user, bar)
+    stats = memory.stats(user)
+    return {
+        "user": user,
+        "messages_added": added.messages_added,
+        "duplicates": added.duplicates,
+        "buffered": 0 if flush else added.buffered,
+        "episodes": len(added.episodes) + len(flushed),
+        "facts": stats.get("semantic_memories", 0),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _wait(memory: MemorySystem, user: str, bar: ProgressCallback | None) -> None:
+    """Waits in slices, so that a terminal sees that something goes on."""
+    seconds = 0
+    while not memory.wait(user, timeout=1.0):
+        seconds += 1
+        if bar is not None:
+            bar("learning", seconds, 0)
+
+
+def _owner(conversation: Conversation, user: str | None, count: int) -> str:
+    if user is None:
+        if conversation.user_id is None:
+            raise InvalidInputError(f"whose messages are these? `{conversation.name}`", hint="name the user with `--user`")
+        return conversation.user_id
+    if count > 1:
+        raise InvalidInputError(f"the file holds {count} conversations of different users, not one of `{user}`", hint="leave `--user` out")
+    return user
+
+
+def search(args: argparse.Namespace, out: Output) -> int:
+    """Finds what the memory holds on a question."""
+    with _reader(args) as memory:
+        user, query = _user_and_query(args, memory)
+        hits = memory.search(
+            user, query, top_k=args.top_k, kinds=args.kind or KINDS[:2], method=args.method, **_range(args), explain=args.explain
+        )
+        if out.as_json:
+            out.json(hits)
+            return 0
+        for hit in hits:
+            print_hit(hit, out)
+            if args.explain:
+                for line in str(hit.explain()).splitlines():
+                    out.line(out.style(f"      {line}", "dim"))
+        out.note(f"{len(hits)} hits" + (f", without {', '.join(hits.degraded)}" if hits.degraded else ""))
+    return 0
+
+
+def print_hit(hit: Hit, out: Output) -> None:
+    """A hit on two to four lines: where it stands, and the words that matched."""
+    head = f"{hit.rank:>3}  {hit.score:.4f}  {hit.kind:<8}  {day(hit.timestamp)}"
+    out.line(f"{out.style(head, 'dim')}  {out.style(hit.title, 'bold')}".rstrip())
+    best = hit.messages[0] if hit.messages and hit.kind != "semantic" else None
+    out.paragraph(f"{best.speaker}: {best.content}" if best else hit.content, indent=5, max_lines=3)
+
+
+def context(args: argparse.Namespace, out: Output) -> int:
+    """Packs what the memory holds on a question into a text for a prompt."""
+    with _reader(args) as memory:
+        user, query = _user_and_query(args, memory)
+        packed = memory.context(user, query, max_tokens=args.max_tokens, **_range(args))
+        if out.as_json:
+            out.json(packed)
+        else:
+            out.line(packed.text)
+            out.note(f"{packed.token_count:,} tokens, {len(packed.messages)} messages")
+    return 0
+
+
+def episodes(args: argparse.Namespace, out: Output) -> int:
+    """Lists a user's episodes."""
+    with _reader(args) as memory:
+        found = memory.episodes(_user(args, memory), newest_first=args.newest, limit=args.limit, **_range(args))
+        if out.as_json:
+            out.json_list(found)
+        else:
+            rows = ((day(one.timestamp), one.message_count, one.title) for one in found)
+            out.table(("date", "messages", "title"), rows)
+    return 0
+
+
+def facts(args: argparse.Namespace, out: Output) -> int:
+    """Lists what was learned about a user's world."""
+    with _reader(args) as memory:
+        found = memory.semantic_memories(
+            _user(args, memory), newest_first=args.newest, limit=args.limit, include_superseded=args.all, **_range(args)
+        )
+        if out.as_json:
+            out.json_list(found)
+        else:
+            rows = ((day(one.valid_from), one.kind, one.content + ("" if one.is_current else " (superseded)")) for one in found)
+            out.table(("since", "kind", "fact"), rows)
+    return 0
+
+
+def stats(args: argparse.Namespace, out: Output) -> int:
+    """Counts and sizes."""
+    with _reader(args) as memory:
+        _print_tree(memory.stats(args.user_id or args.user), out)
+    return 0
+
+
+def verify(args: argparse.Namespace, out: Output) -> int:
+    """Compares records, indexes and files; 1 if something is wrong."""
+    with _reader(args) as memory:
+        found = memory.verify(args.user_id or args.user, progress=True)
+        if out.as_json:
+            out.json(found)
+        else:
+            for problem in found.problems:
+                out.line(str(problem))
+            out.line(f"{found.total:,} checked, {found.indexed:,} indexed, {found.skipped:,} skipped, {found.errors:,} errors")
+    return 0 if found.ok else 1
+
+
+def doctor(args: argparse.Namespace, out: Output) -> int:
+    """Looks at everything that must work on this machine; 1 if something doesn't."""
+    findings: dict[str, Any] = {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        **_native.system_info(),
+    }
+    failures = []
+    try:
+        settings = MemoryConfig.load().to_dict()
+        changed = {name: value for name, value in settings.items() if value != MemoryConfig().to_dict()[name]}
+        findings["settings"] = changed or "defaults"
+        if Path(store_of(args)).expanduser().is_dir():
+            with _reader(args) as memory:
+                findings["store"] = {"path": str(memory.path), **memory.health()}
+        else:
+            findings["store"] = f"none yet in {store_of(args)}"
+    except EpisodicaError as error:
+        failures.append(error)
+    if out.as_json:
+        out.json({**findings, "problems": [str(error) for error in failures]})
+    else:
+        _print_tree(findings, out)
+    if failures:
+        raise failures[0]
+    return 0
+
+
+def _print_tree(data: dict[str, Any], out: Output) -> None:
+    if out.as_json:
+        out.json(data)
+        return
+    rows = list(_leaves(data, ""))
+    out.table(("", ""), rows)
+
+
+def _leaves(data: dict[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield name, _cell(value)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, (int, float)):
+        return f"{value:,}"
+    if isinstance(value, (list, tuple, dict)):
+        return ", ".join(map(str, value)) or "-"
+    return str(value)
+
+
+def store_of(args: argparse.Namespace) -> str:
+    """The store that the command works on."""
+    return args.store or os.environ.get("EPISODICA_STORE") or "memories"
+
+
+@contextmanager
+def _reader(args: argparse.Namespace) -> Iterator[MemoryReader]:
+    """The store, for reading: works beside a process that writes it."""
+    with LightweightSearchSystem(store_of(args), tenant=args.tenant) as memory:
+        yield memory
+
+
+def _range(args: argparse.Namespace) -> dict[str, Any]:
+    return {"since": args.since, "until": args.until, "session_id": args.session}
+
+
+def _user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
+    """``USER QUERY…``; the user may also come by ``--user``, or be the store's only one."""
+    words: list[str] = args.words
+    if args.user is not None:
+        return args.user, " ".join(words)
+    if len(words) == 1:
+        return _only_user(memory), words[0]
+    return words[0], " ".join(words[1:])
+
+
+def _user(args: argparse.Namespace, memory: MemoryReader) -> str:
+    return args.user_id or args.user or _only_user(memory)
+
+
+def _only_user(memory: MemoryReader) -> str:
+    users = memory.users()
+    if len(users) != 1:
+        known = ", ".join(f"`{user}`" for user in users[:5]) + (", …" if len(users) > 5 else "")
+        raise InvalidInputError("which user?", hint=f"the store has {known}" if users else "the store has no users yet")
+    return users[0]

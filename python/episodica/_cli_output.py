@@ -1,0 +1,167 @@
+"""What the commands print: text that fits the terminal, or JSON; notes and errors beside it.
+
+Data goes to stdout, everything else to stderr. Control characters of stored texts never reach a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from ._errors import EpisodicaError
+from ._value import jsonable
+
+_MIN_WIDTH = 40
+_MAX_WIDTH = 140
+# No characters of their own, but parts of emoji and of Indic and Persian words.
+_JOINERS = "\u200c\u200d\ufe0f"
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+class Output:
+    """The two streams of one command."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self._colour = _wants_colour(sys.stdout)
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that can't show a character must not stop the command.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+
+    @property
+    def width(self) -> int | None:
+        """Columns to fill; ``None`` where the output goes to a file or a pipe, which wants whole lines."""
+        if not sys.stdout.isatty():
+            return None
+        return max(_MIN_WIDTH, min(_MAX_WIDTH, shutil.get_terminal_size().columns))
+
+    def line(self, text: str = "") -> None:
+        """One line of data."""
+        sys.stdout.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """One line beside the data."""
+        sys.stderr.write(text + "\n")
+
+    def json(self, data: Any) -> None:
+        """The data as one JSON document."""
+        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+        json.dump(jsonable(data), sys.stdout, ensure_ascii=ascii_only, indent=1)
+        sys.stdout.write("\n")
+
+    def json_list(self, items: Iterable[Any]) -> None:
+        """The items as one JSON list, written one by one."""
+        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+        separator = "["
+        for item in items:
+            sys.stdout.write(f"{separator}\n{json.dumps(jsonable(item), ensure_ascii=ascii_only)}")
+            separator = ","
+        sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
+
+    def style(self, text: str, style: str) -> str:
+        """``text`` in a style, on terminals that want it."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour else text
+
+    def heading(self, text: str) -> None:
+        """A line that stands out, after an empty one."""
+        self.line()
+        self.line(self.style(text, "bold"))
+
+    def paragraph(self, text: str, indent: int, max_lines: int) -> None:
+        """Text under something else, cut after ``max_lines`` on a terminal."""
+        flat = printable(text)
+        lines = [flat] if self.width is None else wrap(flat, self.width - indent, max_lines)
+        for line in lines:
+            self.line(" " * indent + line)
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
+        """Columns as wide as their widest cell; the last takes what the terminal leaves. Numbers stand to the right."""
+        cells = [[printable(str(cell)) for cell in row] for row in rows]
+        right = [False] * len(head)
+        for row in cells:
+            right = [was or cell.replace(",", "").replace(".", "").isdigit() for was, cell in zip(right, row, strict=True)]
+        widths = [max((columns(row[i]) for row in cells), default=0) for i in range(len(head))]
+        widths = [max(width, columns(name)) for width, name in zip(widths, head, strict=True)]
+        room = None if self.width is None else self.width - indent - sum(widths[:-1]) - 2 * (len(head) - 1)
+        for number, row in enumerate([list(head), *cells]):
+            last = row[-1] if room is None else cut(row[-1], max(room, 10))
+            body = "".join(pad(cell, width, to_right) + "  " for cell, width, to_right in zip(row, widths, right[:-1], strict=False))
+            line = " " * indent + body + (pad(last, widths[-1], True) if right[-1] else last)
+            self.line(self.style(line, "dim") if number == 0 else line)
+
+
+def report(error: EpisodicaError) -> None:
+    """An error for people: what, why, and what to do about it."""
+    label = "\x1b[31merror:\x1b[0m" if _wants_colour(sys.stderr) else "error:"
+    sys.stderr.write(f"{label} {printable(str(error))}\n")
+    cause = error.__cause__
+    while cause is not None:
+        sys.stderr.write(f"caused by: {printable(str(cause))}\n")
+        cause = cause.__cause__
+    if error.hint:
+        sys.stderr.write(f"hint: {printable(error.hint)}\n")
+
+
+def printable(text: str) -> str:
+    """``text`` on one line, without what would steer a terminal."""
+    flat = " ".join(text.split())
+    if flat.isprintable():
+        return flat
+    return "".join(char if char.isprintable() or char in _JOINERS else "\N{REPLACEMENT CHARACTER}" for char in flat)
+
+
+def columns(text: str) -> int:
+    """Terminal columns that ``text`` takes: two for wide East Asian characters, none for combining marks."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns_of(char) for char in text)
+
+
+def _columns_of(char: str) -> int:
+    if unicodedata.combining(char) or char in _JOINERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, room: int) -> str:
+    """``text`` cut to ``room`` columns, with an ellipsis where something is missing."""
+    if columns(text) <= room:
+        return text
+    taken = 0
+    for index, char in enumerate(text):
+        taken += _columns_of(char)
+        if taken > room - 1:
+            return text[:index].rstrip() + "…"
+    return text
+
+
+def pad(text: str, width: int, to_right: bool = False) -> str:
+    """``text`` filled up with spaces to ``width`` columns."""
+    fill = " " * (width - columns(text))
+    return fill + text if to_right else text + fill
+
+
+def wrap(text: str, room: int, max_lines: int) -> list[str]:
+    """``text`` in lines of at most ``room`` columns, broken at spaces where there are any."""
+    lines: list[str] = []
+    rest = text
+    while rest and len(lines) < max_lines:
+        if columns(rest) <= room or len(lines) == max_lines - 1:
+            lines.append(cut(rest, room))
+            break
+        head = cut(rest, room).removesuffix("…")
+        space = head.rfind(" ")
+        end = space if space > room // 2 else len(head)
+        lines.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return lines
+
+
+def _wants_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
