@@ -14,4 +14,4 @@ mod source;
 mod summary;
 mod title;
 
-pub use offline::{EpisodeText, write_offline};
+pub use offline::{EpisodeText, RULES_VERSION, write_offline};

@@ -12,6 +12,9 @@ use crate::model::Message;
 const MAX_TOPICS: usize = 6;
 const MAX_ENTITIES: usize = 16;
 
+/// Version of these rules, stamped into every episode they wrote.
+pub const RULES_VERSION: &str = "offline-episode-1";
+
 /// What is written about an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EpisodeText {

@@ -1,0 +1,211 @@
+//! From buffered messages to episodes: cut, write, append, index.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+use rayon::prelude::*;
+
+use super::system::Engine;
+use super::user::User;
+use super::view::rows_of;
+use crate::boundary::{self, Segment};
+use crate::control::Control;
+use crate::error::Result;
+use crate::generate::episode::{EpisodeText, RULES_VERSION, write_offline};
+use crate::ids::record_id;
+use crate::model::{BoundaryReason, Episode, Message, Provenance};
+use crate::store::{SessionState, StateRecord};
+
+/// How far the buffer is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut<'a> {
+    /// Only segments whose end is certain.
+    Finished,
+    /// Everything.
+    All,
+    /// Everything of one session.
+    Session(&'a str),
+}
+
+/// The messages of one session that await an episode.
+struct Group {
+    messages: Vec<Arc<Message>>,
+    vectors: Option<Array2<f32>>,
+    /// Why the rest of it is an episode now, too.
+    complete: Option<BoundaryReason>,
+}
+
+impl Engine {
+    /// Closes the open buffer of a user into episodes now.
+    ///
+    /// # Errors
+    /// `Io`; `ReadOnly`; `Interrupted`.
+    pub fn flush(&self, user_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        self.check_writable()?;
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
+        self.embed_messages(&user, control)?;
+        self.form(&user, Cut::All, control)
+    }
+
+    /// Flushes every user who is in the store, in the order of their ids.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn flush_all(&self, control: &dyn Control) -> Result<Vec<(String, Vec<Arc<Episode>>)>> {
+        let mut all = Vec::new();
+        for user in self.users()? {
+            let episodes = self.flush(&user, control)?;
+            if !episodes.is_empty() {
+                all.push((user, episodes));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Ends a session: what of it is in the buffer becomes episodes, their memories are learned, and the session is marked as closed.
+    /// Every step is on disk before the next, so that a crash resumes where it stopped.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn close_session(&self, user_id: &str, session_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        self.check_writable()?;
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
+        let known = user.view.read().messages.has_session(session_id);
+        if !known {
+            return Ok(Vec::new());
+        }
+        self.mark_session(&user, session_id, SessionState::Closing)?;
+        self.embed_messages(&user, control)?;
+        let episodes = self.form(&user, Cut::Session(session_id), control)?;
+        self.mark_session(&user, session_id, SessionState::Closed)?;
+        user.view.write().closed_sessions.insert(session_id.to_owned());
+        Ok(episodes)
+    }
+
+    /// Goes on with sessions whose closing was cut off by a crash.
+    pub(super) fn resume_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
+        let sessions = std::mem::take(&mut user.view.write().closing_sessions);
+        for session in sessions {
+            self.form(user, Cut::Session(&session), control)?;
+            self.mark_session(user, &session, SessionState::Closed)?;
+            user.view.write().closed_sessions.insert(session);
+        }
+        Ok(())
+    }
+
+    fn mark_session(&self, user: &User, session_id: &str, state: SessionState) -> Result<()> {
+        let record = StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
+        user.store.append_messages(&[], &[record]).map(drop)
+    }
+
+    /// Cuts the buffer and makes episodes and semantic memories of the pieces. One at a time per user, in order.
+    pub(crate) fn form(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        let _turn = user.turns.take(control)?;
+        let episodes = self.form_episodes(user, cut, control)?;
+        if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
+            self.mark_session(user, session, SessionState::Extracting)?;
+        }
+        self.learn(user, control)?;
+        Ok(episodes)
+    }
+
+    fn form_episodes(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        let mut drafts: Vec<(Vec<Arc<Message>>, Segment)> = Vec::new();
+        for group in self.groups(user, cut) {
+            let vectors = group.vectors.as_ref().map(|rows| rows.view());
+            let segments = match group.complete {
+                Some(reason) => boundary::flush(&group.messages, vectors, &self.config, reason),
+                None => boundary::segments(&group.messages, vectors, &self.config),
+            };
+            let mut rest = group.messages.into_iter();
+            for segment in segments {
+                drafts.push((rest.by_ref().take(segment.length).collect(), segment));
+            }
+        }
+        if drafts.is_empty() {
+            return Ok(Vec::new());
+        }
+        control.check()?;
+        // Episodes enter in the order in which they ended, whatever their sessions.
+        drafts.sort_by_key(|(messages, _)| messages.last().map(|message| message.seq));
+        let texts: Vec<EpisodeText> = drafts.par_iter().map(|(messages, _)| write_offline(messages)).collect();
+        let drafts = drafts.into_iter().zip(texts);
+        let episodes: Vec<Arc<Episode>> = drafts.map(|((messages, segment), text)| Arc::new(self.episode(user, messages, segment, text))).collect();
+        control.check()?;
+        let texts = Self::episode_texts(&episodes);
+        let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
+        self.commit_episodes(user, &episodes, rows)?;
+        Ok(episodes)
+    }
+
+    /// Appends episodes to the log, then to the view.
+    pub(super) fn commit_episodes(&self, user: &User, episodes: &[Arc<Episode>], rows: Option<Array2<f32>>) -> Result<()> {
+        let writer = user.writer.lock();
+        if writer.gone {
+            return Ok(());
+        }
+        user.store.append_episodes(episodes, &[], &[])?;
+        let mut view = user.view.write();
+        for (number, episode) in episodes.iter().enumerate() {
+            let rows = rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
+            view.put_episode(Arc::clone(episode), rows, &self.indexing())?;
+            if self.config.semantic_memory {
+                view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+            }
+        }
+        Ok(())
+    }
+
+    /// The buffer by sessions, each with what is known of its vectors.
+    fn groups(&self, user: &User, cut: Cut<'_>) -> Vec<Group> {
+        let view = user.view.read();
+        let newest = view.buffer.iter().map(|slot| view.messages.get(*slot).timestamp).max();
+        let gap = self.config.time_gap_minutes * 60.0;
+        let mut groups = Vec::new();
+        for slots in view.buffered_sessions() {
+            let messages: Vec<Arc<Message>> = slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+            let Some(last) = messages.last() else { continue };
+            let session = last.session_id.as_deref();
+            // Another session has gone on for longer than a pause: this one is over, though nobody said so.
+            let left = session.is_some() && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
+            let complete = match cut {
+                Cut::All => Some(BoundaryReason::Flush),
+                Cut::Session(wanted) if session == Some(wanted) => Some(BoundaryReason::Session),
+                Cut::Session(_) => continue,
+                Cut::Finished if left => Some(BoundaryReason::Session),
+                Cut::Finished => None,
+            };
+            let vectors = view.message_vectors(&slots);
+            groups.push(Group { messages, vectors, complete });
+        }
+        groups
+    }
+
+    fn episode(&self, user: &User, messages: Vec<Arc<Message>>, segment: Segment, text: EpisodeText) -> Episode {
+        let (first, last) = (&messages[0], &messages[messages.len() - 1]);
+        let parts = [first.message_id.as_bytes(), last.message_id.as_bytes(), &(messages.len() as u64).to_le_bytes()[..]];
+        let session_id = first.session_id.clone().filter(|session| messages.iter().all(|message| message.session_id.as_ref() == Some(session)));
+        let times = messages.iter().map(|message| message.timestamp);
+        Episode {
+            episode_id: record_id(&user.owner, "episode", &parts),
+            user_id: user.owner.user.clone(),
+            title: text.title,
+            content: text.content,
+            message_count: messages.len(),
+            boundary_reason: boundary::describe(segment.boundary.reason).to_owned(),
+            timestamp: times.clone().min().unwrap_or(first.timestamp),
+            created_at: self.clock.now(),
+            metadata: serde_json::Map::new(),
+            tags: Vec::new(),
+            summary: text.summary,
+            ended_at: times.max().unwrap_or(last.timestamp),
+            session_id,
+            topics: text.topics,
+            entities: text.entities,
+            boundary: segment.boundary,
+            provenance: Provenance { method: "offline".to_owned(), prompt_version: RULES_VERSION.to_owned(), ..Provenance::default() },
+            revision: 0,
+            original_messages: messages,
+        }
+    }
+}

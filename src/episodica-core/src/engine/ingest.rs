@@ -1,0 +1,151 @@
+//! From a caller's messages to the log and the view.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::form::Cut;
+use super::system::Engine;
+use super::user::User;
+use crate::control::Control;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::record_id;
+use crate::model::{AddReport, Message, NewMessage};
+
+/// Messages that become durable in one step; a longer list takes several.
+const BATCH: usize = 1_024;
+
+impl Engine {
+    /// Appends messages to a user's log, durably, and forms what episodes are complete.
+    ///
+    /// All messages are checked before the first is written. `session_id` stands in for messages without their own.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a message that can't be right (nothing was added); `Io` (what an earlier step of a long list added stays).
+    pub fn add_messages(
+        &self,
+        user_id: &str,
+        messages: Vec<NewMessage>,
+        session_id: Option<&str>,
+        control: &dyn Control,
+    ) -> Result<AddReport> {
+        self.check_writable()?;
+        self.owner(user_id)?;
+        for (number, message) in messages.iter().enumerate() {
+            self.check_message(message).map_err(|error| Error::invalid(format!("message {number}: {error}")))?;
+        }
+        let mut report = AddReport::default();
+        if messages.is_empty() && !self.has_user(&self.owner(user_id)?)? {
+            return Ok(report);
+        }
+        let user = self.user(user_id, true, control)?.ok_or_else(|| Error::internal("user was not opened"))?;
+        let total = messages.len();
+        let mut rest = messages.into_iter();
+        let mut done = 0;
+        loop {
+            let batch: Vec<NewMessage> = rest.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                break;
+            }
+            control.check()?;
+            done += batch.len();
+            let added = self.append(&user, batch, session_id)?;
+            report.messages_added += added.len();
+            self.embed_messages(&user, control)?;
+            let episodes = self.form(&user, Cut::Finished, control)?;
+            report.episodes.extend(episodes.iter().map(|episode| episode.episode_id.clone()));
+            control.progress("messages", done, total);
+        }
+        report.duplicates = total - report.messages_added;
+        {
+            let view = user.view.read();
+            report.buffered = view.buffer.len();
+            report.pending_semantic = view.unlearned.len();
+        }
+        user.measure();
+        Ok(report)
+    }
+
+    fn check_message(&self, message: &NewMessage) -> Result<()> {
+        let fail = |text: String| Err(Error::invalid(text));
+        if message.role.trim().is_empty() {
+            return fail("`role` is empty".into());
+        }
+        if message.content.trim().is_empty() {
+            return fail("`content` is empty".into());
+        }
+        if message.content.len() > self.config.max_message_bytes {
+            let limit = self.config.max_message_bytes;
+            return fail(format!("`content` is longer than max_message_bytes ({limit}): `{}`", message.content.len()));
+        }
+        if message.message_id.as_deref() == Some("") {
+            return fail("`message_id` is empty".into());
+        }
+        Ok(())
+    }
+
+    /// Gives the new messages of a batch their place, in the log and in the view.
+    fn append(&self, user: &User, batch: Vec<NewMessage>, session_id: Option<&str>) -> Result<Vec<Arc<Message>>> {
+        let tokens: Vec<Vec<u16>> = batch.par_iter().map(|message| self.tokens.ids(&message.content)).collect();
+        let mut writer = user.writer.lock();
+        if writer.gone {
+            return Err(Error::new(ErrorKind::InvalidInput, "the user was deleted while the call was waiting"));
+        }
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut messages = Vec::with_capacity(batch.len());
+        let mut kept_tokens = Vec::with_capacity(batch.len());
+        {
+            let view = user.view.read();
+            for (new, tokens) in batch.into_iter().zip(tokens) {
+                let seq = writer.next_seq + messages.len() as u64;
+                let timestamp = new.timestamp.unwrap_or_else(|| self.clock.now());
+                let message_id = new.message_id.unwrap_or_else(|| {
+                    let parts = [&seq.to_le_bytes()[..], &timestamp.micros().to_le_bytes()[..], new.content.as_bytes()];
+                    record_id(&user.owner, "message", &parts)
+                });
+                if view.messages.slot(&message_id).is_some() || !seen.insert(message_id.clone()) {
+                    continue;
+                }
+                messages.push(Arc::new(Message {
+                    message_id,
+                    seq,
+                    role: new.role.into(),
+                    name: new.name.map(Into::into),
+                    content: new.content,
+                    timestamp,
+                    session_id: new.session_id.as_deref().or(session_id).map(Into::into),
+                    metadata: new.metadata,
+                }));
+                kept_tokens.push(tokens);
+            }
+        }
+        if messages.is_empty() {
+            return Ok(messages);
+        }
+        user.store.append_messages(&messages, &[])?;
+        writer.next_seq += messages.len() as u64;
+        user.view.write().add_messages(&messages, &kept_tokens, &self.indexing());
+        Ok(messages)
+    }
+
+    /// Embeds the messages that have no vector yet: first everything new, in order.
+    pub(super) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
+        let (slots, messages) = {
+            let view = user.view.read();
+            let slots = view.unembedded.iter().copied().collect::<Vec<u32>>();
+            let messages: Vec<Arc<Message>> = slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+            (slots, messages)
+        };
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let texts: Vec<&str> = messages.iter().map(|message| Self::message_text(message)).collect();
+        if let Some(rows) = self.embed_all(&texts, control)? {
+            self.counters.messages_embedded.fetch_add(slots.len() as u64, Ordering::Relaxed);
+            user.view.write().add_message_vectors(&slots, rows.view(), &self.indexing())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! Looking after a store: waiting, counting, checking, rebuilding.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::system::Engine;
+use super::user::User;
+use super::view::View;
+use crate::control::Control;
+use crate::error::Result;
+use crate::model::{Problem, RebuildReport, VerifyReport};
+
+/// How often a waiter looks again.
+const POLL: Duration = Duration::from_millis(5);
+
+impl Engine {
+    /// Waits until nothing is pending for a user (or for all open ones): `true` then, `false` when `timeout` has passed.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Closed`.
+    pub fn wait(&self, user_id: Option<&str>, timeout: Option<Duration>, control: &dyn Control) -> Result<bool> {
+        self.check_open()?;
+        if let Some(user_id) = user_id {
+            self.owner(user_id)?;
+        }
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let users = self.open_users();
+            let mut users = users.iter().filter(|user| user_id.is_none_or(|wanted| wanted == user.owner.user));
+            if users.all(|user| user.turns.try_take().is_some() && user.view.read().unlearned.is_empty()) {
+                return Ok(true);
+            }
+            control.check()?;
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(false);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Counts of what one user holds, or of the whole store.
+    ///
+    /// # Errors
+    /// `Io`; `Closed`.
+    pub fn stats(&self, user_id: Option<&str>, control: &dyn Control) -> Result<Value> {
+        self.check_open()?;
+        match user_id {
+            Some(user_id) => {
+                let user = self.user(user_id, false, control)?;
+                Ok(user.map_or_else(|| user_stats(user_id, &View::default(), 0), |user| user_stats(user_id, &user.view.read(), user.heap_bytes())))
+            }
+            None => {
+                let open = self.open_users();
+                Ok(json!({
+                    "tenant": self.tenant,
+                    "users": self.users()?.len(),
+                    "open_users": open.len(),
+                    "memory_bytes": open.iter().map(|user| user.heap_bytes()).sum::<usize>(),
+                    "embedding_model": self.embedder.model(),
+                    "embedding_dimension": self.embedder.dimension(),
+                    "searches": self.counters.searches.load(Ordering::Relaxed),
+                    "messages_embedded": self.counters.messages_embedded.load(Ordering::Relaxed),
+                    "embedding_failures": self.counters.embedding_failures.load(Ordering::Relaxed),
+                    "evictions": self.counters.evictions.load(Ordering::Relaxed),
+                    "rejected_statements": *self.counters.rejected.lock(),
+                }))
+            }
+        }
+    }
+
+    /// Is the engine able to work, and what is wrong if not? No secret inside.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn health(&self) -> Result<Value> {
+        self.check_open()?;
+        let failures = self.counters.embedding_failures.load(Ordering::Relaxed);
+        let problems: usize = self.open_users().iter().map(|user| user.problems.len()).sum();
+        Ok(json!({
+            "status": if failures == 0 && problems == 0 { "ok" } else { "degraded" },
+            "embedding": {"model": self.embedder.model(), "failures": failures},
+            "llm": {"configured": false},
+            "store": {"path": self.path(), "read_only": self.read_only, "problems": problems + self.store.problems().len()},
+        }))
+    }
+
+    /// What models cost, by phase. Offline nothing is asked and nothing costs.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn usage(&self) -> Result<Value> {
+        self.check_open()?;
+        Ok(json!({"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "seconds": 0.0, "by_phase": {}, "by_model": {}, "by_user": {}}))
+    }
+
+    /// Makes what an outage left undone: vectors, semantic memories. Returns how many records are still pending.
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub fn retry_pending(&self, user_id: Option<&str>, control: &dyn Control) -> Result<usize> {
+        self.check_writable()?;
+        let mut pending = 0;
+        for user_id in self.selected(user_id)? {
+            let Some(user) = self.user(&user_id, false, control)? else { continue };
+            self.embed_messages(&user, control)?;
+            self.form(&user, super::form::Cut::Finished, control)?;
+            let view = user.view.read();
+            pending += view.unembedded.len() + view.unlearned.len();
+        }
+        Ok(pending)
+    }
+
+    /// Opens a user now, so that the first search needn't.
+    ///
+    /// # Errors
+    /// `Io`; `EmbeddingMismatch`.
+    pub fn load_user(&self, user_id: &str, control: &dyn Control) -> Result<RebuildReport> {
+        let started = Instant::now();
+        let mut report = RebuildReport::default();
+        if let Some(user) = self.user(user_id, false, control)? {
+            count(&user, &mut report);
+        }
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    /// Computes all vectors anew from the logs and replaces the caches: the way to another embedding model.
+    ///
+    /// # Errors
+    /// `Io`; `Embedding` when the embedder fails (the old caches stay); `Interrupted`.
+    pub fn rebuild_indices(&self, user_id: Option<&str>, control: &dyn Control) -> Result<RebuildReport> {
+        self.check_writable()?;
+        let started = Instant::now();
+        let mut report = RebuildReport::default();
+        let users = self.selected(user_id)?;
+        let total = users.len();
+        for (done, user_id) in users.into_iter().enumerate() {
+            let user = self.rebuilt_user(&user_id, control)?;
+            if let Some(user) = user {
+                count(&user, &mut report);
+                report.embedded = report.vectors;
+                self.save_caches(&user)?;
+            }
+            control.progress("users", done + 1, total);
+        }
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    /// Holds indexes and files against the logs.
+    ///
+    /// # Errors
+    /// `Io` when a file can't be read at all; `Interrupted`.
+    pub fn verify(&self, user_id: Option<&str>, control: &dyn Control) -> Result<VerifyReport> {
+        self.check_open()?;
+        let mut report = VerifyReport::default();
+        report.problems.extend(self.store.problems().iter().cloned());
+        let users = self.selected(user_id)?;
+        let total = users.len();
+        for (done, user_id) in users.into_iter().enumerate() {
+            control.check()?;
+            if let Some(user) = self.user(&user_id, false, control)? {
+                self.verify_user(&user, &mut report)?;
+            }
+            control.progress("users", done + 1, total);
+        }
+        report.errors = report.problems.len();
+        Ok(report)
+    }
+
+    fn verify_user(&self, user: &User, report: &mut VerifyReport) -> Result<()> {
+        report.problems.extend(user.problems.iter().cloned());
+        let view = user.view.read();
+        let mut check = |what: &str, records: usize, indexed: usize, waiting: usize| {
+            report.total += records;
+            report.indexed += indexed.min(records);
+            report.skipped += waiting.min(records.saturating_sub(indexed));
+            if indexed + waiting != records {
+                report.problems.push(Problem {
+                    path: self.path().to_owned(),
+                    line: None,
+                    message: format!("user `{}` has {records} {what} and {indexed} of them in the index", user.owner.user),
+                    remedy: "call rebuild_indices".to_owned(),
+                });
+            }
+        };
+        let without = |vectors: usize, records: usize| if vectors == 0 { records } else { records.saturating_sub(vectors) };
+        let messages = view.messages.len();
+        check("messages", messages, view.messages.field.vector_count(), view.unembedded.len());
+        for (what, records, field) in [
+            ("abstracts", view.episodes.len(), &view.abstracts),
+            ("narratives", view.episodes.len(), &view.narratives),
+            ("semantic memories", view.facts.len(), &view.statements),
+        ] {
+            check(what, records, field.vector_count(), without(field.vector_count(), records));
+            if field.postings.len() != records {
+                check(what, records, field.postings.len(), 0);
+            }
+        }
+        Ok(())
+    }
+
+    fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
+        match user_id {
+            Some(user_id) => {
+                self.owner(user_id)?;
+                Ok(vec![user_id.to_owned()])
+            }
+            None => self.users(),
+        }
+    }
+}
+
+fn count(user: &Arc<User>, report: &mut RebuildReport) {
+    let view = user.view.read();
+    report.users += 1;
+    report.records += view.messages.len() + view.episodes.len() + view.facts.len();
+    let fields = [&view.messages.field, &view.abstracts, &view.narratives, &view.statements];
+    report.vectors += fields.iter().map(|field| field.vector_count()).sum::<usize>();
+}
+
+fn user_stats(user_id: &str, view: &View, heap_bytes: usize) -> Value {
+    let current = view.facts.iter().filter(|(_, fact)| fact.is_current()).count();
+    json!({
+        "user_id": user_id,
+        "messages": view.messages.len(),
+        "buffered": view.buffer.len(),
+        "episodes": view.episodes.len(),
+        "semantic_memories": current,
+        "superseded": view.facts.len() - current,
+        "pending_semantic": view.unlearned.len(),
+        "pending_vectors": view.unembedded.len(),
+        "vectors": {
+            "messages": view.messages.field.vector_count(),
+            "episodes": view.abstracts.vector_count() + view.narratives.vector_count(),
+            "semantic": view.statements.vector_count(),
+        },
+        "memory_bytes": heap_bytes,
+    })
+}

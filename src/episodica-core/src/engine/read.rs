@@ -1,0 +1,120 @@
+//! Reading records back: by page, by id, by history.
+
+use std::sync::Arc;
+
+use super::search::{admits_episode, admits_fact, admits_message};
+use super::system::Engine;
+use crate::control::Control;
+use crate::error::Result;
+use crate::model::{Episode, Message, SemanticMemory};
+use crate::score::Filter;
+
+/// The kinds of record that can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// Messages.
+    Message,
+    /// Episodes.
+    Episode,
+    /// Semantic memories.
+    Semantic,
+}
+
+/// One record of any kind.
+#[derive(Debug, Clone)]
+pub enum AnyRecord {
+    /// A message.
+    Message(Arc<Message>),
+    /// An episode.
+    Episode(Arc<Episode>),
+    /// A semantic memory.
+    Semantic(Arc<SemanticMemory>),
+}
+
+/// Which records a listing returns.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// What may be returned.
+    pub filter: Filter,
+    /// Newest first instead of oldest first.
+    pub newest_first: bool,
+    /// How many to pass over.
+    pub offset: usize,
+    /// Most records.
+    pub limit: usize,
+    /// Semantic memories that no longer hold, too.
+    pub include_superseded: bool,
+}
+
+impl Engine {
+    /// One page of a user's records, by time.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn records(&self, user_id: &str, kind: RecordKind, page: &Page, control: &dyn Control) -> Result<Vec<AnyRecord>> {
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
+        let view = user.view.read();
+        let filter = &page.filter;
+        Ok(match kind {
+            RecordKind::Message => {
+                let admitted = view.messages.records().iter().filter(|message| admits_message(filter, message));
+                select(admitted, page, |message| message.timestamp, AnyRecord::Message)
+            }
+            RecordKind::Episode => {
+                let admitted = view.episodes.iter().map(|(_, episode)| episode).filter(|episode| admits_episode(filter, episode));
+                select(admitted, page, |episode| episode.timestamp, AnyRecord::Episode)
+            }
+            RecordKind::Semantic => {
+                let admitted = view.facts.iter().map(|(_, fact)| fact).filter(|fact| admits_fact(filter, fact));
+                let admitted = admitted.filter(|fact| page.include_superseded || fact.is_current());
+                select(admitted, page, |fact| fact.valid_from, AnyRecord::Semantic)
+            }
+        })
+    }
+
+    /// A record by its id or URI; `None` if the user has none of it.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn get(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Option<AnyRecord>> {
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(None) };
+        let from_uri = user.owner.parse_uri(id);
+        let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
+        let view = user.view.read();
+        if let Some(episode) = view.episodes.by_id(id).or_else(|| view.merged_into(id)) {
+            return Ok(Some(AnyRecord::Episode(Arc::clone(episode))));
+        }
+        if let Some(fact) = view.facts.by_id(id) {
+            return Ok(Some(AnyRecord::Semantic(Arc::clone(fact))));
+        }
+        Ok(view.messages.slot(id).map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot)))))
+    }
+
+    /// All revisions of a record, oldest first, the current one last; empty if the user has none of it.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn history(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<AnyRecord>> {
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
+        let from_uri = user.owner.parse_uri(id);
+        let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
+        let mut revisions = user.view.read().earlier(id);
+        revisions.extend(self.get(user_id, id, control)?);
+        Ok(revisions)
+    }
+}
+
+fn select<'a, R: 'a, K: Ord>(
+    records: impl Iterator<Item = &'a Arc<R>>,
+    page: &Page,
+    time: impl Fn(&R) -> K,
+    wrap: impl Fn(Arc<R>) -> AnyRecord,
+) -> Vec<AnyRecord> {
+    let mut all: Vec<&Arc<R>> = records.collect();
+    // Stable: records of one moment stay in the order of arrival.
+    all.sort_by_key(|record| time(record));
+    if page.newest_first {
+        all.reverse();
+    }
+    all.into_iter().skip(page.offset).take(page.limit).map(|record| wrap(Arc::clone(record))).collect()
+}

@@ -1,0 +1,245 @@
+//! The engine: what it is made of, which users are open, and how it ends.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::user::User;
+use super::view::Indexing;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::control::Control;
+use crate::embed::Embedder;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::index::VectorIndexFactory;
+use crate::score::TokenTable;
+use crate::store::{Backend, LogKind, Mode, Store};
+
+/// What an engine is built from.
+pub struct Parts {
+    /// The store's directory.
+    pub path: PathBuf,
+    /// Whose users these are; `default` where nobody cares.
+    pub tenant: String,
+    /// The knobs.
+    pub config: Config,
+    /// Read only: takes no lock, writes nothing, follows what another process writes.
+    pub read_only: bool,
+    /// The file operations.
+    pub backend: Arc<dyn Backend>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Texts to vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// Makes vector indexes.
+    pub vectors: Arc<dyn VectorIndexFactory>,
+    /// Word-by-word comparison.
+    pub tokens: Arc<dyn TokenTable>,
+}
+
+/// Counters of what was dropped, degraded or rejected, for `stats` and `health`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub embedding_failures: AtomicU64,
+    pub messages_embedded: AtomicU64,
+    pub searches: AtomicU64,
+    pub evictions: AtomicU64,
+    pub rejected: Mutex<std::collections::BTreeMap<&'static str, u64>>,
+}
+
+/// The memory system. Shared freely between threads; every method takes `&self`.
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) tenant: String,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) embedder: Arc<dyn Embedder>,
+    pub(crate) vectors: Arc<dyn VectorIndexFactory>,
+    pub(crate) tokens: Arc<dyn TokenTable>,
+    pub(crate) counters: Counters,
+    pub(crate) read_only: bool,
+    users: Mutex<HashMap<String, Arc<User>>>,
+    /// One opening at a time, so that a user is never loaded twice.
+    opening: super::turn::Turns,
+    ticks: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Engine {
+    /// Opens or creates the store. Never touches the network.
+    ///
+    /// # Errors
+    /// `Config` for values out of bounds, `StoreLocked` when another process writes, `UnsupportedFormat` for a newer store, `Io`.
+    pub fn open(parts: Parts) -> Result<Self> {
+        parts.config.validate()?;
+        // The tenant is checked before anything is created in its name.
+        Owner::new(&parts.tenant, "user")?;
+        let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
+        let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
+        Ok(Self {
+            config: parts.config,
+            tenant: parts.tenant,
+            store,
+            clock: parts.clock,
+            embedder: parts.embedder,
+            vectors: parts.vectors,
+            tokens: parts.tokens,
+            counters: Counters::default(),
+            read_only: parts.read_only,
+            users: Mutex::default(),
+            opening: super::turn::Turns::default(),
+            ticks: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The store's directory.
+    pub fn path(&self) -> &std::path::Path {
+        self.store.layout().root()
+    }
+
+    /// Ids of all users with records, sorted.
+    ///
+    /// # Errors
+    /// `Io`; `Closed`.
+    pub fn users(&self) -> Result<Vec<String>> {
+        self.check_open()?;
+        let mut users = self.store.users(&self.tenant)?;
+        users.sort();
+        Ok(users)
+    }
+
+    /// Refuses further calls, waits up to `timeout` for work under way, and writes the caches. Doing it twice is fine.
+    ///
+    /// # Errors
+    /// `Io` when a cache can't be written; the logs are safe all the same.
+    pub fn close(&self, timeout: Duration, control: &dyn Control) -> Result<()> {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let users: Vec<Arc<User>> = self.users.lock().drain().map(|(_, user)| user).collect();
+        let deadline = std::time::Instant::now() + timeout;
+        let mut outcome = Ok(());
+        for user in users {
+            while user.turns.try_take().is_none() && std::time::Instant::now() < deadline {
+                control.check()?;
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if let Err(error) = self.save_caches(&user) {
+                outcome = Err(error);
+            }
+        }
+        outcome
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.closed.load(Ordering::SeqCst) {
+            true => Err(Error::new(ErrorKind::Closed, "the memory system is closed")),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        match self.read_only {
+            true => Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn owner(&self, user_id: &str) -> Result<Owner> {
+        Owner::new(&self.tenant, user_id)
+    }
+
+    pub(crate) fn indexing(&self) -> Indexing<'_> {
+        Indexing { factory: &*self.vectors, config: &self.config }
+    }
+
+    /// The user, opened if need be; `None` if there are no records of that name and `create` is false.
+    pub(crate) fn user(&self, user_id: &str, create: bool, control: &dyn Control) -> Result<Option<Arc<User>>> {
+        self.check_open()?;
+        let owner = self.owner(user_id)?;
+        if let Some(user) = self.open_user(user_id) {
+            if !self.read_only || user.is_fresh()? {
+                return Ok(Some(user));
+            }
+            self.users.lock().remove(user_id);
+        }
+        let _turn = self.opening.take(control)?;
+        if let Some(user) = self.open_user(user_id) {
+            return Ok(Some(user));
+        }
+        if !create && !self.has_user(&owner)? {
+            return Ok(None);
+        }
+        let user = Arc::new(self.load(owner, control)?);
+        self.users.lock().insert(user_id.to_owned(), Arc::clone(&user));
+        self.touch(&user);
+        self.evict(&user);
+        Ok(Some(user))
+    }
+
+    /// Has the user any records?
+    pub(crate) fn has_user(&self, owner: &Owner) -> Result<bool> {
+        let backend = self.store.backend();
+        for kind in [LogKind::Messages, LogKind::Episodes, LogKind::Semantic] {
+            let path = self.store.layout().log_path(owner, kind);
+            if backend.stat(&path).map_err(|error| Error::io("cannot look at a log", &path, error))?.is_some() {
+                return Ok(true);
+            }
+        }
+        // Other programs' names for the same user are taken over when a store is opened for writing; a reader has to look for them.
+        Ok(self.read_only && self.store.users(&owner.tenant)?.contains(&owner.user))
+    }
+
+    fn open_user(&self, user_id: &str) -> Option<Arc<User>> {
+        let user = self.users.lock().get(user_id).cloned()?;
+        self.touch(&user);
+        Some(user)
+    }
+
+    fn touch(&self, user: &User) {
+        user.last_used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The users that are open now.
+    pub(crate) fn open_users(&self) -> Vec<Arc<User>> {
+        self.users.lock().values().cloned().collect()
+    }
+
+    /// Takes a user out of memory; the next call opens it anew.
+    pub(crate) fn forget(&self, user_id: &str) {
+        self.users.lock().remove(user_id);
+    }
+
+    /// Closes the longest unused users until the rest fits the budget. Users somebody holds or works on stay.
+    fn evict(&self, keep: &Arc<User>) {
+        let mut total: usize = self.open_users().iter().map(|user| user.heap_bytes()).sum();
+        while total > self.config.memory_budget_bytes {
+            let oldest = {
+                let users = self.users.lock();
+                // Two holders: the map and this very look.
+                let idle = users.values().filter(|user| !Arc::ptr_eq(user, keep) && Arc::strong_count(user) == 1);
+                idle.min_by_key(|user| user.last_used.load(Ordering::Relaxed)).cloned()
+            };
+            let Some(oldest) = oldest else { return };
+            total = total.saturating_sub(oldest.heap_bytes());
+            if !self.read_only && self.save_caches(&oldest).is_err() {
+                // Without the cache the next opening embeds again: slower, not wrong.
+                self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+            }
+            self.users.lock().remove(&oldest.owner.user);
+            self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! One open user: logs, view, and who may write.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use ndarray::{Array2, Axis, concatenate};
+use parking_lot::{Mutex, RwLock};
+use rayon::prelude::*;
+
+use super::system::Engine;
+use super::turn::Turns;
+use super::view::View;
+use crate::control::Control;
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::model::{Episode, Message, Problem};
+use crate::store::backend::FileStamp;
+use crate::store::{LoadedUser, SessionState, StateRecord, UserStore};
+
+/// Texts embedded between two looks at whether the caller still waits.
+const EMBED_BATCH: usize = 1_024;
+
+/// A user in memory.
+pub(crate) struct User {
+    pub owner: Owner,
+    pub store: UserStore,
+    /// Held while a message gets its place: from the log to the view. Never across an embedding.
+    pub writer: Mutex<WriterState>,
+    pub view: RwLock<View>,
+    /// Who forms memories now.
+    pub turns: Turns,
+    /// What was wrong with the files when they were opened.
+    pub problems: Vec<Problem>,
+    /// State of the files when they were read.
+    stamps: [Option<FileStamp>; 3],
+    pub last_used: AtomicU64,
+    heap_bytes: AtomicUsize,
+}
+
+/// What only the writer needs.
+pub(crate) struct WriterState {
+    pub next_seq: u64,
+    /// Set when the user is deleted: who waited for the lock must not write any more.
+    pub gone: bool,
+}
+
+impl User {
+    /// Rough size in memory, in bytes, as of the last change.
+    pub fn heap_bytes(&self) -> usize {
+        self.heap_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Measures anew.
+    pub fn measure(&self) {
+        self.heap_bytes.store(self.view.read().heap_bytes(), Ordering::Relaxed);
+    }
+
+    /// Do the files still hold what was read? (For readers beside a writing process.)
+    pub fn is_fresh(&self) -> Result<bool> {
+        Ok(self.store.stamps()? == self.stamps)
+    }
+}
+
+impl Engine {
+    /// Reads a user's logs and builds the view; vectors come from the caches where these agree with the logs.
+    pub(super) fn load(&self, owner: Owner, control: &dyn Control) -> Result<User> {
+        let (store, loaded) = self.store.open_user(&owner)?;
+        let mut problems = loaded.problems.clone();
+        let next_seq = loaded.next_seq;
+        let stamps = store.stamps()?;
+        let view = self.build_view(&store, loaded, &mut problems, control)?;
+        let user = User {
+            owner,
+            store,
+            writer: Mutex::new(WriterState { next_seq, gone: false }),
+            view: RwLock::new(view),
+            turns: Turns::default(),
+            problems,
+            stamps,
+            last_used: AtomicU64::new(0),
+            heap_bytes: AtomicUsize::new(0),
+        };
+        user.measure();
+        Ok(user)
+    }
+
+    fn build_view(&self, store: &UserStore, loaded: LoadedUser, problems: &mut Vec<Problem>, control: &dyn Control) -> Result<View> {
+        let to = self.indexing();
+        let mut view = View::default();
+        for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
+            control.check()?;
+            let tokens: Vec<Vec<u16>> = batch.par_iter().map(|message| self.tokens.ids(&message.content)).collect();
+            view.add_messages(batch, &tokens, &to);
+        }
+        for state in &loaded.states {
+            if let StateRecord::Session { session_id, state, .. } = state {
+                let (closed, closing) = (*state == SessionState::Closed, *state != SessionState::Closed && *state != SessionState::Active);
+                set_member(&mut view.closed_sessions, session_id, closed);
+                set_member(&mut view.closing_sessions, session_id, closing);
+            }
+        }
+        for episode in &loaded.episodes {
+            view.put_episode(Arc::clone(episode), None, &to)?;
+            if self.config.semantic_memory {
+                view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+            }
+        }
+        for state in &loaded.states {
+            if let StateRecord::Learned { episode_id, revision, .. } = state
+                && view.unlearned.get(episode_id).is_some_and(|wanted| wanted <= revision)
+            {
+                view.unlearned.remove(episode_id);
+            }
+        }
+        for fact in &loaded.semantic {
+            view.put_fact(Arc::clone(fact), None, &to)?;
+        }
+        view.episode_history = loaded.episode_history;
+        view.fact_history = loaded.semantic_history;
+        self.restore_vectors(store, &mut view, problems, control)?;
+        Ok(view)
+    }
+
+    /// The vectors of texts in batches, one row a text; `None` (and a count) when the embedder fails.
+    pub(crate) fn embed_all(&self, texts: &[&str], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+        let mut parts = Vec::new();
+        for batch in texts.chunks(EMBED_BATCH) {
+            control.check()?;
+            match self.embedder.embed(batch) {
+                Ok(rows) => parts.push(rows),
+                Err(error) if error.kind() == crate::ErrorKind::Interrupted => return Err(error),
+                Err(_) => {
+                    self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+                    return Ok(None);
+                }
+            }
+        }
+        let views: Vec<_> = parts.iter().map(|rows| rows.view()).collect();
+        match views.as_slice() {
+            [] => Ok(None),
+            [_] => Ok(parts.pop()),
+            _ => Ok(concatenate(Axis(0), &views).ok()),
+        }
+    }
+
+    /// The two rows of an episode after another: L0, L1.
+    pub(crate) fn episode_texts(episodes: &[Arc<Episode>]) -> Vec<String> {
+        episodes.iter().flat_map(|episode| [episode.abstract_text(), episode.content.clone()]).collect()
+    }
+
+    /// What of a message is embedded.
+    pub(crate) fn message_text(message: &Message) -> &str {
+        &message.content
+    }
+}
+
+fn set_member(set: &mut std::collections::BTreeSet<String>, member: &str, inside: bool) {
+    match inside {
+        true => set.insert(member.to_owned()),
+        false => set.remove(member),
+    };
+}

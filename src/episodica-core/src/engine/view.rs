@@ -1,0 +1,246 @@
+//! What is in memory of one user: records by slot and their indexes. Read by searches, changed in short steps by the writer.
+//!
+//! Everything here follows from the logs; nothing here touches a file, embeds a text or waits for anybody.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView2};
+
+use super::read::AnyRecord;
+use crate::config::Config;
+use crate::error::Result;
+use crate::index::{Field, MessageIndex, VectorIndexFactory};
+use crate::model::{Episode, Message, SemanticMemory};
+use crate::text::normalized_hash;
+
+/// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
+pub(crate) struct Table<R> {
+    records: Vec<Option<Arc<R>>>,
+    slots: HashMap<String, u32>,
+}
+
+impl<R> Default for Table<R> {
+    fn default() -> Self {
+        Self { records: Vec::new(), slots: HashMap::new() }
+    }
+}
+
+impl<R> Table<R> {
+    /// Stores a revision; returns its slot, and slot and record of the revision it replaces.
+    fn put(&mut self, id: &str, record: Arc<R>) -> (u32, Option<(u32, Arc<R>)>) {
+        let slot = self.records.len() as u32;
+        self.records.push(Some(record));
+        let earlier = self.slots.insert(id.to_owned(), slot);
+        (slot, earlier.and_then(|earlier| self.records[earlier as usize].take().map(|record| (earlier, record))))
+    }
+
+    /// The record in a slot, unless it was replaced.
+    pub fn get(&self, slot: u32) -> Option<&Arc<R>> {
+        self.records.get(slot as usize).and_then(Option::as_ref)
+    }
+
+    /// The slot of the current revision.
+    pub fn slot(&self, id: &str) -> Option<u32> {
+        self.slots.get(id).copied()
+    }
+
+    /// The current revision.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<R>> {
+        self.slot(id).and_then(|slot| self.get(slot))
+    }
+
+    /// Current revisions by rising slot.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<R>)> {
+        self.records.iter().enumerate().filter_map(|(slot, record)| record.as_ref().map(|record| (slot as u32, record)))
+    }
+
+    /// How many current revisions.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// One more than the highest slot.
+    pub fn slot_count(&self) -> usize {
+        self.records.len()
+    }
+}
+
+/// All of one user in memory.
+#[derive(Default)]
+pub(crate) struct View {
+    /// Messages, indexed.
+    pub messages: MessageIndex,
+    /// Episodes.
+    pub episodes: Table<Episode>,
+    /// L0 of the episodes.
+    pub abstracts: Field,
+    /// L1 of the episodes.
+    pub narratives: Field,
+    /// The slots of each episode's messages, by the episode's slot.
+    pub members: HashMap<u32, Vec<u32>>,
+    /// Semantic memories.
+    pub facts: Table<SemanticMemory>,
+    /// Their statements.
+    pub statements: Field,
+    /// Normalised statement to memory, for exact duplicates.
+    fact_hashes: HashMap<String, String>,
+    /// Subject and attribute to memories.
+    attributes: HashMap<(String, String), BTreeSet<String>>,
+    /// Earlier revisions of episodes, oldest first, by id.
+    pub episode_history: HashMap<String, Vec<Arc<Episode>>>,
+    /// Earlier revisions of semantic memories, oldest first, by id.
+    pub fact_history: HashMap<String, Vec<Arc<SemanticMemory>>>,
+    /// Episodes that were merged into others: old id to new.
+    merged: HashMap<String, String>,
+    /// Messages that are in no episode yet, in order.
+    pub buffer: BTreeSet<u32>,
+    /// Messages without a vector: not embedded yet, or the embedder failed.
+    pub unembedded: BTreeSet<u32>,
+    /// Episodes whose memories are still to be learned: id to revision.
+    pub unlearned: BTreeMap<String, u32>,
+    /// Sessions that were closed by the caller.
+    pub closed_sessions: BTreeSet<String>,
+    /// Sessions whose closing was cut off by a crash.
+    pub closing_sessions: BTreeSet<String>,
+}
+
+/// Vectors for the records of one step, row by row; absent where embedding failed or is still to come.
+pub(crate) type Rows<'a> = Option<ArrayView2<'a, f32>>;
+
+/// Some of the rows.
+pub(crate) fn rows_of(mut rows: ArrayView2<'_, f32>, range: std::ops::Range<usize>) -> ArrayView2<'_, f32> {
+    rows.slice_axis_inplace(ndarray::Axis(0), range.into());
+    rows
+}
+
+/// Where vectors go.
+pub(crate) struct Indexing<'a> {
+    pub factory: &'a dyn VectorIndexFactory,
+    pub config: &'a Config,
+}
+
+impl Indexing<'_> {
+    pub fn add(&self, field: &mut Field, slots: &[u64], rows: Rows<'_>) -> Result<()> {
+        match rows {
+            Some(rows) => field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows),
+            None => Ok(()),
+        }
+    }
+}
+
+impl View {
+    /// Appends messages with their WordPiece ids; those whose id is known are passed over. Their vectors come later.
+    pub fn add_messages(&mut self, messages: &[Arc<Message>], tokens: &[Vec<u16>], to: &Indexing<'_>) {
+        let gap = to.config.time_gap_minutes * 60.0;
+        for (message, tokens) in messages.iter().zip(tokens) {
+            if let Some(slot) = self.messages.add(Arc::clone(message), tokens, gap) {
+                self.buffer.insert(slot);
+                self.unembedded.insert(slot);
+            }
+        }
+    }
+
+    /// Adds the vectors of messages.
+    pub fn add_message_vectors(&mut self, slots: &[u32], rows: ArrayView2<'_, f32>, to: &Indexing<'_>) -> Result<()> {
+        let labels: Vec<u64> = slots.iter().map(|slot| u64::from(*slot)).collect();
+        to.add(&mut self.messages.field, &labels, Some(rows))?;
+        slots.iter().for_each(|slot| {
+            self.unembedded.remove(slot);
+        });
+        Ok(())
+    }
+
+    /// Puts an episode (or its new revision) with the vectors of L0 and L1 (two rows).
+    pub fn put_episode(&mut self, episode: Arc<Episode>, rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
+        let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
+        if let Some((earlier, record)) = earlier {
+            self.abstracts.remove(earlier)?;
+            self.narratives.remove(earlier)?;
+            self.members.remove(&earlier);
+            self.episode_history.entry(episode.episode_id.clone()).or_default().push(record);
+        }
+        if let Some(merged) = episode.metadata.get("merged_from").and_then(|ids| ids.as_array()) {
+            let merged = merged.iter().filter_map(|id| id.as_str());
+            self.merged.extend(merged.map(|id| (id.to_owned(), episode.episode_id.clone())));
+        }
+        self.abstracts.postings.add(slot, &episode.abstract_text());
+        self.narratives.postings.add(slot, &episode.content);
+        let members: Vec<u32> = episode.original_messages.iter().filter_map(|message| self.messages.slot(&message.message_id)).collect();
+        for member in &members {
+            self.buffer.remove(member);
+        }
+        self.members.insert(slot, members);
+        let label = [u64::from(slot)];
+        to.add(&mut self.abstracts, &label, rows.map(|rows| rows_of(rows, 0..1)))?;
+        to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2)))
+    }
+
+    /// Puts a semantic memory (or its new revision) with the vector of its statement (one row).
+    pub fn put_fact(&mut self, fact: Arc<SemanticMemory>, rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
+        let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
+        if let Some((earlier, record)) = earlier {
+            self.statements.remove(earlier)?;
+            self.fact_history.entry(fact.memory_id.clone()).or_default().push(record);
+        }
+        self.statements.postings.add(slot, &fact.content);
+        self.fact_hashes.insert(normalized_hash(&fact.content), fact.memory_id.clone());
+        if !fact.attribute.is_empty() {
+            let key = (fact.subject.clone(), fact.attribute.clone());
+            self.attributes.entry(key).or_default().insert(fact.memory_id.clone());
+        }
+        to.add(&mut self.statements, &[u64::from(slot)], rows)
+    }
+
+    /// The episode that a merged one has gone into.
+    pub fn merged_into(&self, id: &str) -> Option<&Arc<Episode>> {
+        self.episodes.by_id(self.merged.get(id)?)
+    }
+
+    /// Earlier revisions of a record, oldest first.
+    pub fn earlier(&self, id: &str) -> Vec<AnyRecord> {
+        let episodes = self.episode_history.get(id).into_iter().flatten().map(|episode| AnyRecord::Episode(Arc::clone(episode)));
+        let facts = self.fact_history.get(id).into_iter().flatten().map(|fact| AnyRecord::Semantic(Arc::clone(fact)));
+        episodes.chain(facts).collect()
+    }
+
+    /// The memories that state the same attribute of the same subject; none where either is unknown.
+    pub fn same_attribute(&self, subject: &str, attribute: &str) -> impl Iterator<Item = &String> {
+        self.attributes.get(&(subject.to_owned(), attribute.to_owned())).into_iter().flatten()
+    }
+
+    /// The memory that says just this, up to case, width, white space and outer punctuation.
+    pub fn same_statement(&self, statement: &str) -> Option<&Arc<SemanticMemory>> {
+        let memory = self.facts.by_id(self.fact_hashes.get(&normalized_hash(statement))?)?;
+        (normalized_hash(&memory.content) == normalized_hash(statement)).then_some(memory)
+    }
+
+    /// The vectors of messages, row by row; `None` if any is missing.
+    pub fn message_vectors(&self, slots: &[u32]) -> Option<Array2<f32>> {
+        let vectors = self.messages.field.vectors()?;
+        let rows: Option<Vec<_>> = slots.iter().map(|slot| vectors.vector(u64::from(*slot))).collect();
+        ndarray::stack(ndarray::Axis(0), &rows?).ok()
+    }
+
+    /// The messages that await an episode, by session, each in order.
+    pub fn buffered_sessions(&self) -> Vec<Vec<u32>> {
+        let mut sessions: Vec<(Option<&Arc<str>>, Vec<u32>)> = Vec::new();
+        for slot in &self.buffer {
+            let session = self.messages.get(*slot).session_id.as_ref();
+            match sessions.iter_mut().find(|(known, _)| *known == session) {
+                Some((_, slots)) => slots.push(*slot),
+                None => sessions.push((session, vec![*slot])),
+            }
+        }
+        sessions.into_iter().map(|(_, slots)| slots).collect()
+    }
+
+    /// Rough size in memory, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let episodes: usize =
+            self.episodes.iter().map(|(_, episode)| episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600).sum();
+        let facts: usize = self.facts.iter().map(|(_, fact)| fact.content.len() + 700).sum();
+        let fields = self.abstracts.heap_bytes() + self.narratives.heap_bytes() + self.statements.heap_bytes();
+        self.messages.heap_bytes() + episodes + facts + fields
+    }
+}
