@@ -82,9 +82,13 @@ impl Engine {
         Ok(episodes)
     }
 
-    /// Goes on with sessions whose closing was cut off by a crash.
-    pub(super) fn resume_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
+    /// Goes on with what a crash cut off: closing sessions, episodes that were not learned from.
+    pub(super) fn resume(&self, user: &User, control: &dyn Control) -> Result<()> {
         let sessions = std::mem::take(&mut user.view.write().closing_sessions);
+        if sessions.is_empty() && !user.view.read().unlearned.is_empty() {
+            let _turn = user.turns.take(control)?;
+            self.learn(user, control)?;
+        }
         for session in sessions {
             self.form(user, Cut::Session(&session), control)?;
             self.mark_session(user, &session, SessionState::Closed)?;

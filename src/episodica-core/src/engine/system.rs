@@ -186,6 +186,9 @@ impl Engine {
         self.users.lock().insert(user_id.to_owned(), Arc::clone(&user));
         self.touch(&user);
         self.evict(&user);
+        if !self.read_only {
+            self.resume(&user, control)?;
+        }
         Ok(Some(user))
     }
 

@@ -101,7 +101,8 @@ impl Engine {
         }
         for episode in &loaded.episodes {
             view.put_episode(Arc::clone(episode), None, &to)?;
-            if self.config.semantic_memory {
+            // Another program's episodes come with that program's memories.
+            if self.config.semantic_memory && episode.provenance.method != "imported" {
                 view.unlearned.insert(episode.episode_id.clone(), episode.revision);
             }
         }
