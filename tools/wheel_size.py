@@ -1,0 +1,15 @@
+"""Print the wheels in a folder with their sizes; fail for one that is larger than users should have to download."""
+
+import sys
+from pathlib import Path
+
+LIMIT_BYTES = 40_000_000
+
+wheels = sorted(Path(sys.argv[1]).glob("*.whl"))
+for wheel in wheels:
+    size = wheel.stat().st_size
+    print(f"{wheel} {size / 1e6:.1f} MB")
+    if size > LIMIT_BYTES:
+        sys.exit(f"wheel is larger than {LIMIT_BYTES / 1e6:.0f} MB")
+if len(wheels) != 1:
+    sys.exit(f"expected one wheel, found {len(wheels)}")
