@@ -1,8 +1,17 @@
 //! Text to vectors. Implementations normalise their rows; nobody else does.
+//!
+//! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]), microseconds a message. Remote models and
+//! Python callables implement [`Embedder`] elsewhere.
+
+mod features;
+mod static_table;
+mod wordpiece;
 
 use ndarray::Array2;
 
 use crate::error::Result;
+
+pub use static_table::{STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector};
 
 /// Turns texts into vectors of one fixed dimension.
 pub trait Embedder: Send + Sync {

@@ -1,0 +1,265 @@
+//! From words to feature ids: tokens of the vocabulary where it knows the word, hashed buckets where it doesn't.
+//!
+//! The vocabulary is that of an English model. It spells other scripts letter by letter, which makes all Russian look alike, and has no
+//! emoji. So words of other scripts become hashes of themselves and of their character n-grams: texts that share words, stems or
+//! characters are near each other, texts that don't are not. There is no meaning in it beyond that (猫 isn't near "cat").
+//!
+//! Feature ids go on where the vocabulary ends, in three ranges of buckets for three weights; the static table gives each a vector.
+
+use std::ops::ControlFlow;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+
+use super::wordpiece::{WordKind, WordPiece, for_each_word};
+use crate::text::is_han;
+
+/// Tokens of the vocabulary; feature ids from here on are buckets.
+pub(super) const VOCABULARY: u16 = 30_522;
+
+/// How much a hashed feature says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// A word, a pair of Han characters, an emoji: as much as a rare word of the vocabulary.
+    Content,
+    /// A piece of a word.
+    Part,
+    /// Particles, endings, pronouns.
+    Function,
+}
+
+impl Weight {
+    /// The feature ids of this weight, first and one past the last.
+    const fn range(self) -> (u32, u32) {
+        match self {
+            Self::Content => (VOCABULARY as u32, 50_000),
+            Self::Part => (50_000, 63_000),
+            Self::Function => (63_000, 65_536),
+        }
+    }
+
+    /// The weight of a bucket; `None` for a token of the vocabulary.
+    pub(super) fn of(id: u16) -> Option<Self> {
+        match id {
+            0..VOCABULARY => None,
+            VOCABULARY..50_000 => Some(Self::Content),
+            50_000..63_000 => Some(Self::Part),
+            63_000.. => Some(Self::Function),
+        }
+    }
+
+    /// Length of the feature's vector as a share of that of a rare word.
+    pub(super) fn share(self) -> f32 {
+        match self {
+            Self::Content => 1.0,
+            Self::Part => 0.4,
+            Self::Function => 0.15,
+        }
+    }
+}
+
+/// At most `limit` feature ids of `text`, in order.
+pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u16> {
+    let mut features = Features { pieces, ids: Vec::with_capacity((text.len() / 4 + 4).min(limit)), before: None };
+    for_each_word(text, |word, kind| {
+        match kind {
+            WordKind::Run => features.run(word),
+            WordKind::Han => word.chars().for_each(|c| features.unspaced(c)),
+            WordKind::Punctuation => {
+                features.before = None;
+                features.ids.extend(pieces.whole(word));
+            }
+        }
+        if features.ids.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let mut ids = features.ids;
+    ids.truncate(limit);
+    ids
+}
+
+struct Features<'a> {
+    pieces: &'a WordPiece,
+    ids: Vec<u16>,
+    /// The unspaced character just before this one, for the bigram.
+    before: Option<char>,
+}
+
+/// How a character is written, as far as features differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    /// Latin letters and digits: the vocabulary's home.
+    Latin,
+    /// Han and kana: bigrams across the whole run.
+    Unspaced,
+    /// Thai and its neighbours: no spaces, too few letters for bigrams to mean anything.
+    Abugida,
+    /// Korean: words with particles and endings grown on.
+    Hangul,
+    /// Words between spaces in any other script.
+    Spaced,
+    /// Emoji, arrows, currencies.
+    Symbol,
+}
+
+fn writing(c: char) -> Writing {
+    match c as u32 {
+        ..0x80 if c.is_ascii_alphanumeric() => Writing::Latin,
+        0x3041..=0x30FF | 0x31F0..=0x31FF => Writing::Unspaced,
+        _ if is_han(c) => Writing::Unspaced,
+        0x1100..=0x11FF | 0x3130..=0x318F | 0xAC00..=0xD7AF => Writing::Hangul,
+        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF => Writing::Abugida,
+        ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if c.is_alphanumeric() => Writing::Latin,
+        _ if c.is_alphanumeric() => Writing::Spaced,
+        _ => Writing::Symbol,
+    }
+}
+
+/// Signs and letters that MiniLM's vocabulary reads as well as any Latin word.
+fn is_home(word: &str) -> bool {
+    word.is_ascii() || word.chars().all(|c| matches!(writing(c), Writing::Latin | Writing::Symbol))
+}
+
+impl Features<'_> {
+    /// A run between spaces.
+    fn run(&mut self, word: &str) {
+        if is_home(word) && self.pieces.split(word, &mut self.ids) {
+            self.before = None;
+            return;
+        }
+        // Full-width letters become plain ones and Hangul syllables come back together.
+        let folded: Vec<char> = word.nfkc().flat_map(char::to_lowercase).collect();
+        for run in folded.chunk_by(|a, b| writing(*a) == writing(*b)) {
+            let kind = writing(run[0]);
+            if kind != Writing::Unspaced {
+                self.before = None;
+            }
+            match kind {
+                Writing::Latin => self.latin(run),
+                Writing::Unspaced => self.unspaced_run(run),
+                Writing::Abugida => self.grams(run, 3, Weight::Part),
+                Writing::Hangul => self.hangul(run),
+                Writing::Spaced => self.spaced(run),
+                Writing::Symbol => run.iter().for_each(|c| self.symbol(*c)),
+            }
+        }
+    }
+
+    fn push(&mut self, chars: &[char], weight: Weight) {
+        self.ids.push(bucket(chars.iter().copied(), weight));
+    }
+
+    /// Every n-gram of `run`, or the run itself if it is shorter.
+    fn grams(&mut self, run: &[char], size: usize, weight: Weight) {
+        if run.len() < size {
+            return self.push(run, weight);
+        }
+        run.windows(size).for_each(|gram| self.push(gram, weight));
+    }
+
+    fn latin(&mut self, run: &[char]) {
+        let word: String = run.iter().collect();
+        if !self.pieces.split(&word, &mut self.ids) {
+            self.push(run, Weight::Content);
+        }
+    }
+
+    /// The stem and the trigrams with both ends marked; short words are mostly grammar.
+    fn spaced(&mut self, run: &[char]) {
+        match run.len() {
+            1 | 2 => return self.push(run, Weight::Function),
+            3 => self.push(run, Weight::Part),
+            _ => {
+                let word: String = run.iter().collect();
+                let stem = match run[0] as u32 {
+                    0x0400..=0x052F => Stemmer::create(Algorithm::Russian).stem(&word).chars().collect(),
+                    0x0600..=0x06FF => Stemmer::create(Algorithm::Arabic).stem(&word).chars().collect(),
+                    _ => run.to_vec(),
+                };
+                self.push(&stem, Weight::Content);
+            }
+        }
+        let marked: Vec<char> = ['\u{2}'].into_iter().chain(run.iter().copied()).chain(['\u{3}']).collect();
+        self.grams(&marked, 3, Weight::Part);
+    }
+
+    /// The word without the particles and endings behind it, and its bigrams.
+    fn hangul(&mut self, run: &[char]) {
+        let endings = run[2.min(run.len())..].iter().rev().take_while(|c| is_korean_ending(**c)).count();
+        let stem = &run[..run.len() - endings];
+        self.push(stem, if stem.len() > 1 { Weight::Content } else { Weight::Function });
+        if stem.len() > 2 {
+            self.grams(stem, 2, Weight::Part);
+        }
+        if endings > 0 {
+            self.push(&run[stem.len()..], Weight::Function);
+        }
+    }
+
+    fn unspaced_run(&mut self, run: &[char]) {
+        // A katakana run is a word, mostly a loan or a name.
+        for word in run.chunk_by(|a, b| is_katakana(*a) == is_katakana(*b)) {
+            if word.len() > 2 && is_katakana(word[0]) {
+                self.push(word, Weight::Content);
+            }
+        }
+        run.iter().for_each(|c| self.unspaced(*c));
+    }
+
+    /// One Han or kana character, and the bigram with the one before it.
+    fn unspaced(&mut self, c: char) {
+        let before = self.before.replace(c);
+        if is_han(c) {
+            self.push(&[c], if is_particle(c) { Weight::Function } else { Weight::Part });
+        }
+        if let Some(before) = before {
+            let weight = match (is_han(before), is_han(c)) {
+                _ if is_particle(before) || is_particle(c) => Weight::Function,
+                (true, true) => Weight::Content,
+                (false, false) if is_katakana(before) != is_katakana(c) || !is_katakana(c) => Weight::Function,
+                _ => Weight::Part,
+            };
+            self.push(&[before, c], weight);
+        }
+    }
+
+    fn symbol(&mut self, c: char) {
+        // Skin tones colour a sign, they aren't one.
+        if matches!(c as u32, 0x1F3FB..=0x1F3FF) {
+            return;
+        }
+        match self.pieces.whole(c.encode_utf8(&mut [0; 4])) {
+            Some(id) => self.ids.push(id),
+            None => self.push(&[c], Weight::Content),
+        }
+    }
+}
+
+fn is_katakana(c: char) -> bool {
+    matches!(c as u32, 0x30A1..=0x30FF | 0x31F0..=0x31FF)
+}
+
+/// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing marks, which BERT's cleaning drops).
+fn is_particle(c: char) -> bool {
+    "的了是我你他她它们們在有和与與不也就都很吗嗎呢吧啊个個一这這那着把被给給会會要说說去来來到上私はかをにてとものへや".contains(c)
+}
+
+/// Syllables of Korean particles and verb endings that hardly any noun ends with.
+fn is_korean_ending(c: char) -> bool {
+    "은는가을를에서도의로와과요다니습어아았었했고".contains(c)
+}
+
+/// The bucket of a string: FNV-1a over its code points, finished by the mixer of SplitMix64 (Steele et al. 2014).
+fn bucket(chars: impl Iterator<Item = char>, weight: Weight) -> u16 {
+    let (first, end) = weight.range();
+    let hash = chars.fold(0xcbf2_9ce4_8422_2325, |hash: u64, c| (hash ^ u64::from(c)).wrapping_mul(0x0000_0100_0000_01b3));
+    let offset = mix(hash) % u64::from(end - first);
+    u16::try_from(u64::from(first) + offset).expect("invariant: the ranges end at 65,536")
+}
+
+/// The mixer of SplitMix64: every bit of the result depends on every bit of `x`.
+pub(super) const fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
