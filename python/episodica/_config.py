@@ -271,6 +271,10 @@ def type_name(example: Any) -> str:
     return names.get(type(example), "section")
 
 
+def _article(noun: str) -> str:
+    return noun if noun == "text" else f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
 def _check_fields(config: MemoryConfig | LLMConfig | EmbeddingConfig, where: str) -> None:
     """Checks every field's type and puts numbers into their own (``1`` for a float becomes ``1.0``)."""
     for one in fields(config):
@@ -295,7 +299,7 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
         return float(value)
     if isinstance(default, tuple) and isinstance(value, (tuple, list)) and len(value) == len(default):
         return tuple(_checked(item, name, 0.0, where) for item in value)
-    raise ConfigError(f"{where}{name} must be a {type_name(default)}, not `{type(value).__name__}`")
+    raise ConfigError(f"{where}{name} must be {_article(type_name(default))}, not `{type(value).__name__}`")
 
 
 def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:

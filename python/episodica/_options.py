@@ -57,6 +57,11 @@ def whole(value: object, what: str, least: int, most: int | None = None) -> int:
     return int(number)
 
 
+def top_k(value: object) -> int:
+    """How many hits of each kind."""
+    return whole(value, "top_k", 1, _MAX_TOP_K)
+
+
 def seconds(value: object, what: str) -> float:
     """A duration in seconds, not negative; infinity is allowed."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < 0:
@@ -85,9 +90,9 @@ def search_options(
     threshold: float | None,
     explain: bool,
 ) -> dict[str, Any]:
-    """The options of a search as the engine takes them. ``top_k`` of ``None`` leaves the number to the engine."""
+    """The options of a search as the engine takes them. A ``top_k`` (checked before) of ``None`` leaves the number to the engine."""
     return {
-        "top_k": None if top_k is None else whole(top_k, "top_k", 1, _MAX_TOP_K),
+        "top_k": top_k,
         "kinds": _kinds(kinds),
         "method": _one_of(method, METHODS, "method"),
         **window(since, until),

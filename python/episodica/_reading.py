@@ -133,7 +133,7 @@ class MemoryReader:
         <SearchResults 0 hits for 'where does she live?'>
         """
         options = check.search_options(
-            top_k=check.whole(top_k, "top_k", 1),
+            top_k=check.top_k(top_k),
             kinds=kinds,
             method=method,
             since=since,
@@ -187,7 +187,7 @@ class MemoryReader:
         ['I moved to Lyon last Friday.']
         """
         options = check.search_options(
-            top_k=top_k,
+            top_k=None if top_k is None else check.top_k(top_k),
             kinds=kinds,
             method=method,
             since=since,

@@ -1,0 +1,94 @@
+"""Fixtures: a store in the test's own directory, a memory in it, and a talk to put into it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import MemorySystem
+
+TALK: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "name": "Alice",
+        "content": "I moved to Lyon last Friday.",
+        "timestamp": "2024-03-11T09:30:00+01:00",
+        "session_id": "s1",
+        "metadata": {"channel": "sms"},
+    },
+    {
+        "role": "assistant",
+        "content": "How do you like it there?",
+        "timestamp": "2024-03-11T09:30:20+01:00",
+        "session_id": "s1",
+        "metadata": {"channel": "app"},
+    },
+]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the repository."""
+    return Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads the developer's settings or writes outside its own directory."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("EPISODICA_", "OPENAI_")) and not name.startswith("EPISODICA_TEST_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def memory(store: Path) -> Iterator[MemorySystem]:
+    with MemorySystem(store) as opened:
+        yield opened
+
+
+@pytest.fixture
+def talk() -> list[dict[str, Any]]:
+    return json.loads(json.dumps(TALK))
+
+
+@pytest.fixture
+def lyon(memory: MemorySystem, talk: list[dict[str, Any]]) -> MemorySystem:
+    """A memory in which Alice's talk is an episode."""
+    memory.add_messages("alice", talk)
+    memory.flush("alice")
+    memory.wait("alice")
+    return memory
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command line in a process of its own."""
+
+    def run(*args: str | Path, env: dict[str, str] | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "episodica", *map(str, args)],
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})},
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    return run

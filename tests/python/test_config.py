@@ -1,0 +1,128 @@
+"""Settings: defaults in step with the engine, precedence of their sources, errors that name the nearest setting, no keys shown."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import ConfigError, EmbeddingConfig, LLMConfig, MemoryConfig, MemorySystem, _native
+
+
+def test_defaults_are_those_of_the_engine() -> None:
+    assert json.loads(MemoryConfig()._engine_json()) == json.loads(_native.config_defaults())
+
+
+def test_the_engine_gets_the_settings(store: Path) -> None:
+    with MemorySystem(store, buffer_size_max=7, layer_weights=[1, 1, 2]) as memory:
+        assert memory.config.buffer_size_max == 7
+        settings = json.loads(memory._engine.config())
+    assert settings["buffer_size_max"] == 7
+    assert settings["layer_weights"] == [1.0, 1.0, 2.0]
+
+
+def test_precedence(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "episodica.toml"
+    file.write_text('time_gap_minutes = 10\nbuffer_size_max = 11\nmin_confidence = 0.5\n[llm]\nmodel = "a"\nbase_url = "http://a"\n')
+    monkeypatch.setenv("EPISODICA_CONFIG", str(file))
+    monkeypatch.setenv("EPISODICA_BUFFER_SIZE_MAX", "12")
+    monkeypatch.setenv("EPISODICA_MIN_CONFIDENCE", "0.55")
+    monkeypatch.setenv("EPISODICA_LLM_MODEL", "b")
+    config = MemoryConfig.load(min_confidence=0.9)
+    assert (config.time_gap_minutes, config.buffer_size_max, config.min_confidence, config.min_importance) == (10.0, 12, 0.9, 0.5)
+    assert config.llm == LLMConfig("b", base_url="http://a")
+    with MemorySystem(store, buffer_size_max=13, llm=lambda prompt: "{}") as memory:
+        assert (memory.config.buffer_size_max, memory.config.time_gap_minutes) == (13, 10.0)
+
+
+def test_a_config_object_is_taken_as_it_is(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EPISODICA_BUFFER_SIZE_MAX", "12")
+    with MemorySystem(store, config=MemoryConfig(time_gap_minutes=5), min_importance=0.1) as memory:
+        assert (memory.config.buffer_size_max, memory.config.time_gap_minutes, memory.config.min_importance) == (25, 5.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        ("EPISODICA_TRACE", "Yes", "trace", True),
+        ("EPISODICA_LLM_CACHE", "0", "llm_cache", False),
+        ("EPISODICA_BOUNDARY_MODE", "heuristic", "boundary_mode", "heuristic"),
+        ("EPISODICA_LAYER_WEIGHTS", "0.1, 0.2, 0.7", "layer_weights", (0.1, 0.2, 0.7)),
+        ("EPISODICA_EMBEDDING_PATH", "/m", "embedding", EmbeddingConfig(path="/m")),
+        ("EPISODICA_LLM_CONCURRENCY", "3", "llm_concurrency", 3),
+    ],
+)
+def test_environment_values(variable: str, text: str, name: str, value: Any) -> None:
+    assert getattr(MemoryConfig.load(env={variable: text}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text", "hint"),
+    [
+        ({"bufer_size_max": 3}, "unknown setting: `bufer_size_max`", "did you mean `buffer_size_max`?"),
+        ({"xyzzy": 3}, "unknown setting: `xyzzy`", None),
+        ({"buffer_size_max": "3"}, "buffer_size_max must be an integer, not `str`", None),
+        ({"buffer_size_max": True}, "buffer_size_max must be an integer, not `bool`", None),
+        ({"trace": 1}, "trace must be a boolean, not `int`", None),
+        ({"boundary_mode": "heuristics"}, "boundary_mode is unknown: `heuristics`", "did you mean `heuristic`?"),
+        ({"preset": 3}, "preset is unknown: `3`", "known are `default`, `cortex`, `memo`"),
+        ({"layer_weights": [1, 2]}, "layer_weights must be a list of three numbers, not `list`", None),
+        ({"llm": {"modle": "x"}}, "unknown setting: `llm.modle`", "did you mean `llm.model`?"),
+        ({"llm": {}}, "an LLM needs a model: `llm.model` is missing", None),
+        ({"llm": "gpt"}, "llm must be a section, not `str`", None),
+        ({"embedding": {}}, "an embedding needs either `model` (of an endpoint) or `path` (of a local folder)", None),
+    ],
+)
+def test_wrong_settings(overrides: dict[str, Any], text: str, hint: str | None) -> None:
+    with pytest.raises(ConfigError) as caught:
+        MemoryConfig.load(env={}, **overrides)
+    assert str(caught.value) == text
+    assert caught.value.hint == hint
+
+
+def test_bounds_are_checked_by_the_engine(store: Path) -> None:
+    with pytest.raises(ConfigError, match="buffer_size_min"):
+        MemorySystem(store, buffer_size_min=30)
+
+
+def test_unknown_variables_and_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="EPISODICA_BUFER_SIZE_MAX") as caught:
+        MemoryConfig.load(env={"EPISODICA_BUFER_SIZE_MAX": "3"})
+    assert caught.value.hint == "did you mean `EPISODICA_BUFFER_SIZE_MAX`?"
+    with pytest.raises(ConfigError, match="EPISODICA_TRACE is no boolean: `maybe`"):
+        MemoryConfig.load(env={"EPISODICA_TRACE": "maybe"})
+    with pytest.raises(ConfigError, match="cannot read the settings"):
+        MemoryConfig.load(tmp_path / "none.toml")
+    file = tmp_path / "a.toml"
+    file.write_text("tracee = true")
+    with pytest.raises(ConfigError, match="unknown setting: `tracee` in ") as caught:
+        MemoryConfig.load(file)
+    assert (caught.value.path, caught.value.hint) == (str(file), "did you mean `trace`?")
+    file.write_text("trace = ")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        MemoryConfig.load(file)
+
+
+def test_no_key_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
+    config = MemoryConfig(llm=LLMConfig("m", api_key="sk-1"), embedding=EmbeddingConfig("e", api_key="sk-2"))
+    for shown in (repr(config), str(config.to_dict()), config._engine_json()):
+        assert "sk-" not in shown
+    assert pickle.loads(pickle.dumps(config)) == config
+
+
+def test_openai_variables_fill_what_an_endpoint_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://proxy/v1")
+    spec = LLMConfig("m")._native()
+    assert (spec["kind"], spec["base_url"], spec["api_key"]) == ("endpoint", "http://proxy/v1", "sk-env")
+    assert LLMConfig("m", base_url="http://own", api_key="k")._native()["api_key"] == "k"
+    # A key in the environment is no wish to send anything anywhere.
+    assert MemoryConfig.load().llm is None
+
+
+def test_a_local_folder_crosses_as_an_absolute_path() -> None:
+    assert EmbeddingConfig(path=Path("m"))._native() == {"kind": "local_folder", "path": str(Path("m").absolute())}

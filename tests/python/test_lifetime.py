@@ -1,0 +1,137 @@
+"""Opening, closing, collecting, forking, threads, interruption."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import ClosedError, LightweightSearchSystem, MemorySystem
+
+
+def script(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False, **options
+    )
+
+
+def test_closing_twice_is_no_error(memory: MemorySystem) -> None:
+    memory.close()
+    memory.close(timeout=0)
+    assert memory.closed
+    assert "closed" in repr(memory)
+
+
+def test_everything_refuses_after_close(lyon: MemorySystem) -> None:
+    pages = lyon.messages("alice")
+    lyon.close()
+    for call in (
+        lambda: lyon.add_messages("alice", [{"role": "user", "content": "hi"}]),
+        lambda: lyon.search("alice", "Lyon"),
+        lambda: lyon.messages("alice"),
+        lambda: next(pages),
+        lyon.users,
+        lyon.__enter__,
+    ):
+        with pytest.raises(ClosedError) as caught:
+            call()
+        assert str(caught.value) == "this MemorySystem is closed"
+
+
+def test_results_outlive_their_memory(lyon: MemorySystem) -> None:
+    hits = lyon.search("alice", "Lyon", kinds=["message"])
+    lyon.close()
+    assert hits[0].content == "I moved to Lyon last Friday."
+
+
+def test_a_forgotten_memory_gives_its_store_back(store: Path) -> None:
+    forgotten = MemorySystem(store)
+    forgotten.add_messages("alice", [{"role": "user", "content": "hi"}])
+    del forgotten
+    gc.collect()
+    with MemorySystem(store) as memory:
+        assert memory.users() == ["alice"]
+
+
+def test_a_memory_left_open_does_not_disturb_the_exit(store: Path) -> None:
+    done = script(f"""
+        from episodica import MemorySystem
+        memory = MemorySystem({str(store)!r})
+        memory.add_messages("alice", [{{"role": "user", "content": "hi"}}])
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork here")
+def test_a_forked_child_gets_a_clear_error(store: Path) -> None:
+    done = script(f"""
+        import os, warnings
+        warnings.simplefilter("ignore")
+        from episodica import EpisodicaError, MemorySystem
+        memory = MemorySystem({str(store)!r})
+        memory.add_messages("alice", [{{"role": "user", "content": "hi"}}])
+        child = os.fork()
+        if not child:
+            try:
+                memory.search("alice", "hi")
+            except EpisodicaError as error:
+                print(error.kind, error, flush=True)
+            memory.close()
+            del memory
+            raise SystemExit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        print(len(memory.search("alice", "hi", kinds=["message"])))
+        memory.close()
+    """)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["forked this MemorySystem was opened before the process was forked", "1"]
+
+
+def test_free_use_from_threads(memory: MemorySystem) -> None:
+    def work(number: int) -> int:
+        user = f"user {number % 3}"
+        for step in range(20):
+            memory.add_messages(user, [{"role": "user", "content": f"{number} says {step}"}])
+            assert memory.search(user, f"{number} says", kinds=["message"])
+        return 20
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(work, range(6))) == 120
+    assert sum(1 for user in memory.users() for _ in memory.messages(user)) == 120
+
+
+def test_closing_while_others_work(memory: MemorySystem) -> None:
+    started = threading.Event()
+    unexpected: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while True:
+                memory.add_messages("alice", [{"role": "user", "content": "hi"}])
+                started.set()
+        except ClosedError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the test must see it
+            unexpected.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait(10)
+    memory.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert unexpected == []
+
+
+def test_a_reader_closes_too(lyon: MemorySystem) -> None:
+    reader = LightweightSearchSystem(lyon.path)
+    reader.close()
+    with pytest.raises(ClosedError, match="this LightweightSearchSystem is closed"):
+        reader.search("alice", "Lyon")

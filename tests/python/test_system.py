@@ -1,0 +1,430 @@
+"""The memory end to end, through the public API: add, find, read, change, forget, reopen."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import (
+    AddResult,
+    DeleteReport,
+    Episode,
+    InvalidInputError,
+    LightweightSearchSystem,
+    MemoryConfig,
+    MemorySystem,
+    Message,
+    ReadOnlyStoreError,
+    SemanticMemory,
+    StoreIOError,
+    StoreLockedError,
+    count_tokens,
+)
+
+
+def contents(found: Iterator[Message]) -> list[str]:
+    return [message.content for message in found]
+
+
+def test_messages_are_kept_as_they_came(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
+    added = memory.add_messages("alice", talk)
+    assert (added.messages_added, added.duplicates, added.buffered, len(added.episodes)) == (2, 0, 2, 0)
+    first, second = memory.messages("alice")
+    assert (first.role, first.name, first.content, first.session_id) == ("user", "Alice", "I moved to Lyon last Friday.", "s1")
+    assert first.timestamp == datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
+    assert first.metadata == {"channel": "sms"}
+    assert (second.name, second.seq) == (None, 1)
+
+
+def test_nothing_added_is_no_error(memory: MemorySystem) -> None:
+    assert memory.add_messages("alice", []) == AddResult()
+    assert list(memory.messages("alice")) == []
+
+
+@pytest.mark.parametrize("metadata", [{"a": {"b": [1, 2.5, "ü", None, True]}}, [1, 2], "text", 7, 0.1, False, {"big": 2**70}])
+def test_any_json_as_metadata(memory: MemorySystem, metadata: Any) -> None:
+    memory.add_messages("alice", [{"role": "user", "content": "hi", "metadata": metadata}])
+    assert next(memory.messages("alice")).metadata == metadata
+
+
+@pytest.mark.parametrize("content", ["a\0b\x01\x1b[31m\r\n", "👩‍👩‍👧 ‮", "林晓禾搬到了成都", "x" * 10_000_000])
+def test_any_text_as_content(memory: MemorySystem, store: Path, content: str) -> None:
+    memory.add_messages("alice", [{"role": "user", "content": content}])
+    memory.close()
+    with MemorySystem(store) as again:
+        assert contents(again.messages("alice")) == [content]
+
+
+def test_messages_without_a_date_are_of_now(memory: MemorySystem) -> None:
+    before = datetime.now(UTC)
+    memory.add_messages("alice", [{"role": "user", "content": "hi"}])
+    assert before <= next(memory.messages("alice")).timestamp <= datetime.now(UTC)
+
+
+def test_the_whole_calendar(memory: MemorySystem) -> None:
+    ends = ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59.999999+00:00"]
+    memory.add_messages("alice", [{"role": "user", "content": "hi", "timestamp": end} for end in ends])
+    assert [message.timestamp.isoformat() for message in memory.messages("alice")] == ends
+
+
+def test_the_same_id_twice_is_added_once(memory: MemorySystem) -> None:
+    message = {"role": "user", "content": "hi", "message_id": "m1"}
+    assert memory.add_messages("alice", [message, message]).duplicates == 1
+    assert memory.add_messages("alice", [message]).messages_added == 0
+    assert memory.add_messages("bob", [message]).messages_added == 1
+    assert contents(memory.messages("alice")) == ["hi"]
+
+
+def test_session_of_the_call(memory: MemorySystem) -> None:
+    memory.add_messages("alice", [{"role": "user", "content": "a"}, {"role": "user", "content": "b", "session_id": "own"}], session_id="all")
+    assert [message.session_id for message in memory.messages("alice")] == ["all", "own"]
+
+
+def test_too_long_a_message_adds_none(store: Path) -> None:
+    with MemorySystem(store, max_message_bytes=10) as memory:
+        with pytest.raises(InvalidInputError, match="10"):
+            memory.add_messages("alice", [{"role": "user", "content": "short"}, {"role": "user", "content": "é" * 6}])
+        assert list(memory.messages("alice")) == []
+
+
+def test_flush_closes_the_buffer(lyon: MemorySystem) -> None:
+    [episode] = lyon.episodes("alice")
+    assert isinstance(episode, Episode)
+    assert contents(iter(episode.original_messages)) == ["I moved to Lyon last Friday.", "How do you like it there?"]
+    assert (episode.user_id, episode.message_count, episode.session_id) == ("alice", 2, "s1")
+    assert episode.title
+    assert episode.content
+    assert episode.boundary_reason
+    assert episode.timestamp == datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
+    assert episode.uri.startswith("episodica://default/alice/episode/")
+    assert lyon.flush("alice") == []
+    assert lyon.flush_all_buffers() == {}
+
+
+def test_a_new_session_ends_an_episode(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
+    later = [{**message, "session_id": "s2", "timestamp": "2024-03-18T09:30:00+01:00"} for message in talk]
+    added = memory.add_messages("alice", talk + later)
+    assert len(added.episodes) == 1
+    [made] = memory.flush("alice")
+    assert [episode.session_id for episode in memory.episodes("alice")] == ["s1", "s2"]
+    assert memory.get("alice", added.episodes[0]) == next(memory.episodes("alice"))
+    assert made.session_id == "s2"
+
+
+def test_close_session(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
+    memory.add_messages("alice", talk)
+    assert memory.close_session("alice", "other") == []
+    [episode] = memory.close_session("alice", "s1")
+    assert episode.session_id == "s1"
+    assert memory.close_session("alice", "s1") == []
+
+
+def test_flush_of_all_users(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
+    for user in ("alice", "bob"):
+        memory.add_messages(user, talk)
+    made = memory.flush_all_buffers()
+    assert {user: len(episodes) for user, episodes in made.items()} == {"alice": 1, "bob": 1}
+
+
+def test_facts_are_learned(lyon: MemorySystem) -> None:
+    facts = list(lyon.semantic_memories("alice"))
+    assert facts
+    assert all(isinstance(fact, SemanticMemory) and fact.is_current and fact.user_id == "alice" for fact in facts)
+    assert any("Lyon" in fact.content for fact in facts)
+    episode = next(lyon.episodes("alice"))
+    assert all(fact.source_episodes == (episode.episode_id,) for fact in facts)
+
+
+def test_search_finds_each_kind(lyon: MemorySystem) -> None:
+    hits = lyon.search("alice", "where does Alice live, Lyon?", kinds=["episodic", "semantic", "message"], explain=True)
+    assert {hit.kind for hit in hits} == {"episodic", "semantic", "message"}
+    assert hits.degraded == ()
+    assert [hit.rank for hit in hits.messages] == list(range(1, len(hits.messages) + 1))
+    message = hits.messages[0]
+    assert [found.content for found in message.messages] == ["I moved to Lyon last Friday."]
+    episode = hits.episodic[0]
+    assert episode.messages[0].content == "I moved to Lyon last Friday."
+    assert len(episode.messages) == 2
+    assert isinstance(episode.record, Episode)
+    for hit in hits:
+        assert lyon.get("alice", hit.id) == lyon.get("alice", hit.uri) == hit.record
+        assert hit.explain().value == pytest.approx(hit.score)
+        assert hit.scores
+    assert pickle.loads(pickle.dumps(hits)) == hits
+
+
+@pytest.mark.parametrize("method", ["hybrid", "rrf", "vector", "bm25", "norlift"])
+def test_every_method_answers(lyon: MemorySystem, method: Any) -> None:
+    assert lyon.search("alice", "Lyon", method=method)
+
+
+def test_unflushed_messages_are_found_at_once(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
+    memory.add_messages("alice", talk)
+    assert memory.search("alice", "Lyon", kinds=["message"])[0].content == talk[0]["content"]
+    assert talk[0]["content"] in memory.context("alice", "Lyon").text
+
+
+def test_filters(lyon: MemorySystem, talk: list[dict[str, Any]]) -> None:
+    later = [{**talk[0], "content": "Lyon again.", "session_id": "s2", "timestamp": "2024-04-01T12:00:00Z", "metadata": {"channel": "app"}}]
+    lyon.add_messages("alice", later)
+
+    def found(**options: Any) -> set[str]:
+        return {hit.content for hit in lyon.search("alice", "Lyon", kinds=["message"], **options)}
+
+    first, last = "I moved to Lyon last Friday.", "Lyon again."
+    assert {first, last} <= found()
+    assert found(session_id="s2") == {last}
+    assert found(since="2024-03-12") == {last}
+    assert last not in found(until=datetime(2024, 4, 1, 11, tzinfo=UTC))
+    assert last in found(until=date(2024, 4, 1))
+    assert found(where={"channel": "sms"}) == {first}
+    assert found(where={"channel": "none"}) == set()
+    assert len(lyon.search("alice", "Lyon", kinds=["message"], top_k=1)) == 1
+    assert contents(lyon.messages("alice", since="2024-03-12")) == [last]
+
+
+def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
+    for budget in (0, 5, 20, 200):
+        context = lyon.context("alice", "where does she live?", max_tokens=budget)
+        assert context.token_count == count_tokens(context.text) <= budget
+        for message in context.messages:
+            assert message.content in context.text
+    assert "I moved to Lyon last Friday." in [message.content for message in context.messages]
+    assert context.hits
+
+
+def test_unknown_users_have_nothing(memory: MemorySystem) -> None:
+    assert list(memory.search("nobody", "anything")) == []
+    assert memory.context("nobody", "anything").messages == ()
+    assert memory.get("nobody", "id") is None
+    assert memory.history("nobody", "id") == []
+    assert list(memory.episodes("nobody")) == list(memory.semantic_memories("nobody")) == list(memory.messages("nobody")) == []
+    assert memory.flush("nobody") == []
+    assert memory.delete_user_data("nobody") == DeleteReport()
+    assert memory.wait("nobody", timeout=1)
+    assert memory.users() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"top_k": 0}, "top_k must be between 1 and 1000: `0`"),
+        ({"top_k": 1001}, "top_k must be between 1 and 1000: `1001`"),
+        ({"top_k": 2.0}, "top_k must be a whole number, not `float`"),
+        ({"top_k": None}, "top_k must be a whole number, not `NoneType`"),
+        ({"top_k": True}, "top_k must be a whole number, not `bool`"),
+        ({"kinds": []}, "kinds is empty"),
+        ({"kinds": ["episode"]}, "kind is unknown: `episode`"),
+        ({"kinds": 5}, "kinds must be a list of names, not `int`"),
+        ({"method": "vectors"}, "method is unknown: `vectors`"),
+        ({"since": "2024-02-01", "until": "2024-01-01"}, "since is later than until: "),
+        ({"since": "soon"}, "since is not an ISO 8601 date: `soon`"),
+        ({"where": ["channel"]}, "where must be a mapping of metadata keys to values, not `list`"),
+        ({"where": {"a": float("nan")}}, "where.a is not JSON: `nan`"),
+        ({"threshold": 2}, "threshold is a cosine, between -1 and 1: `2`"),
+        ({"session_id": 5}, "session_id must be a str, not `int`"),
+    ],
+)
+def test_wrong_search_options(memory: MemorySystem, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        memory.search("alice", "query", **options)
+    assert str(caught.value).startswith(text)
+
+
+def test_wrong_options_suggest_the_nearest(memory: MemorySystem) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        memory.search("alice", "query", kinds=["episode"])  # type: ignore[list-item]
+    assert caught.value.hint == "did you mean `episodic`?"
+
+
+@pytest.mark.parametrize("query", ["", "  \n", None, 5, "\ud800"])
+def test_wrong_queries(memory: MemorySystem, query: Any) -> None:
+    for method in (memory.search, memory.context):
+        with pytest.raises(InvalidInputError, match="query"):
+            method("alice", query)
+
+
+@pytest.mark.parametrize("user", ["", None, 5, "\ud800", "x" * 513, b"alice"])
+def test_wrong_users(memory: MemorySystem, user: Any) -> None:
+    with pytest.raises(InvalidInputError, match="user"):
+        memory.add_messages(user, [{"role": "user", "content": "hi"}])
+    with pytest.raises(InvalidInputError, match="user"):
+        memory.search(user, "query")
+
+
+def test_wrong_numbers(memory: MemorySystem) -> None:
+    for call in (
+        lambda: memory.context("alice", "query", max_tokens=-1),
+        lambda: memory.episodes("alice", limit=-1),
+        lambda: memory.wait("alice", timeout=-1),
+        lambda: memory.close(timeout=float("nan")),
+        lambda: memory.verify(progress=3),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidInputError):
+            call()
+
+
+USERS = ["a", "A", "a_b", "..", "../../etc/passwd", "/abs", "a\0b", "\uff41", "\u00e9", "e\u0301", "x" * 512, "con", "名前"]
+
+
+def test_users_do_not_meet(memory: MemorySystem, store: Path, tmp_path: Path) -> None:
+    for user in USERS:
+        memory.add_messages(user, [{"role": "user", "content": f"I am {user!r}."}])
+        memory.flush(user)
+    memory.close()
+    assert {path.name for path in tmp_path.iterdir()} == {store.name}
+    with MemorySystem(store) as again:
+        assert sorted(again.users()) == sorted(USERS)
+        for user in USERS:
+            assert contents(again.messages(user)) == [f"I am {user!r}."]
+        again.delete_user_data("a")
+        assert sorted(again.users()) == sorted(set(USERS) - {"a"})
+        assert contents(again.messages("a_b")) == ["I am 'a_b'."]
+
+
+def test_tenants_do_not_meet(store: Path, talk: list[dict[str, Any]]) -> None:
+    with MemorySystem(store, tenant="one") as memory:
+        memory.add_messages("alice", talk)
+        memory.flush("alice")
+        episode = next(memory.episodes("alice"))
+    for tenant in ("default", "two", "../one"):
+        with MemorySystem(store, tenant=tenant) as memory:
+            assert memory.users() == []
+            assert list(memory.search("alice", "Lyon")) == []
+            assert memory.get("alice", episode.uri) is None
+
+
+def test_iterators_take_pages(memory: MemorySystem) -> None:
+    batch = [{"role": "user", "content": f"message {number}", "timestamp": 1_700_000_000 + number} for number in range(600)]
+    memory.add_messages("alice", batch)
+    assert contents(memory.messages("alice")) == [message["content"] for message in batch]
+    assert contents(memory.messages("alice", newest_first=True, limit=300)) == [message["content"] for message in batch[:-301:-1]]
+    assert contents(memory.messages("alice", limit=0)) == []
+    assert len(contents(memory.messages("alice", limit=256))) == 256
+
+
+def test_update_keeps_the_old_version(lyon: MemorySystem) -> None:
+    episode = next(lyon.episodes("alice"))
+    updated = lyon.update("alice", episode.uri, "Alice told of her move to Lyon.")
+    assert isinstance(updated, Episode)
+    assert updated.content == "Alice told of her move to Lyon."
+    assert lyon.get("alice", episode.episode_id) == updated
+    versions = lyon.history("alice", episode.episode_id)
+    assert [version.content for version in versions] == [episode.content, updated.content]
+    for id, content in (("none", "text"), (episode.episode_id, "  ")):
+        with pytest.raises(InvalidInputError):
+            lyon.update("alice", id, content)
+    with pytest.raises(InvalidInputError):
+        lyon.update("alice", next(lyon.messages("alice")).message_id, "other words")
+
+
+def test_delete(lyon: MemorySystem) -> None:
+    fact = next(lyon.semantic_memories("alice"))
+    assert lyon.delete("alice", fact.memory_id).semantic_memories == 1
+    assert lyon.get("alice", fact.memory_id) is None
+    assert all(hit.id != fact.memory_id for hit in lyon.search("alice", fact.content))
+    assert lyon.delete("alice", fact.memory_id) == DeleteReport()
+    assert lyon.delete("bob", next(lyon.episodes("alice")).uri) == DeleteReport()
+
+
+def test_delete_user_data_leaves_no_byte(lyon: MemorySystem, store: Path) -> None:
+    lyon.add_messages("bob", [{"role": "user", "content": "Bob stays."}])
+    assert lyon.search("alice", "Lyon", kinds=["message"])
+    report = lyon.delete_user_data("alice")
+    assert (report.messages, report.episodes) == (2, 1)
+    assert list(lyon.search("alice", "Lyon", kinds=["episodic", "semantic", "message"])) == []
+    assert lyon.users() == ["bob"]
+    lyon.close()
+    for file in store.rglob("*"):
+        assert "alice" not in file.name
+        assert not file.is_file() or b"Lyon" not in file.read_bytes()
+
+
+def test_a_store_opens_again(lyon: MemorySystem, store: Path, talk: list[dict[str, Any]]) -> None:
+    lyon.add_messages("alice", [{**talk[0], "content": "Still open.", "session_id": "s2"}])
+    before = [list(lyon.episodes("alice")), list(lyon.semantic_memories("alice")), list(lyon.messages("alice"))]
+    lyon.close()
+    with MemorySystem(store) as again:
+        assert [list(again.episodes("alice")), list(again.semantic_memories("alice")), list(again.messages("alice"))] == before
+        assert again.search("alice", "open", kinds=["message"])[0].content == "Still open."
+        assert again.stats("alice")["messages"] == 3
+        assert again.verify().errors == 0
+        assert again.rebuild_indices().users == 1
+        assert again.load_user_data_and_indices("alice").users == 1
+
+
+def test_one_writer(memory: MemorySystem, store: Path) -> None:
+    with pytest.raises(StoreLockedError) as caught:
+        MemorySystem(store)
+    assert caught.value.hint
+    with pytest.raises(StoreLockedError):
+        MemorySystem(store, tenant="other")
+
+
+def test_readers_beside_a_writer(lyon: MemorySystem, store: Path) -> None:
+    with LightweightSearchSystem(store) as reader:
+        assert reader.preload().users == reader.preload(["alice"]).users == 1
+        assert reader.search("alice", "Lyon", kinds=["message"])[0].content == "I moved to Lyon last Friday."
+        assert reader.context("alice", "Lyon").messages
+        assert list(reader.episodes("alice")) == list(lyon.episodes("alice"))
+        assert reader.verify().errors == 0
+        assert not hasattr(reader, "add_messages")
+        with pytest.raises(ReadOnlyStoreError):
+            reader._engine.flush("alice")
+
+
+def test_a_reader_makes_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreIOError) as caught:
+        LightweightSearchSystem(tmp_path / "none")
+    assert caught.value.path
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_in_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreIOError):
+        MemorySystem(tmp_path / "file")
+    for path in ("", b"memories", 5):
+        with pytest.raises(InvalidInputError, match="path"):
+            MemorySystem(path)  # type: ignore[arg-type]
+
+
+def test_paths_and_config_are_shown(tmp_path: Path) -> None:
+    with MemorySystem("~/mine", tenant="t") as memory:
+        assert memory.path == tmp_path / "mine"
+        assert (memory.tenant, memory.config) == ("t", MemoryConfig())
+        assert repr(memory) == f"<MemorySystem {str(tmp_path / 'mine')!r}, tenant 't'>"
+
+
+def test_a_callable_embeds(store: Path, talk: list[dict[str, Any]]) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def embed(texts: list[str]) -> Any:
+        rows = [[text.lower().count(letter) + 0.01 for letter in "abcdefghijklmnop"] for text in texts]
+        return numpy.asarray(rows, dtype=numpy.float32)
+
+    with MemorySystem(store, embedding=embed) as memory:
+        memory.add_messages("alice", talk)
+        memory.flush("alice")
+        assert memory.wait("alice", timeout=30)
+        assert memory.search("alice", "Lyon", method="vector")
+
+
+def test_progress_is_told(memory: MemorySystem) -> None:
+    seen: list[tuple[str, int, int]] = []
+    memory.add_messages("alice", [{"role": "user", "content": f"m {n}"} for n in range(50)], progress=lambda *told: seen.append(told))
+    memory.verify(progress=lambda *told: seen.append(told))
+    assert seen
+    assert all(isinstance(step, str) and 0 <= done and (done <= total or total == 0) for step, done, total in seen)
+
+
+def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
+    for answer in (lyon.stats(), lyon.stats("alice"), lyon.health(), lyon.usage()):
+        assert isinstance(answer, dict)
+    assert lyon.retry_pending() == 0
+    assert lyon.trace("alice", next(lyon.episodes("alice")).episode_id) == []
