@@ -9,6 +9,7 @@ My dog is called Pickle.
 
 from __future__ import annotations
 
+from . import _cpu as _cpu  # asks before the next import dies of an illegal instruction
 from . import _native
 from ._async import AsyncMemorySystem
 from ._config import EmbeddingConfig, LLMConfig, MemoryConfig
