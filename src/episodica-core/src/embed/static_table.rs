@@ -68,6 +68,7 @@ pub struct StaticTable {
     rows: &'static [[i8; STATIC_DIMENSION]],
     scales: Vec<f32>,
     norms: Vec<f32>,
+    median_norm: f32,
 }
 
 impl StaticTable {
@@ -82,8 +83,11 @@ impl StaticTable {
         let data = |name| tensors.tensor(name).expect("invariant: the table has both tensors").data();
         let (rows, _) = bytemuck::cast_slice::<u8, i8>(data("embeddings")).as_chunks::<STATIC_DIMENSION>();
         let scales: Vec<f32> = data("scales").as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let norms = rows.iter().zip(&scales).map(|(row, scale)| norm(row) * scale).collect();
-        Self { pieces: WordPiece::new(VOCABULARY_TEXT), rows, scales, norms }
+        let norms: Vec<f32> = rows.iter().zip(&scales).map(|(row, scale)| norm(row) * scale).collect();
+        let mut sorted = norms.clone();
+        let (_, median_norm, _) = sorted.select_nth_unstable_by(norms.len() / 2, f32::total_cmp);
+        let median_norm = *median_norm;
+        Self { pieces: WordPiece::new(VOCABULARY_TEXT), rows, scales, norms, median_norm }
     }
 
     /// The tokens of `text` in order, repetitions included, at most [`STATIC_MAX_TOKENS`].
@@ -92,6 +96,11 @@ impl StaticTable {
     /// are there, with short vectors. Empty for a text without any letter, digit or sign.
     pub fn token_ids(&self, text: &str) -> Vec<u16> {
         feature_ids(&self.pieces, text, STATIC_MAX_TOKENS)
+    }
+
+    /// The median length of the vocabulary's vectors.
+    pub fn median_norm(&self) -> f32 {
+        self.median_norm
     }
 
     /// The vector of a token; every `u16` has one.

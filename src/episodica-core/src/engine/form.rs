@@ -134,7 +134,8 @@ impl Engine {
         drafts.sort_by_key(|(messages, _)| messages.last().map(|message| message.seq));
         let texts: Vec<EpisodeText> = drafts.par_iter().map(|(messages, _)| write_offline(messages)).collect();
         let drafts = drafts.into_iter().zip(texts);
-        let episodes: Vec<Arc<Episode>> = drafts.map(|((messages, segment), text)| Arc::new(self.episode(user, messages, segment, text))).collect();
+        let episodes: Vec<Arc<Episode>> =
+            drafts.map(|((messages, segment), text)| Arc::new(self.episode(user, messages, segment, text))).collect();
         control.check()?;
         let texts = Self::episode_texts(&episodes);
         let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
@@ -188,7 +189,8 @@ impl Engine {
     fn episode(&self, user: &User, messages: Vec<Arc<Message>>, segment: Segment, text: EpisodeText) -> Episode {
         let (first, last) = (&messages[0], &messages[messages.len() - 1]);
         let parts = [first.message_id.as_bytes(), last.message_id.as_bytes(), &(messages.len() as u64).to_le_bytes()[..]];
-        let session_id = first.session_id.clone().filter(|session| messages.iter().all(|message| message.session_id.as_ref() == Some(session)));
+        let session_id =
+            first.session_id.clone().filter(|session| messages.iter().all(|message| message.session_id.as_ref() == Some(session)));
         let times = messages.iter().map(|message| message.timestamp);
         Episode {
             episode_id: record_id(&user.owner, "episode", &parts),

@@ -126,7 +126,7 @@ impl Engine {
         }
         user.store.append_messages(&messages, &[])?;
         writer.next_seq += messages.len() as u64;
-        user.view.write().add_messages(&messages, &kept_tokens, &self.indexing());
+        user.view.write().add_messages(&messages, &kept_tokens);
         Ok(messages)
     }
 

@@ -50,7 +50,10 @@ impl Engine {
         match user_id {
             Some(user_id) => {
                 let user = self.user(user_id, false, control)?;
-                Ok(user.map_or_else(|| user_stats(user_id, &View::default(), 0), |user| user_stats(user_id, &user.view.read(), user.heap_bytes())))
+                Ok(user.map_or_else(
+                    || user_stats(user_id, &View::default(), 0),
+                    |user| user_stats(user_id, &user.view.read(), user.heap_bytes()),
+                ))
             }
             None => {
                 let open = self.open_users();

@@ -10,12 +10,13 @@ use super::system::Engine;
 use super::view::View;
 use crate::config::Preset;
 use crate::control::Control;
+use crate::embed::STATIC_MODEL;
 use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::score::{
-    EpisodeLayers, Explanation, FieldScores, Filter, Hit, HitKind, Intent, Method, Query, Record, Request, Response, ScoredMessage,
-    ScoredRecord, bm25, detect_intent, lift, names_subject, query_terms, rank_messages, reciprocal_rank_fusion, score_fact, snippet,
-    sort_records, top_k,
+    BM25_B, BM25_B_LONG, EpisodeLayers, Explanation, FieldScores, Filter, Hit, HitKind, Intent, MESSAGE_TERMS, MaxSim, MessageRanking,
+    Method, Query, Record, Request, Response, ScoredMessage, ScoredRecord, StatementFacts, Weights, bm25, detect_intent, lift,
+    reciprocal_rank_fusion, score_statement, snippet, sort_records, top_k,
 };
 
 /// Most hits a search may ask for, per kind.
@@ -32,7 +33,7 @@ const MEMO_IMPORTANCE: f64 = 0.3;
 /// A question made ready: read, embedded, and what may answer it.
 pub(super) struct Prepared {
     pub query: Query,
-    /// Terms with the speakers' names, for texts in the third person.
+    /// What the snippet shows.
     pub terms: Vec<String>,
     pub vector: Option<Array1<f32>>,
     pub intent: Intent,
@@ -51,7 +52,7 @@ impl Engine {
         let Some(user) = self.user(user_id, false, control)? else {
             return Ok(Response { hits: Vec::new(), degraded: Vec::new(), intent });
         };
-        let mut prepared = self.prepare(&Query::new(&request.query, &user.view.read().messages), request);
+        let mut prepared = self.prepare(&Query::new(&request.query, &user.view.read().messages, self.tokens), request);
         let view = user.view.read();
         self.note_degradation(&view, request, &mut prepared);
         let search = Search { engine: self, view: &view, request, prepared: &prepared };
@@ -92,7 +93,7 @@ impl Engine {
                 }
             },
         };
-        let terms = query_terms(&query.text);
+        let terms = query.all_terms.iter().map(|term| term.text.clone()).collect();
         Prepared { intent: detect_intent(&query.text), query: query.clone(), terms, vector, degraded }
     }
 
@@ -157,30 +158,36 @@ impl Search<'_> {
         let index = &self.view.messages;
         let filter = |slot: u32| admits_message(&self.request.filter, index.get(slot));
         let allowed: Option<&dyn Fn(u32) -> bool> = if self.request.filter.is_empty() { None } else { Some(&filter) };
-        let full = rank_messages(index, &self.prepared.query, self.vector(), &*self.engine.tokens, allowed)?;
         if matches!(self.request.method, Method::Hybrid | Method::Norlift) {
-            return Ok(full);
+            return self.message_ranking().rank(allowed);
         }
-        let lexical = bm25(&index.field.postings, &self.prepared.terms);
-        let mut lexical_full = lexical;
-        lexical_full.resize(index.len(), 0.0);
-        let by_slot: HashMap<u32, &ScoredMessage> = full.iter().map(|message| (message.slot, message)).collect();
-        let ranking = self.legs(&lexical_full, index.len(), &index.field, |slot| allowed.is_none_or(|allowed| allowed(slot)))?;
-        let plain = |slot: u32| ScoredMessage { slot, score: 0.0, terms: [0.0; crate::score::MESSAGE_TERMS.len()], cosine: None };
-        Ok(ranking
-            .into_iter()
-            .map(|(slot, score)| ScoredMessage { score, ..by_slot.get(&slot).map_or_else(|| plain(slot), |message| **message) })
-            .collect())
+        let words = bm25(&index.field.postings, &self.prepared.query.all_terms, BM25_B);
+        let ranking = self.legs(&words, index.len(), &index.field, |slot| allowed.is_none_or(|allowed| allowed(slot)))?;
+        let labels: Vec<u64> = ranking.iter().map(|(slot, _)| u64::from(*slot)).collect();
+        let cosines = match (self.vector(), index.field.vectors()) {
+            (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
+            _ => vec![None; labels.len()],
+        };
+        let ranking = ranking.into_iter().zip(cosines);
+        Ok(ranking.map(|((slot, score), cosine)| ScoredMessage { slot, score, terms: [0.0; MESSAGE_TERMS.len()], cosine }).collect())
+    }
+
+    fn message_ranking(&self) -> MessageRanking<'_> {
+        MessageRanking {
+            index: &self.view.messages,
+            query: &self.prepared.query,
+            vector: self.vector(),
+            table: self.engine.tokens,
+            weights: self.weights(),
+        }
+    }
+
+    fn weights(&self) -> Weights {
+        Weights::measured(self.engine.embedder.model() != STATIC_MODEL)
     }
 
     /// The ranking of one field by words, by meaning, or by reciprocal rank fusion of both.
-    fn legs(
-        &self,
-        lexical: &[f32],
-        slots: usize,
-        field: &crate::index::Field,
-        allowed: impl Fn(u32) -> bool,
-    ) -> Result<Vec<(u32, f64)>> {
+    fn legs(&self, lexical: &[f32], slots: usize, field: &crate::index::Field, allowed: impl Fn(u32) -> bool) -> Result<Vec<(u32, f64)>> {
         let depth = self.request.top_k.max(FUSION_DEPTH);
         let words = || -> Vec<(u32, f64)> {
             let mut allowed_only = lexical.to_vec();
@@ -220,7 +227,7 @@ impl Search<'_> {
             .map(|(index, scored)| {
                 let message = Arc::clone(self.view.messages.get(scored.slot));
                 let explanation = match self.request.method {
-                    Method::Hybrid | Method::Norlift => scored.explain(),
+                    Method::Hybrid | Method::Norlift => scored.explain(&self.weights()),
                     _ => Explanation::leaf("message", scored.score, self.leg_name()),
                 };
                 Hit {
@@ -249,14 +256,31 @@ impl Search<'_> {
     fn facts(&self) -> Vec<ScoredRecord> {
         let table = &self.view.facts;
         let filter = &self.request.filter;
-        let scores = FieldScores::new(&self.view.statements, &self.prepared.terms, self.vector(), table.slot_count());
-        let admitted = table.iter().filter(|(_, fact)| admits_fact(filter, fact));
+        let scores = FieldScores::new(&self.view.statements, &self.prepared.query.all_terms, self.vector(), BM25_B);
+        let slots = match filter.is_empty() {
+            true => scores.candidates(),
+            // A filter may leave just what the legs would not propose.
+            false => table.iter().map(|(slot, _)| slot).collect(),
+        };
+        let admitted = slots.into_iter().filter_map(|slot| table.get(slot).map(|fact| (slot, fact)));
+        let admitted: Vec<_> = admitted.filter(|(_, fact)| admits_fact(filter, fact)).collect();
+        let mut question = MaxSim::new(self.engine.tokens, &self.prepared.query.text);
+        let tokens: Vec<f32> = admitted.iter().map(|(slot, _)| question.score(self.view.statement_tokens(*slot))).collect();
+        let (mean, best) = (tokens.iter().sum::<f32>() / tokens.len().max(1) as f32, tokens.iter().copied().fold(0.0, f32::max));
+        let vector_weight = self.weights().vector();
         let mut ranked: Vec<ScoredRecord> = admitted
-            .map(|(slot, fact)| {
-                let about = names_subject(&self.prepared.query, &self.view.messages, &fact.subject);
-                let scored = score_fact(&scores, slot, fact.is_current(), about);
+            .into_iter()
+            .zip(tokens)
+            .map(|((slot, fact), tokens)| {
+                let facts = StatementFacts {
+                    tokens: if best - mean > 1e-6 { (tokens - mean) / (best - mean) } else { 0.0 },
+                    vector_weight,
+                    current: fact.is_current(),
+                    about_named: self.prepared.query.names(&self.view.messages, &fact.subject),
+                };
+                let scored = score_statement(&scores, slot, facts);
                 match (self.request.method, self.engine.config.preset) {
-                    (Method::Bm25, _) => leaf(slot, "semantic", f64::from(scores.lexical(slot)), "bm25", None),
+                    (Method::Bm25, _) => leaf(slot, "semantic", f64::from(scores.words(slot)), "bm25", None),
                     (Method::Vector, _) => {
                         leaf(slot, "semantic", f64::from(scores.cosine(slot).unwrap_or(0.0)), "cosine", scores.cosine(slot))
                     }
@@ -272,7 +296,7 @@ impl Search<'_> {
             })
             .collect();
         if self.request.method == Method::Rrf {
-            self.fuse(&mut ranked, "semantic", |slot| (scores.lexical(slot), scores.cosine(slot)));
+            self.fuse(&mut ranked, "semantic", |slot| (scores.words(slot), scores.cosine(slot)));
         }
         sort_records(&mut ranked);
         self.drop_unmatched(&mut ranked);
@@ -322,28 +346,31 @@ impl Search<'_> {
     /// Episodes, best first, and the messages of each by how well they matched.
     fn episodes(&self) -> Result<(Vec<ScoredRecord>, HashMap<u32, Vec<u32>>)> {
         let view = self.view;
-        let slots = view.episodes.slot_count();
-        let abstracts = FieldScores::new(&view.abstracts, &self.prepared.terms, self.vector(), slots);
-        let narratives = FieldScores::new(&view.narratives, &self.prepared.terms, self.vector(), slots);
-        let scored = rank_messages(&view.messages, &self.prepared.query, self.vector(), &*self.engine.tokens, None)?;
-        let messages: HashMap<u32, &ScoredMessage> = scored.iter().map(|message| (message.slot, message)).collect();
-        let layers = EpisodeLayers {
-            abstracts: &abstracts,
-            narratives: &narratives,
-            messages: &messages,
-            best_message: scored.first().map_or(0.0, |message| message.score),
-            weights: self.engine.config.layer_weights,
+        let terms = &self.prepared.query.all_terms;
+        let abstracts = FieldScores::new(&view.abstracts, terms, self.vector(), BM25_B);
+        let narratives = FieldScores::new(&view.narratives, terms, self.vector(), BM25_B_LONG);
+        let scored = self.message_ranking().rank(None)?;
+        let slots: BTreeSet<u32> = match self.request.filter.is_empty() {
+            true => {
+                let matched = scored.iter().filter_map(|message| view.episode_of(message.slot));
+                abstracts.candidates().into_iter().chain(narratives.candidates()).chain(matched).collect()
+            }
+            false => view.episodes.iter().map(|(slot, _)| slot).collect(),
         };
+        let admitted = slots.into_iter().filter_map(|slot| view.episodes.get(slot).map(|episode| (slot, episode)));
+        let admitted: Vec<_> = admitted.filter(|(_, episode)| admits_episode(&self.request.filter, episode)).collect();
+        let slots: Vec<u32> = admitted.iter().map(|(slot, _)| *slot).collect();
+        let layers = EpisodeLayers::new(&abstracts, &narratives, &scored, &slots, self.engine.config.layer_weights);
         let lifts = match self.request.method {
             Method::Norlift => self.lifts(),
             _ => std::collections::BTreeMap::new(),
         };
         let mut members = HashMap::new();
         let mut ranked = Vec::new();
-        for (slot, episode) in view.episodes.iter().filter(|(_, episode)| admits_episode(&self.request.filter, episode)) {
+        for (slot, episode) in admitted {
             let (record, matched) = layers.score(slot, view.members.get(&slot).map_or(&[], Vec::as_slice));
             let name = "episode";
-            let words = || abstracts.lexical(slot).max(narratives.lexical(slot));
+            let words = || abstracts.words(slot).max(narratives.words(slot));
             let record = match self.request.method {
                 Method::Bm25 => leaf(slot, name, f64::from(words()), "bm25", None),
                 Method::Vector => leaf(slot, name, f64::from(record.cosine.unwrap_or(0.0)), "cosine", record.cosine),
@@ -359,7 +386,7 @@ impl Search<'_> {
         }
         if self.request.method == Method::Rrf {
             let cosine = |slot: u32| abstracts.cosine(slot).into_iter().chain(narratives.cosine(slot)).max_by(f32::total_cmp);
-            self.fuse(&mut ranked, "episode", |slot| (abstracts.lexical(slot).max(narratives.lexical(slot)), cosine(slot)));
+            self.fuse(&mut ranked, "episode", |slot| (abstracts.words(slot).max(narratives.words(slot)), cosine(slot)));
         }
         sort_records(&mut ranked);
         self.drop_unmatched(&mut ranked);
@@ -368,21 +395,22 @@ impl Search<'_> {
 
     /// The votes of the semantic memories for the episodes they were learned from.
     fn lifts(&self) -> std::collections::BTreeMap<String, f64> {
-        let scores = FieldScores::new(&self.view.statements, &self.prepared.terms, self.vector(), self.view.facts.slot_count());
+        let scores = FieldScores::new(&self.view.statements, &self.prepared.query.all_terms, self.vector(), BM25_B);
         let (mut similarities, mut sources) = (Vec::new(), Vec::new());
         // Ids are compared as numbers inside, and named again outside.
         let mut names: Vec<&str> = self.view.facts.iter().flat_map(|(_, fact)| fact.source_episodes.iter().map(String::as_str)).collect();
         names.sort_unstable();
         names.dedup();
         for (slot, fact) in self.view.facts.iter() {
-            similarities.push(scores.cosine(slot).unwrap_or_else(|| scores.lexical(slot)));
+            similarities.push(scores.cosine(slot).unwrap_or_else(|| scores.words(slot)));
             sources.push(fact.source_episodes.iter().filter_map(|id| names.binary_search(&id.as_str()).ok()).collect());
         }
         lift(&similarities, &sources).into_iter().map(|(number, lift)| (names[number].to_owned(), lift)).collect()
     }
 
     fn episode_hits(&self, ranked: Vec<ScoredRecord>, mut members: HashMap<u32, Vec<u32>>) -> Vec<Hit> {
-        let ranked = ranked.into_iter().filter_map(|scored| self.view.episodes.get(scored.slot).map(|episode| (scored, Arc::clone(episode))));
+        let ranked =
+            ranked.into_iter().filter_map(|scored| self.view.episodes.get(scored.slot).map(|episode| (scored, Arc::clone(episode))));
         ranked
             .enumerate()
             .map(|(index, (scored, episode))| {

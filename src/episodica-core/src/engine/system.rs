@@ -39,7 +39,7 @@ pub struct Parts {
     /// Makes vector indexes.
     pub vectors: Arc<dyn VectorIndexFactory>,
     /// Word-by-word comparison.
-    pub tokens: Arc<dyn TokenTable>,
+    pub tokens: &'static dyn TokenTable,
 }
 
 /// Counters of what was dropped, degraded or rejected, for `stats` and `health`.
@@ -60,7 +60,7 @@ pub struct Engine {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) embedder: Arc<dyn Embedder>,
     pub(crate) vectors: Arc<dyn VectorIndexFactory>,
-    pub(crate) tokens: Arc<dyn TokenTable>,
+    pub(crate) tokens: &'static dyn TokenTable,
     pub(crate) counters: Counters,
     pub(crate) read_only: bool,
     users: Mutex<HashMap<String, Arc<User>>>,
@@ -162,7 +162,7 @@ impl Engine {
     }
 
     pub(crate) fn indexing(&self) -> Indexing<'_> {
-        Indexing { factory: &*self.vectors, config: &self.config }
+        Indexing { factory: &*self.vectors, config: &self.config, tokens: self.tokens }
     }
 
     /// The user, opened if need be; `None` if there are no records of that name and `create` is false.

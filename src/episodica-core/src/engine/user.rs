@@ -90,7 +90,7 @@ impl Engine {
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
             control.check()?;
             let tokens: Vec<Vec<u16>> = batch.par_iter().map(|message| self.tokens.ids(&message.content)).collect();
-            view.add_messages(batch, &tokens, &to);
+            view.add_messages(batch, &tokens);
         }
         for state in &loaded.states {
             if let StateRecord::Session { session_id, state, .. } = state {

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::index::{Field, MessageIndex, VectorIndexFactory};
 use crate::model::{Episode, Message, SemanticMemory};
+use crate::score::TokenTable;
 use crate::text::normalized_hash;
 
 /// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
@@ -79,10 +80,14 @@ pub(crate) struct View {
     pub narratives: Field,
     /// The slots of each episode's messages, by the episode's slot.
     pub members: HashMap<u32, Vec<u32>>,
+    /// The episode of each message, by slots.
+    episode_of: HashMap<u32, u32>,
     /// Semantic memories.
     pub facts: Table<SemanticMemory>,
     /// Their statements.
     pub statements: Field,
+    /// Their tokens, by slot.
+    statement_tokens: Vec<Box<[u16]>>,
     /// Normalised statement to memory, for exact duplicates.
     fact_hashes: HashMap<String, String>,
     /// Subject and attribute to memories.
@@ -118,6 +123,7 @@ pub(crate) fn rows_of(mut rows: ArrayView2<'_, f32>, range: std::ops::Range<usiz
 pub(crate) struct Indexing<'a> {
     pub factory: &'a dyn VectorIndexFactory,
     pub config: &'a Config,
+    pub tokens: &'a dyn TokenTable,
 }
 
 impl Indexing<'_> {
@@ -131,10 +137,9 @@ impl Indexing<'_> {
 
 impl View {
     /// Appends messages with their WordPiece ids; those whose id is known are passed over. Their vectors come later.
-    pub fn add_messages(&mut self, messages: &[Arc<Message>], tokens: &[Vec<u16>], to: &Indexing<'_>) {
-        let gap = to.config.time_gap_minutes * 60.0;
+    pub fn add_messages(&mut self, messages: &[Arc<Message>], tokens: &[Vec<u16>]) {
         for (message, tokens) in messages.iter().zip(tokens) {
-            if let Some(slot) = self.messages.add(Arc::clone(message), tokens, gap) {
+            if let Some(slot) = self.messages.add(Arc::clone(message), tokens) {
                 self.buffer.insert(slot);
                 self.unembedded.insert(slot);
             }
@@ -170,6 +175,7 @@ impl View {
         for member in &members {
             self.buffer.remove(member);
         }
+        self.episode_of.extend(members.iter().map(|member| (*member, slot)));
         self.members.insert(slot, members);
         let label = [u64::from(slot)];
         to.add(&mut self.abstracts, &label, rows.map(|rows| rows_of(rows, 0..1)))?;
@@ -184,12 +190,24 @@ impl View {
             self.fact_history.entry(fact.memory_id.clone()).or_default().push(record);
         }
         self.statements.postings.add(slot, &fact.content);
+        self.statement_tokens.resize(slot as usize, Box::default());
+        self.statement_tokens.push(to.tokens.ids(&fact.content).into());
         self.fact_hashes.insert(normalized_hash(&fact.content), fact.memory_id.clone());
         if !fact.attribute.is_empty() {
             let key = (fact.subject.clone(), fact.attribute.clone());
             self.attributes.entry(key).or_default().insert(fact.memory_id.clone());
         }
         to.add(&mut self.statements, &[u64::from(slot)], rows)
+    }
+
+    /// The slot of the episode that a message is in.
+    pub fn episode_of(&self, message: u32) -> Option<u32> {
+        self.episode_of.get(&message).copied()
+    }
+
+    /// The tokens of a semantic memory's statement.
+    pub fn statement_tokens(&self, slot: u32) -> &[u16] {
+        self.statement_tokens.get(slot as usize).map_or(&[], |tokens| tokens)
     }
 
     /// The episode that a merged one has gone into.

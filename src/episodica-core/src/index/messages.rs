@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Field;
 use super::terms::{fold, for_each_word, is_unspaced};
 use super::words::{is_function_word, tells_time};
+use crate::clock::Moment;
 use crate::model::Message;
 
 /// Names one of the speakers of an index.
@@ -25,12 +26,46 @@ const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25];
 const BEFORE: usize = 3;
 const AFTER: usize = 2;
 
+/// What neighbours lend to a message's similarity, from two before to one after; the message itself counts 1.
+const DENSE_WINDOW: [f32; 4] = [0.3, 0.5, 1.0, 0.3];
+const DENSE_BEFORE: usize = 2;
+
+/// Messages without a session that are further apart than this are no neighbours: the talk of another part of the day.
+const THREAD_GAP_SECONDS: f64 = 6.0 * 3600.0;
+
+/// Distinct terms of a message that has much to say.
+const FULL_MESSAGE_TERMS: f32 = 40.0;
+
+/// The calendar day of a message on its speaker's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day {
+    /// Year.
+    pub year: i16,
+    /// Month, 1 to 12.
+    pub month: i8,
+    /// Day of the month.
+    pub day: i8,
+    /// Day of the week, 0 = Monday.
+    pub weekday: i8,
+}
+
+impl Day {
+    /// The day of a moment.
+    pub fn of(moment: Moment) -> Self {
+        let local = moment.local();
+        Self { year: local.year(), month: local.month(), day: local.day(), weekday: local.weekday().to_monday_zero_offset() }
+    }
+}
+
 /// A place in the thread of talk, and what the text alone tells.
 #[derive(Debug)]
 struct Row {
     previous: u32,
     next: u32,
     speaker: SpeakerId,
+    day: Day,
+    /// How much it has to say, by its distinct terms, 0 to 1.
+    mass: f32,
     /// Share of its sentences that ask something, 0 to 1.
     question_share: f32,
     tells_time: bool,
@@ -56,13 +91,11 @@ pub struct MessageIndex {
     /// WordPiece ids of every message, one after the other, and where each begins.
     tokens: Vec<u16>,
     token_starts: Vec<usize>,
-    total_window_length: f64,
 }
 
 impl MessageIndex {
-    /// Appends a message with its WordPiece ids; returns its slot, or `None` if its id is known. Messages without a session that are more than
-    /// `gap_seconds` apart are no neighbours.
-    pub fn add(&mut self, message: Arc<Message>, tokens: &[u16], gap_seconds: f64) -> Option<u32> {
+    /// Appends a message with its WordPiece ids; returns its slot, or `None` if its id is known.
+    pub fn add(&mut self, message: Arc<Message>, tokens: &[u16]) -> Option<u32> {
         let slot = self.records.len() as u32;
         let id: Arc<str> = message.message_id.as_str().into();
         match self.by_id.entry(id) {
@@ -71,28 +104,31 @@ impl MessageIndex {
         };
         let end = self.ends.insert(message.session_id.clone(), slot);
         let connected = |before: &u32| {
-            message.session_id.is_some() || message.timestamp.seconds_since(self.records[*before as usize].timestamp).abs() <= gap_seconds
+            message.session_id.is_some()
+                || message.timestamp.seconds_since(self.records[*before as usize].timestamp).abs() <= THREAD_GAP_SECONDS
         };
         let previous = end.filter(connected).unwrap_or(NONE);
         if previous != NONE {
             self.rows[previous as usize].next = slot;
         }
         let speaker = self.speaker(message.speaker());
-        let (question_share, has_time) = read(&message.content);
-        let has_number = message.content.chars().any(|c| c.is_ascii_digit());
+        let (question_share, tells_time) = read(&message.content);
+        self.field.postings.add(slot, &message.content);
+        let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
         self.rows.push(Row {
             previous,
             next: NONE,
             speaker,
+            day: Day::of(message.timestamp),
+            mass: mass.min(1.0),
             question_share,
-            tells_time: has_time,
-            has_number,
+            tells_time,
+            has_number: message.content.chars().any(|c| c.is_ascii_digit()),
             window_length: 0.0,
             line_tokens: AtomicU32::new(0),
         });
         self.token_starts.push(self.tokens.len());
         self.tokens.extend_from_slice(tokens);
-        self.field.postings.add(slot, &message.content);
         self.records.push(message);
         self.measure_window(slot);
         Some(slot)
@@ -112,7 +148,6 @@ impl MessageIndex {
         }
         for (slot, amount) in lent {
             self.rows[slot as usize].window_length += amount;
-            self.total_window_length += f64::from(amount);
         }
     }
 
@@ -138,9 +173,9 @@ impl MessageIndex {
         self.rows[slot as usize].window_length
     }
 
-    /// Mean of [`MessageIndex::window_length`]; at least 1.
-    pub fn mean_window_length(&self) -> f32 {
-        ((self.total_window_length / self.rows.len().max(1) as f64) as f32).max(1.0)
+    /// What a whole window counts, in messages.
+    pub fn window_weight(&self) -> f32 {
+        WINDOW.iter().sum()
     }
 
     fn speaker(&mut self, name: &str) -> SpeakerId {
@@ -191,6 +226,36 @@ impl MessageIndex {
     /// The message said after this one in the same thread.
     pub fn next(&self, slot: u32) -> Option<u32> {
         Some(self.rows[slot as usize].next).filter(|slot| *slot != NONE)
+    }
+
+    /// The weighted mean of `value` over a message and those of its neighbours that exist; `value` of the message itself counts most.
+    pub fn smooth(&self, slot: u32, value: impl Fn(u32) -> f32) -> f32 {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        let mut add = |slot: u32, worth: f32| {
+            sum += worth * value(slot);
+            weight += worth;
+        };
+        add(slot, DENSE_WINDOW[DENSE_BEFORE]);
+        let mut earlier = self.previous(slot);
+        for distance in 1..=DENSE_BEFORE {
+            let Some(neighbour) = earlier else { break };
+            add(neighbour, DENSE_WINDOW[DENSE_BEFORE - distance]);
+            earlier = self.previous(neighbour);
+        }
+        if let Some(neighbour) = self.next(slot) {
+            add(neighbour, DENSE_WINDOW[DENSE_BEFORE + 1]);
+        }
+        sum / weight
+    }
+
+    /// The day of a message on its speaker's clock.
+    pub fn day(&self, slot: u32) -> Day {
+        self.rows[slot as usize].day
+    }
+
+    /// How much a message has to say, by its distinct terms, 0 to 1.
+    pub fn mass(&self, slot: u32) -> f32 {
+        self.rows[slot as usize].mass
     }
 
     /// Who said it.
@@ -313,10 +378,10 @@ mod tests {
     #[test]
     fn threads_follow_sessions_and_pauses() {
         let mut index = MessageIndex::default();
-        for (id, session, minute) in [("a", Some("1"), 0), ("b", None, 1), ("c", Some("1"), 200), ("d", None, 20), ("e", None, 90)] {
-            index.add(message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"), &[1, 2], 1800.0);
+        for (id, session, minute) in [("a", Some("1"), 0), ("b", None, 1), ("c", Some("1"), 200), ("d", None, 20), ("e", None, 900)] {
+            index.add(message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"), &[1, 2]);
         }
-        assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[], 1800.0), None);
+        assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[]), None);
         assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
         assert_eq!(index.speakers()[0], ["ann"]);
         assert!((index.question_share(0) - 1.0 / 3.0).abs() < 1e-6 && index.tells_time(0) && index.has_number(0));

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::terms::{for_each_term, is_unspaced};
+use super::terms::for_each_term;
 
 /// One record that contains a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,6 @@ pub struct Posting {
 struct TermList {
     postings: Vec<Posting>,
     alive: u32,
-    /// A single character of an unspaced script: too common to say how much a record has to say.
-    single: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -58,10 +56,8 @@ impl Postings {
                 Some(number) => *number,
                 None => {
                     let number = self.lists.len() as u32;
-                    let mut chars = term.text.chars();
-                    let single = chars.next().is_some_and(is_unspaced) && chars.next().is_none();
                     self.dictionary.insert(term.text.into(), number);
-                    self.lists.push(TermList { single, ..TermList::default() });
+                    self.lists.push(TermList::default());
                     number
                 }
             };
@@ -115,11 +111,9 @@ impl Postings {
         (1.0 + (n - df + 0.5).max(0.0) / (df + 0.5)).ln()
     }
 
-    /// Sum of the idf of a record's distinct terms, single characters of unspaced scripts left out: how much it has to say.
-    pub fn mass(&self, slot: u32) -> f32 {
-        let Some(document) = self.documents.get(slot as usize) else { return 0.0 };
-        let lists = document.terms.iter().map(|number| &self.lists[*number as usize]);
-        lists.filter(|list| !list.single).map(|list| self.idf(list.alive as usize)).sum()
+    /// Number of distinct terms of a record; 0 for none.
+    pub fn distinct(&self, slot: u32) -> usize {
+        self.documents.get(slot as usize).map_or(0, |document| document.terms.len())
     }
 
     /// Is there a living record under this slot?
@@ -176,7 +170,7 @@ mod tests {
         index.add(1, "green tea");
         assert_eq!(index.postings("appl"), [Posting { slot: 0, frequency: 2 }]);
         assert_eq!((index.document_frequency("green"), index.len(), index.mean_length()), (2, 2, 3.0));
-        assert!(index.mass(0) > index.mass(1));
+        assert_eq!(index.distinct(0), 3);
         index.remove(0);
         assert_eq!((index.document_frequency("green"), index.document_frequency("appl"), index.len()), (1, 0, 1));
         index.remove(0);

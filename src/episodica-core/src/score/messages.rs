@@ -1,35 +1,55 @@
-//! The default ranking of messages: a sum of eleven named terms, each about 0 to 1 before its weight.
+//! The default ranking of messages: a sum of seven named terms, each about 0 to 1 before its weight.
 //!
 //! `docs/scoring.md` shows where each comes from, what it adds, and what was tried and left out.
 
 use ndarray::ArrayView1;
 
-use super::fusion::{min_max, top_k};
-use super::late::{TokenTable, windowed_maxsim};
-use super::lexical::{bm25, windowed_bm25};
+use super::late::{MaxSim, TokenTable};
+use super::lexical::windowed_bm25;
 use super::{Explanation, Query};
 use crate::error::Result;
 use crate::index::MessageIndex;
 
-/// Up to this many messages all are scored in full; above, the best of each leg and their neighbours.
-const SCORE_ALL: usize = 2_000;
-/// Candidates taken from each leg when not all are scored.
-const CANDIDATES_PER_LEG: usize = 300;
+/// Up to this many messages all are scored in full; above, those that promise most.
+const SCORE_ALL: usize = 2_048;
+/// Messages scored in full when not all are.
+const CANDIDATES: usize = 512;
+/// Messages whose mean similarity stands for the mean over all.
+const SAMPLE: usize = 256;
+/// What the nearest messages by vector are worth while candidates are chosen: the weights of `vector` and `tokens` together.
+const PROMISE_VECTOR: f32 = 1.0;
 
-/// Names and weights of the terms, in the order of [`ScoredMessage::terms`].
-pub const TERMS: [(&str, f32); 11] = [
-    ("lexical", 0.65),
-    ("window", 2.0),
-    ("vector", 0.5),
-    ("tokens", 1.0),
-    ("speaker", 1.0),
-    ("date", 1.0),
-    ("question", -0.3),
-    ("answer", 0.3),
-    ("substance", 0.3),
-    ("time", 0.15),
-    ("number", 0.15),
-];
+const WORDS: usize = 0;
+const TOKENS: usize = 1;
+const VECTOR: usize = 2;
+const SPEAKER: usize = 3;
+const DATE: usize = 4;
+const STATEMENT: usize = 5;
+const ANSWER: usize = 6;
+
+/// Names of the terms, in the order of [`ScoredMessage::terms`].
+pub const TERMS: [&str; 7] = ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
+
+/// What each term is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights(pub [f32; TERMS.len()]);
+
+impl Weights {
+    /// The measured weights; sentence embedders tell more than the static table does.
+    pub fn measured(sentence_embedder: bool) -> Self {
+        Self([2.5, 0.7, if sentence_embedder { 0.5 } else { 0.3 }, 1.0, 1.5, 1.0, 0.2])
+    }
+
+    /// What the cosine term is worth.
+    pub fn vector(&self) -> f32 {
+        self.0[VECTOR]
+    }
+
+    fn sum(&self, terms: &[f32; TERMS.len()]) -> f64 {
+        let weighted = self.0.iter().zip(terms).filter(|(_, raw)| **raw != 0.0);
+        weighted.fold(0.0, |sum, (weight, raw)| sum + f64::from(*weight) * f64::from(*raw))
+    }
+}
 
 /// A message with its score and the unweighted terms of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,86 +66,174 @@ pub struct ScoredMessage {
 
 impl ScoredMessage {
     /// The score as a tree; its value is `score`, bit for bit.
-    pub fn explain(&self) -> Explanation {
-        let leaves = TERMS.iter().zip(self.terms).filter(|(_, raw)| *raw != 0.0);
-        let children = leaves.map(|((name, weight), raw)| Explanation::weighted(*name, f64::from(*weight), f64::from(raw))).collect();
+    pub fn explain(&self, weights: &Weights) -> Explanation {
+        let leaves = TERMS.iter().zip(weights.0).zip(self.terms).filter(|(_, raw)| *raw != 0.0);
+        let children = leaves.map(|((name, weight), raw)| Explanation::weighted(*name, f64::from(weight), f64::from(raw))).collect();
         Explanation::sum("message", "", children)
     }
 }
 
-/// Scores the messages that `allowed` admits, best first, ties by slot (older first). `vector` is the embedded question, if there is one.
-///
-/// # Errors
-/// `Index` for a vector of another dimension.
-pub fn rank_messages(
-    index: &MessageIndex,
-    query: &Query,
-    vector: Option<ArrayView1<'_, f32>>,
-    table: &dyn TokenTable,
-    allowed: Option<&dyn Fn(u32) -> bool>,
-) -> Result<Vec<ScoredMessage>> {
-    let lexical = bm25(&index.field.postings, &query.terms);
-    let window = windowed_bm25(index, &query.terms);
-    let mut slots = candidates(index, &lexical, &window, vector)?;
-    if let Some(allowed) = allowed {
-        slots.retain(|slot| allowed(*slot));
-    }
-    let cosines = cosines(index, vector, &slots);
-    let mut meaning: Vec<f32> = cosines.iter().map(|cosine| cosine.unwrap_or(0.0)).collect();
-    min_max(&mut meaning);
-    let mut tokens = windowed_maxsim(table, &table.ids(&query.content), index, &slots);
-    min_max(&mut tokens);
-    let mut substance: Vec<f32> = slots.iter().map(|slot| index.field.postings.mass(*slot).ln_1p()).collect();
-    min_max(&mut substance);
-
-    let mut scored: Vec<ScoredMessage> = slots
-        .iter()
-        .enumerate()
-        .map(|(at, slot)| {
-            let terms = [
-                lexical[*slot as usize],
-                window[*slot as usize],
-                meaning[at],
-                tokens[at],
-                f32::from(u8::from(query.named.contains(&index.speaker_of(*slot)))),
-                query.date_match(index.get(*slot).timestamp),
-                index.question_share(*slot),
-                index.previous(*slot).map_or(0.0, |previous| index.question_share(previous)),
-                substance[at],
-                f32::from(u8::from(index.tells_time(*slot))),
-                f32::from(u8::from(index.has_number(*slot))),
-            ];
-            let weighted = TERMS.iter().zip(terms).filter(|(_, raw)| *raw != 0.0);
-            let score = weighted.fold(0.0, |sum, ((_, weight), raw)| sum + f64::from(*weight) * f64::from(raw));
-            ScoredMessage { slot: *slot, score, terms, cosine: cosines[at] }
-        })
-        .collect();
-    scored.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot)));
-    Ok(scored)
+/// Everything that scoring the messages of one owner needs.
+pub struct MessageRanking<'a> {
+    /// The messages.
+    pub index: &'a MessageIndex,
+    /// The question.
+    pub query: &'a Query,
+    /// The embedded question, if there is one.
+    pub vector: Option<ArrayView1<'a, f32>>,
+    /// Word-by-word comparison.
+    pub table: &'a dyn TokenTable,
+    /// What each term is worth.
+    pub weights: Weights,
 }
 
-/// The slots worth a full score, in rising order.
-fn candidates(index: &MessageIndex, lexical: &[f32], window: &[f32], vector: Option<ArrayView1<'_, f32>>) -> Result<Vec<u32>> {
-    if index.len() <= SCORE_ALL {
-        return Ok((0..index.len() as u32).collect());
+impl MessageRanking<'_> {
+    /// Scores the messages that `allowed` admits (of many, the most promising), best first, ties by slot (older first).
+    ///
+    /// # Errors
+    /// `Index` for a vector of another dimension.
+    pub fn rank(&self, allowed: Option<&dyn Fn(u32) -> bool>) -> Result<Vec<ScoredMessage>> {
+        let words = windowed_bm25(self.index, &self.query.terms);
+        let admitted = (0..self.index.len() as u32).filter(|slot| allowed.is_none_or(|allowed| allowed(*slot)));
+        let slots: Vec<u32> = match self.index.len() <= SCORE_ALL {
+            true => admitted.collect(),
+            false => self.promising(&words, admitted)?,
+        };
+        let mut neighbourhood = Neighbourhood::new(self.index, &slots);
+        let cosines = neighbourhood.cosines(self.index, self.vector);
+        let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(0.0));
+        let similar = above_mean(similar, self.mean_cosine(&slots));
+        let mut question = MaxSim::new(self.table, &self.query.content);
+        let tokens: Vec<f32> = neighbourhood.slots.iter().map(|slot| question.score(self.index.tokens(*slot))).collect();
+        let tokens = neighbourhood.smooth(self.index, &slots, |at| tokens[at]);
+        let typical = self.mean_over_sample(&slots, |slot| question.score(self.index.tokens(slot)));
+        let tokens = above_mean(tokens, typical);
+
+        let mut scored: Vec<ScoredMessage> = slots
+            .iter()
+            .enumerate()
+            .map(|(at, slot)| {
+                let mut terms = self.context_terms(*slot);
+                terms[WORDS] = words[*slot as usize];
+                terms[TOKENS] = tokens[at];
+                terms[VECTOR] = similar[at];
+                let cosine = cosines[neighbourhood.place(*slot)];
+                ScoredMessage { slot: *slot, score: self.weights.sum(&terms), terms, cosine }
+            })
+            .collect();
+        scored.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot)));
+        Ok(scored)
     }
-    let mut slots = top_k(lexical, CANDIDATES_PER_LEG);
-    slots.extend(top_k(window, CANDIDATES_PER_LEG));
-    if let Some(vector) = vector {
-        for (slot, _) in index.field.nearest(vector, CANDIDATES_PER_LEG)? {
-            slots.push(slot);
-            slots.extend(index.next(slot));
+
+    /// The terms that are known without looking at what the message means.
+    fn context_terms(&self, slot: u32) -> [f32; TERMS.len()] {
+        let index = self.index;
+        let flag = |yes: bool| if yes { 1.0 } else { 0.0 };
+        let mut terms = [0.0; TERMS.len()];
+        terms[SPEAKER] = flag(self.query.named.contains(&index.speaker_of(slot)));
+        terms[DATE] = self.query.date_match(index.day(slot));
+        // A statement that says much, gives times and numbers, and doesn't ask: the better answer, other things being equal.
+        let time = if self.query.asks_when { 0.3 } else { 0.1 };
+        terms[STATEMENT] = 0.3 * index.mass(slot) - 0.3 * index.question_share(slot)
+            + time * flag(index.tells_time(slot))
+            + 0.15 * flag(index.has_number(slot));
+        terms[ANSWER] = index.previous(slot).map_or(0.0, |previous| index.question_share(previous));
+        terms
+    }
+
+    /// The [`CANDIDATES`] slots that promise most, in rising order: exact words and context, and the nearest vectors with their neighbours.
+    fn promising(&self, words: &[f32], admitted: impl Iterator<Item = u32>) -> Result<Vec<u32>> {
+        let mut promise = vec![0.0_f32; self.index.len()];
+        if let Some(vector) = self.vector {
+            let nearest = self.index.field.nearest(vector, CANDIDATES)?;
+            let mean = self.mean_cosine(&[]);
+            let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
+            for (slot, cosine) in nearest {
+                let value = PROMISE_VECTOR * (cosine - mean) / range;
+                for neighbour in [Some(slot), self.index.next(slot), self.index.previous(slot)].into_iter().flatten() {
+                    let share = if neighbour == slot { 0.6 } else { 0.2 };
+                    promise[neighbour as usize] += share * value;
+                }
+            }
+        }
+        let mut slots: Vec<u32> = admitted.collect();
+        for slot in &slots {
+            let mut terms = self.context_terms(*slot);
+            terms[WORDS] = words[*slot as usize];
+            promise[*slot as usize] += self.weights.sum(&terms) as f32;
+        }
+        if slots.len() > CANDIDATES {
+            let order = |a: &u32, b: &u32| promise[*b as usize].total_cmp(&promise[*a as usize]).then(a.cmp(b));
+            slots.select_nth_unstable_by(CANDIDATES - 1, order);
+            slots.truncate(CANDIDATES);
+            slots.sort_unstable();
+        }
+        Ok(slots)
+    }
+
+    /// Mean cosine over all messages, or a sample of them evenly spread.
+    fn mean_cosine(&self, all: &[u32]) -> f32 {
+        let (Some(vector), Some(vectors)) = (self.vector, self.index.field.vectors()) else { return 0.0 };
+        let labels: Vec<u64> = self.sample(all).into_iter().map(u64::from).collect();
+        let scores = vectors.scores(vector, &labels);
+        let (sum, count) = scores.iter().flatten().fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
+        sum / count.max(1) as f32
+    }
+
+    fn mean_over_sample(&self, all: &[u32], mut value: impl FnMut(u32) -> f32) -> f32 {
+        let sample = self.sample(all);
+        sample.iter().map(|slot| value(*slot)).sum::<f32>() / sample.len().max(1) as f32
+    }
+
+    /// All messages where all are scored, else [`SAMPLE`] of them evenly spread.
+    fn sample(&self, all: &[u32]) -> Vec<u32> {
+        match self.index.len() <= SCORE_ALL {
+            true if !all.is_empty() => all.to_vec(),
+            _ => (0..self.index.len() as u32).step_by(self.index.len().div_ceil(SAMPLE).max(1)).collect(),
         }
     }
-    slots.sort_unstable();
-    slots.dedup();
-    Ok(slots)
 }
 
-fn cosines(index: &MessageIndex, vector: Option<ArrayView1<'_, f32>>, slots: &[u32]) -> Vec<Option<f32>> {
-    let labels: Vec<u64> = slots.iter().map(|slot| u64::from(*slot)).collect();
-    match (vector, index.field.vectors()) {
-        (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
-        _ => vec![None; slots.len()],
+/// 0 = as similar as an average message, 1 = the best.
+fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
+    let range = values.iter().copied().fold(f32::NEG_INFINITY, f32::max) - mean;
+    values.iter_mut().for_each(|value| *value = if range > 1e-6 { (*value - mean) / range } else { 0.0 });
+    values
+}
+
+/// Slots with their neighbours, in rising order, and where each stands.
+struct Neighbourhood {
+    slots: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Neighbourhood {
+    fn new(index: &MessageIndex, slots: &[u32]) -> Self {
+        let mut places = vec![u32::MAX; index.len()];
+        for slot in slots {
+            let before = index.previous(*slot);
+            let around = [Some(*slot), index.next(*slot), before, before.and_then(|slot| index.previous(slot))];
+            around.into_iter().flatten().for_each(|slot| places[slot as usize] = 0);
+        }
+        let slots: Vec<u32> = (0..index.len() as u32).filter(|slot| places[*slot as usize] == 0).collect();
+        slots.iter().enumerate().for_each(|(place, slot)| places[*slot as usize] = place as u32);
+        Self { slots, places }
+    }
+
+    fn place(&self, slot: u32) -> usize {
+        self.places[slot as usize] as usize
+    }
+
+    fn cosines(&self, index: &MessageIndex, vector: Option<ArrayView1<'_, f32>>) -> Vec<Option<f32>> {
+        let labels: Vec<u64> = self.slots.iter().map(|slot| u64::from(*slot)).collect();
+        match (vector, index.field.vectors()) {
+            (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
+            _ => vec![None; self.slots.len()],
+        }
+    }
+
+    /// `value`, given by place, smoothed over the neighbours of each of `slots`.
+    fn smooth(&mut self, index: &MessageIndex, slots: &[u32], value: impl Fn(usize) -> f32) -> Vec<f32> {
+        slots.iter().map(|slot| index.smooth(*slot, |slot| value(self.place(slot)))).collect()
     }
 }

@@ -1,9 +1,9 @@
 //! A question, read once: its terms, whom it names, which dates it names, and what is left to compare meanings with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::clock::Moment;
-use crate::index::{MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word, is_unspaced, name_forms, stem};
+use super::late::TokenTable;
+use crate::index::{Day, MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word, is_unspaced, name_forms, stem};
 
 /// Chinese characters that hold a sentence together; a run is cut at them before it is read as bigrams.
 const FUNCTION_CHARACTERS: &str = "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
@@ -13,6 +13,12 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 /// Words before "may" or "march" that make a month of it.
 const BEFORE_MONTH: [&str; 13] = ["in", "of", "since", "until", "during", "by", "last", "next", "early", "late", "mid", "before", "after"];
+
+/// Words of a question that asks for a time.
+const WHEN: [&str; 10] = ["when", "date", "day", "month", "year", "time", "long", "ago", "often", "since"];
+const WHEN_UNSPACED: [&str; 10] = ["什么时候", "何时", "哪天", "哪一天", "哪年", "几号", "几点", "多久", "いつ", "언제"];
+/// What the single characters of a bigram count.
+const CHARACTER_WEIGHT: f32 = 0.15;
 
 /// One part of a date that a question names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,17 +33,32 @@ pub enum DatePart {
     Weekday(i8),
 }
 
+/// A term of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryTerm {
+    /// The term, as the index has it.
+    pub text: String,
+    /// What it counts beside its rarity in the index: how special the word is in general.
+    pub weight: f32,
+    /// Is it of a script that is written without spaces?
+    pub unspaced: bool,
+}
+
 /// A question as the legs need it.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     /// The question as it was asked.
     pub text: String,
     /// Distinct index terms, speakers' names left out (unless nothing else is said).
-    pub terms: Vec<String>,
+    pub terms: Vec<QueryTerm>,
+    /// The same with the names: for texts that tell of people in the third person.
+    pub all_terms: Vec<QueryTerm>,
     /// The speakers it names, in rising order.
     pub named: BTreeSet<SpeakerId>,
     /// Which dates it names.
     pub dates: BTreeSet<DatePart>,
+    /// Does it ask for a time?
+    pub asks_when: bool,
     /// Its words without speakers' names: what is embedded.
     pub plain: String,
     /// The same without function words: what is compared word by word.
@@ -46,7 +67,7 @@ pub struct Query {
 
 impl Query {
     /// Reads a question that is asked of the talk in `index`.
-    pub fn new(text: &str, index: &MessageIndex) -> Self {
+    pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
         let folded = fold(text);
         let mut words = BTreeSet::new();
         for_each_word(&folded, |word, _| {
@@ -84,26 +105,66 @@ impl Query {
         if terms.is_empty() {
             terms = query_terms(&folded);
         }
+        let weight = |terms: Vec<String>| weigh(terms, &folded, table);
         let or = |words: Vec<String>, other: &str| if words.is_empty() { other.to_owned() } else { words.join(" ") };
         let plain = or(plain, text);
         let content = or(content, &plain);
-        Self { text: text.to_owned(), terms, named, dates: date_parts(text), plain, content }
+        let asks_when =
+            words.iter().any(|word| WHEN.contains(&word.as_str())) || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
+        let (terms, all_terms) = (weight(terms), weight(query_terms(&folded)));
+        Self { text: text.to_owned(), terms, all_terms, named, dates: date_parts(text), asks_when, plain, content }
     }
 
-    /// The share of the date parts in the question that `moment` has on its own clock; 0 if the question names none.
-    pub fn date_match(&self, moment: Moment) -> f32 {
+    /// Is one of the speakers whom the question names spoken of by `name`?
+    pub fn names(&self, index: &MessageIndex, name: &str) -> bool {
+        if self.named.is_empty() || name.is_empty() {
+            return false;
+        }
+        let name = fold(name);
+        self.named.iter().flat_map(|speaker| &index.speakers()[*speaker as usize]).any(|word| name.contains(word.as_str()))
+    }
+
+    /// The share of the date parts in the question that `day` has; 0 if the question names none.
+    pub fn date_match(&self, day: Day) -> f32 {
         if self.dates.is_empty() {
             return 0.0;
         }
-        let local = moment.local();
         let same = |part: &&DatePart| match **part {
-            DatePart::Year(year) => local.year() == year,
-            DatePart::Month(month) => local.month() == month,
-            DatePart::Day(day) => local.day() == day,
-            DatePart::Weekday(day) => local.weekday().to_monday_zero_offset() == day,
+            DatePart::Year(year) => day.year == year,
+            DatePart::Month(month) => day.month == month,
+            DatePart::Day(number) => day.day == number,
+            DatePart::Weekday(weekday) => day.weekday == weekday,
         };
         self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32
     }
+}
+
+/// Gives each term what it counts: words by how special they are in general (the square of their row's length in the token table against the
+/// usual one, at most 1; words of several tokens are special), bigrams 1, and their characters a little.
+fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryTerm> {
+    let mut general: BTreeMap<String, f32> = BTreeMap::new();
+    for_each_word(folded, |word, unspaced| {
+        if let (false, [id]) = (unspaced, table.ids(word).as_slice()) {
+            general.insert(stem(word).into_owned(), (table.weight(*id) / table.typical_weight()).min(1.0).powi(2));
+        }
+    });
+    let mut characters: Vec<String> = Vec::new();
+    let mut weighted = Vec::with_capacity(terms.len());
+    for text in &terms {
+        let unspaced = text.starts_with(is_unspaced);
+        if unspaced && text.chars().count() == 2 {
+            for c in text.chars().filter(|c| !FUNCTION_CHARACTERS.contains(*c)) {
+                let c = c.to_string();
+                if !terms.contains(&c) && !characters.contains(&c) {
+                    characters.push(c);
+                }
+            }
+        }
+        let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
+        weighted.push(QueryTerm { text: text.clone(), weight, unspaced });
+    }
+    weighted.extend(characters.into_iter().map(|text| QueryTerm { text, weight: CHARACTER_WEIGHT, unspaced: true }));
+    weighted
 }
 
 /// Distinct terms in order of first appearance. Function words only if there is nothing else.

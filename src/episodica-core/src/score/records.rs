@@ -1,63 +1,89 @@
 //! Ranking of what was made from messages: episodes in three layers, semantic memories in one.
 
+use std::collections::HashMap;
+
 use ndarray::ArrayView1;
 
-use super::fusion::min_max;
 use super::lexical::bm25;
-use super::{Explanation, Query, ScoredMessage};
-use crate::index::{Field, MessageIndex};
+use super::{Explanation, QueryTerm, ScoredMessage};
+use crate::index::Field;
 
-/// Share of the words in the score of one text field; the rest is meaning.
-const LEXICAL_SHARE: f64 = 0.6;
-/// What a semantic memory that no longer holds loses, so that the current statement of the same thing comes first.
-const SUPERSEDED: f64 = -0.25;
-/// What a statement about somebody whom the question names gains.
-const SUBJECT: f64 = 0.2;
-/// Share of the best message in L2; the rest is the mean of the best three.
-const BEST_MESSAGE_SHARE: f64 = 0.7;
+/// Up to this many records every vector is compared; above, the nearest.
+const SCORE_ALL: usize = 2_048;
+/// Records taken from each leg when not all are scored.
+const CANDIDATES: usize = 256;
+/// Records whose mean similarity stands for the mean over all.
+const SAMPLE: usize = 256;
+/// What meaning counts beside words in a layer of an episode.
+const LAYER_VECTOR: f64 = 0.5;
 
-/// Scores of one text field for every slot: words and meaning on one scale, 0 to 1 each.
+/// Weights of a statement's terms: those of messages, where they mean the same.
+const STATEMENT_WORDS: f64 = 2.5;
+const STATEMENT_TOKENS: f64 = 0.7;
+const STATEMENT_SUBJECT: f64 = 1.0;
+/// What it counts that a statement still holds.
+const STATEMENT_CURRENT: f64 = 0.3;
+
+/// One text field held against a question: words and meaning of every slot.
 pub struct FieldScores {
-    lexical: Vec<f32>,
-    meaning: Vec<f32>,
-    cosines: Vec<Option<f32>>,
+    words: Vec<f32>,
+    cosines: HashMap<u32, f32>,
+    mean: f32,
+    best: f32,
 }
 
 impl FieldScores {
-    /// Scores the slots below `slots` (dead ones get zeros).
-    pub fn new(field: &Field, terms: &[String], vector: Option<ArrayView1<'_, f32>>, slots: usize) -> Self {
-        let mut lexical = bm25(&field.postings, terms);
-        lexical.resize(slots, 0.0);
-        let labels: Vec<u64> = (0..slots as u64).collect();
-        let cosines = match (vector, field.vectors()) {
-            (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
-            _ => vec![None; slots],
+    /// Scores the field. `b` is BM25's correction for length.
+    pub fn new(field: &Field, terms: &[QueryTerm], vector: Option<ArrayView1<'_, f32>>, b: f32) -> Self {
+        let words = bm25(&field.postings, terms, b);
+        let mut scores = Self { words, cosines: HashMap::new(), mean: 0.0, best: 0.0 };
+        let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
+        let labels = vectors.labels();
+        let step = labels.len().div_ceil(SAMPLE).max(1);
+        let sample: Vec<u64> = labels.iter().copied().step_by(step).collect();
+        let sampled = vectors.scores(vector, &sample);
+        scores.mean = sampled.iter().flatten().sum::<f32>() / sampled.len().max(1) as f32;
+        scores.cosines = match labels.len() <= SCORE_ALL {
+            true => labels.iter().zip(vectors.scores(vector, labels)).filter_map(|(label, score)| Some((*label as u32, score?))).collect(),
+            false => {
+                let mut wanted: Vec<u64> = super::top_k(&scores.words, CANDIDATES).into_iter().map(u64::from).collect();
+                let nearest = vectors.search(vector, CANDIDATES).unwrap_or_default();
+                wanted.retain(|label| !nearest.iter().any(|(near, _)| near == label));
+                let lexical = vectors.scores(vector, &wanted);
+                let lexical = wanted.into_iter().zip(lexical).filter_map(|(label, score)| Some((label as u32, score?)));
+                nearest.into_iter().map(|(label, score)| (label as u32, score)).chain(lexical).collect()
+            }
         };
-        let mut present: Vec<f32> = cosines.iter().flatten().copied().collect();
-        min_max(&mut present);
-        let mut scaled = present.into_iter();
-        let meaning = cosines.iter().map(|cosine| cosine.and_then(|_| scaled.next()).unwrap_or(0.0)).collect();
-        Self { lexical, meaning, cosines }
+        scores.best = scores.cosines.values().copied().fold(f32::NEG_INFINITY, f32::max);
+        scores
     }
 
-    /// Words alone, 0 to 1.
-    pub fn lexical(&self, slot: u32) -> f32 {
-        self.lexical[slot as usize]
+    /// The slots that match by either leg, in no order: all with a word or a known vector.
+    pub fn candidates(&self) -> Vec<u32> {
+        let mut slots: Vec<u32> = match self.words.len() <= SCORE_ALL {
+            true => (0..self.words.len() as u32).filter(|slot| self.words[*slot as usize] > 0.0).collect(),
+            false => super::top_k(&self.words, CANDIDATES),
+        };
+        slots.extend(self.cosines.keys());
+        slots.sort_unstable();
+        slots.dedup();
+        slots
     }
 
-    /// Cosine of question and field.
+    /// Words: the share of the question that is answered, 0 to 1.
+    pub fn words(&self, slot: u32) -> f32 {
+        self.words.get(slot as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Cosine of question and field; `None` where it was not compared.
     pub fn cosine(&self, slot: u32) -> Option<f32> {
-        self.cosines[slot as usize]
+        self.cosines.get(&slot).copied()
     }
 
-    /// Both together, 0 to 1. Without vectors the words have it all.
-    fn explain(&self, name: &str, slot: u32) -> Explanation {
-        let share = if self.cosines[slot as usize].is_some() { LEXICAL_SHARE } else { 1.0 };
-        let mut parts = vec![Explanation::weighted(format!("{name}.lexical"), share, f64::from(self.lexical[slot as usize]))];
-        if self.cosines[slot as usize].is_some() {
-            parts.push(Explanation::weighted(format!("{name}.vector"), 1.0 - share, f64::from(self.meaning[slot as usize])));
-        }
-        Explanation::sum(name, "", parts)
+    /// Meaning: 0 = an average record, 1 = the nearest.
+    pub fn meaning(&self, slot: u32) -> f32 {
+        let range = self.best - self.mean;
+        self.cosine(slot).map_or(0.0, |cosine| if range > 1e-6 { (cosine - self.mean) / range } else { 0.0 })
     }
 }
 
@@ -77,40 +103,61 @@ pub fn sort_records(records: &mut [ScoredRecord]) {
     records.sort_by(|a, b| b.explanation.value.total_cmp(&a.explanation.value).then(a.slot.cmp(&b.slot)));
 }
 
-/// An episode's layers as the engine hands them over.
+/// What the three layers of episodes are scored with.
 pub struct EpisodeLayers<'a> {
-    /// L0: title and summary.
-    pub abstracts: &'a FieldScores,
-    /// L1: narrative.
-    pub narratives: &'a FieldScores,
-    /// L2: all scored messages by slot, and the best score among them.
-    pub messages: &'a std::collections::HashMap<u32, &'a ScoredMessage>,
-    /// Best score of any message.
-    pub best_message: f64,
-    /// Weights of L0, L1, L2.
-    pub weights: [f32; 3],
+    abstracts: &'a FieldScores,
+    narratives: &'a FieldScores,
+    messages: HashMap<u32, &'a ScoredMessage>,
+    best: [f64; 2],
+    mean_message: f64,
+    best_message: f64,
+    weights: [f32; 3],
 }
 
-impl EpisodeLayers<'_> {
+impl<'a> EpisodeLayers<'a> {
+    /// `messages` are scored already; `slots` are the episodes that will be asked for.
+    pub fn new(
+        abstracts: &'a FieldScores,
+        narratives: &'a FieldScores,
+        messages: &'a [ScoredMessage],
+        slots: &[u32],
+        weights: [f32; 3],
+    ) -> Self {
+        let best = [abstracts, narratives].map(|layer| slots.iter().map(|slot| layer_score(layer, *slot)).fold(0.0, f64::max));
+        Self {
+            abstracts,
+            narratives,
+            messages: messages.iter().map(|message| (message.slot, message)).collect(),
+            best,
+            mean_message: messages.iter().map(|message| message.score).sum::<f64>() / messages.len().max(1) as f64,
+            best_message: messages.first().map_or(0.0, |message| message.score),
+            weights,
+        }
+    }
+
     /// Scores the episode in `slot` with the messages in `members`: `sum of w_i L_i`, weights renormalised over the layers present.
-    /// Also returns the members by how well they matched, best first.
+    ///
+    /// L0 and L1 are words and meaning of their text against the best episode's, L2 is its best message against the mean (0) and the best
+    /// (1) of all. Also returns the members by how well they matched, best first.
     pub fn score(&self, slot: u32, members: &[u32]) -> (ScoredRecord, Vec<u32>) {
         let mut matched: Vec<(f64, u32)> =
             members.iter().map(|member| (self.messages.get(member).map_or(f64::NEG_INFINITY, |message| message.score), *member)).collect();
         matched.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let scale = |score: f64| if self.best_message > 0.0 { (score / self.best_message).max(0.0) } else { 0.0 };
-        let best: Vec<f64> = matched.iter().take(3).filter(|(score, _)| score.is_finite()).map(|(score, _)| scale(*score)).collect();
-        let present = [true, true, !best.is_empty()];
+        let present = [true, true, !members.is_empty()];
         let total: f32 = self.weights.iter().zip(present).filter(|(_, here)| *here).map(|(weight, _)| weight).sum();
-        let share = |layer: usize| f64::from(self.weights[layer] / total.max(1e-9));
-        let mut parts = vec![self.abstracts.explain("L0", slot).scaled(share(0)), self.narratives.explain("L1", slot).scaled(share(1))];
-        if let Some(first) = best.first() {
-            let mean = best.iter().sum::<f64>() / best.len() as f64;
-            let l2 = vec![
-                Explanation::weighted("L2.best", BEST_MESSAGE_SHARE, *first),
-                Explanation::weighted("L2.top3", 1.0 - BEST_MESSAGE_SHARE, mean),
-            ];
-            parts.push(Explanation::sum("L2", "", l2).scaled(share(2)));
+        let share = |layer: usize| f64::from(self.weights[layer]) / f64::from(total.max(1e-9));
+        let mut parts = Vec::with_capacity(3);
+        for (number, (name, layer)) in [("L0", self.abstracts), ("L1", self.narratives)].into_iter().enumerate() {
+            let scale = if self.best[number] > 0.0 { share(number) / self.best[number] } else { 0.0 };
+            let words = Explanation::weighted(format!("{name}.words"), 1.0, f64::from(layer.words(slot)));
+            let meaning = Explanation::weighted(format!("{name}.vector"), LAYER_VECTOR, f64::from(layer.meaning(slot)));
+            parts.push(Explanation::sum(name, format!("{:.4} of the score", share(number)), vec![words, meaning]).scaled(scale));
+        }
+        if present[2] {
+            let range = self.best_message - self.mean_message;
+            let best = matched.first().map_or(0.0, |(score, _)| if range > 1e-9 { (score - self.mean_message) / range } else { 0.0 });
+            // A message that was not among the candidates is no better than the mean.
+            parts.push(Explanation::weighted("L2", share(2), best.max(0.0)));
         }
         let l2_cosine = matched.first().and_then(|(_, member)| self.messages.get(member)).and_then(|message| message.cosine);
         let cosines = [self.abstracts.cosine(slot), self.narratives.cosine(slot), l2_cosine];
@@ -120,21 +167,33 @@ impl EpisodeLayers<'_> {
     }
 }
 
-/// Scores the semantic memory in `slot`; `current`: does it still hold; `about_named`: is its subject named in the question.
-pub fn score_fact(scores: &FieldScores, slot: u32, current: bool, about_named: bool) -> ScoredRecord {
-    let mut parts = vec![scores.explain("statement", slot)];
-    if about_named {
-        parts.push(Explanation::leaf("subject", SUBJECT, "its subject is named in the question"));
-    }
-    if !current {
-        parts.push(Explanation::leaf("superseded", SUPERSEDED, "no longer holds"));
-    }
-    ScoredRecord { slot, explanation: Explanation::sum("semantic", "", parts), cosine: scores.cosine(slot) }
+fn layer_score(layer: &FieldScores, slot: u32) -> f64 {
+    f64::from(layer.words(slot)) + LAYER_VECTOR * f64::from(layer.meaning(slot))
 }
 
-/// Is one of the speakers whom the question names the subject of a statement?
-pub fn names_subject(query: &Query, messages: &MessageIndex, subject: &str) -> bool {
-    let subject = crate::index::fold(subject);
-    let mut words = query.named.iter().flat_map(|speaker| &messages.speakers()[*speaker as usize]);
-    words.any(|word| subject.contains(word.as_str()))
+/// What is known of a semantic memory beside its text.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementFacts {
+    /// Windowless MaxSim of question and statement.
+    pub tokens: f32,
+    /// What `vector` counts.
+    pub vector_weight: f32,
+    /// Does it still hold?
+    pub current: bool,
+    /// Is its subject named in the question?
+    pub about_named: bool,
+}
+
+/// Scores the semantic memory in `slot`.
+pub fn score_statement(scores: &FieldScores, slot: u32, facts: StatementFacts) -> ScoredRecord {
+    let flag = |yes: bool| f64::from(u8::from(yes));
+    let parts = [
+        ("words", STATEMENT_WORDS, f64::from(scores.words(slot))),
+        ("tokens", STATEMENT_TOKENS, f64::from(facts.tokens)),
+        ("vector", f64::from(facts.vector_weight), f64::from(scores.meaning(slot))),
+        ("subject", STATEMENT_SUBJECT, flag(facts.about_named)),
+        ("current", STATEMENT_CURRENT, flag(facts.current)),
+    ];
+    let parts = parts.into_iter().filter(|(_, _, raw)| *raw != 0.0).map(|(name, weight, raw)| Explanation::weighted(name, weight, raw));
+    ScoredRecord { slot, explanation: Explanation::sum("semantic", "", parts.collect()), cosine: scores.cosine(slot) }
 }
