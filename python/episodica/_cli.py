@@ -115,7 +115,8 @@ def _add_common(parser: argparse.ArgumentParser, first: bool) -> None:
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="+", metavar=("USER", "QUERY"), help="the user may be left out if the store has only one")
+    parser.usage = f"{parser.prog} [options] [USER] QUERY"
+    parser.add_argument("words", nargs="+", metavar="QUERY", help="the user and the question; without a user the store's only one")
     parser.add_argument("--user", metavar="U", help="the user; then all words are the query")
 
 

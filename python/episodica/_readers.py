@@ -156,7 +156,7 @@ def longmemeval_messages(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 def spoken_date(text: str) -> datetime:
     """Reads ``7:12 pm on 5 March, 2024`` (UTC), in English whatever the locale."""
     found = _SPOKEN_DATE.fullmatch(text.strip())
-    if not found or found[5].lower() not in _MONTHS:
+    if not found or found[5].lower() not in _MONTHS or not 1 <= int(found[1]) <= 12:
         raise InvalidInputError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
     return _moment(text, int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))

@@ -152,7 +152,7 @@ class Hit(Value):
         return hash((self.kind, self.id, self.rank))
 
 
-class SearchResults(Sequence[Hit]):
+class SearchResults(Sequence[Hit], Value):
     """The hits of one search, best first. A hit is built when it is first looked at.
 
     Examples
@@ -272,11 +272,6 @@ class SearchResults(Sequence[Hit]):
         degraded = f", without {', '.join(self.degraded)}" if self.degraded else ""
         return f"<SearchResults {len(self)} hits for {clip(self.query)!r}{degraded}>"
 
-    def _repr_html_(self) -> str:
-        from ._display import to_html
-
-        return to_html(self)
-
 
 def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]) -> SearchResults:
     return SearchResults(hits, query=query, intent=intent, degraded=degraded)
@@ -302,15 +297,6 @@ class Context(Value):
     hits: SearchResults
     messages: tuple[Message, ...]
     token_count: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The context as plain JSON types."""
-        return {
-            "text": self.text,
-            "hits": self.hits.to_dict(),
-            "messages": [message.to_dict() for message in self.messages],
-            "token_count": self.token_count,
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Context:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from episodica import MemorySystem
 
 TALK: list[dict[str, Any]] = [

@@ -6,9 +6,8 @@ import dataclasses
 import inspect
 import typing
 
-import pytest
-
 import episodica
+import pytest
 from episodica import LightweightSearchSystem, MemorySystem
 
 NAMES = {

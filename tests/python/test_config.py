@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from episodica import ConfigError, EmbeddingConfig, LLMConfig, MemoryConfig, MemorySystem, _native
 
 

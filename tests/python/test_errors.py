@@ -7,9 +7,8 @@ import re
 import traceback
 from pathlib import Path
 
-import pytest
-
 import episodica
+import pytest
 from episodica import EpisodicaError, _errors
 
 CLASSES = sorted({cls for cls in vars(episodica).values() if isinstance(cls, type) and issubclass(cls, EpisodicaError)}, key=str)
@@ -38,7 +37,9 @@ def test_second_bases(cls: type[EpisodicaError], builtin: type[Exception]) -> No
 
 
 def test_from_native_carries_place_hint_and_causes() -> None:
-    error = _errors.from_native("corrupt_store", "record is not valid JSON in `a.jsonl` line 3", "restore it", "a.jsonl", 3, ["bad byte", "disk"])
+    error = _errors.from_native(
+        "corrupt_store", "record is not valid JSON in `a.jsonl` line 3", "restore it", "a.jsonl", 3, ["bad byte", "disk"]
+    )
     assert type(error) is episodica.CorruptStoreError
     assert (str(error), error.kind, error.hint, error.path, error.line) == (
         "record is not valid JSON in `a.jsonl` line 3",

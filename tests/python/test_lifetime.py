@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from episodica import ClosedError, LightweightSearchSystem, MemorySystem
 
 
 def script(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False, **options
-    )
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False, **options)
 
 
 def test_closing_twice_is_no_error(memory: MemorySystem) -> None:

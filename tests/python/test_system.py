@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from episodica import (
     AddResult,
     DeleteReport,
@@ -81,7 +80,9 @@ def test_the_same_id_twice_is_added_once(memory: MemorySystem) -> None:
 
 
 def test_session_of_the_call(memory: MemorySystem) -> None:
-    memory.add_messages("alice", [{"role": "user", "content": "a"}, {"role": "user", "content": "b", "session_id": "own"}], session_id="all")
+    memory.add_messages(
+        "alice", [{"role": "user", "content": "a"}, {"role": "user", "content": "b", "session_id": "own"}], session_id="all"
+    )
     assert [message.session_id for message in memory.messages("alice")] == ["all", "own"]
 
 
@@ -316,9 +317,9 @@ def test_update_keeps_the_old_version(lyon: MemorySystem) -> None:
     assert lyon.get("alice", episode.episode_id) == updated
     versions = lyon.history("alice", episode.episode_id)
     assert [version.content for version in versions] == [episode.content, updated.content]
-    for id, content in (("none", "text"), (episode.episode_id, "  ")):
+    for unknown, content in (("none", "text"), (episode.episode_id, "  ")):
         with pytest.raises(InvalidInputError):
-            lyon.update("alice", id, content)
+            lyon.update("alice", unknown, content)
     with pytest.raises(InvalidInputError):
         lyon.update("alice", next(lyon.messages("alice")).message_id, "other words")
 
@@ -420,7 +421,7 @@ def test_progress_is_told(memory: MemorySystem) -> None:
     memory.add_messages("alice", [{"role": "user", "content": f"m {n}"} for n in range(50)], progress=lambda *told: seen.append(told))
     memory.verify(progress=lambda *told: seen.append(told))
     assert seen
-    assert all(isinstance(step, str) and 0 <= done and (done <= total or total == 0) for step, done, total in seen)
+    assert all(isinstance(step, str) and done >= 0 and (done <= total or total == 0) for step, done, total in seen)
 
 
 def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
