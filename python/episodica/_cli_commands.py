@@ -102,8 +102,9 @@ def search(args: argparse.Namespace, out: Output) -> int:
 def print_hit(hit: Hit, out: Output) -> None:
     """A hit on two to four lines: where it stands, and the words that matched."""
     head = f"{hit.rank:>3}  {hit.score:.4f}  {hit.kind:<8}  {day(hit.timestamp)}"
-    out.line(f"{out.style(head, 'dim')}  {out.style(hit.title, 'bold')}".rstrip())
-    best = hit.messages[0] if hit.messages and hit.kind != "semantic" else None
+    title = hit.title if hit.kind == "episodic" else ""
+    out.line(f"{out.style(head, 'dim')}  {out.style(title, 'bold')}".rstrip())
+    best = hit.messages[0] if hit.messages else None
     out.paragraph(f"{best.speaker}: {best.content}" if best else hit.content, indent=5, max_lines=3)
 
 

@@ -225,7 +225,8 @@ class SearchResults(Sequence[Hit], Value):
         return self._degraded
 
     def _of_kind(self, kind: str) -> tuple[Hit, ...]:
-        return tuple(hit for hit in self if hit.kind == kind)
+        kinds = self._source.kinds() if self._source else [hit.kind for hit in self]
+        return tuple(self._hit(index) for index, one in enumerate(kinds) if one == kind)
 
     @property
     def episodic(self) -> tuple[Hit, ...]:

@@ -140,6 +140,9 @@ class Source:
     def __len__(self) -> int:
         return 3
 
+    def kinds(self) -> list[str]:
+        return ["episodic"] * 3
+
     def hit(self, index: int) -> dict[str, Any]:
         self.fetched.append(index)
         return {**HIT.to_dict(), "rank": index + 1}
