@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from episodica import MemorySystem
 
 TALK: list[dict[str, Any]] = [

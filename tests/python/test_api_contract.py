@@ -6,8 +6,9 @@ import dataclasses
 import inspect
 import typing
 
-import episodica
 import pytest
+
+import episodica
 from episodica import LightweightSearchSystem, MemorySystem
 
 NAMES = {

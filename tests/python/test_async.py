@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from episodica import AsyncMemorySystem, ClosedError, InvalidInputError, MemorySystem
 
 METHODS = [name for name, _ in inspect.getmembers(MemorySystem, inspect.isfunction) if not name.startswith("_")]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from episodica._cli_output import columns, cut, printable, wrap
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]

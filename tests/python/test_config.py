@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from episodica import ConfigError, EmbeddingConfig, LLMConfig, MemoryConfig, MemorySystem, _native
 
 

@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import episodica
 import pytest
+
+import episodica
 from episodica import MemorySystem
 
 TOP = Path(__file__).parents[2]

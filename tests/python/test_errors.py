@@ -7,8 +7,9 @@ import re
 import traceback
 from pathlib import Path
 
-import episodica
 import pytest
+
+import episodica
 from episodica import EpisodicaError, _errors
 
 CLASSES = sorted({cls for cls in vars(episodica).values() if isinstance(cls, type) and issubclass(cls, EpisodicaError)}, key=str)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+
 from episodica import InvalidInputError, MemorySystem, Message
 from episodica._messages import normalise
 

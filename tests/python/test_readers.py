@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from episodica import EpisodicaError, InvalidInputError, MemorySystem, StoreIOError
 from episodica._messages import normalise
 from episodica._readers import read_conversations, slashed_date, spoken_date, with_ids

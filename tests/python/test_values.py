@@ -9,8 +9,9 @@ import pickle
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import episodica
 import pytest
+
+import episodica
 from episodica import Context, Episode, Explanation, Hit, Message, Problem, SearchResults, SemanticMemory, VerifyReport
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
