@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._cli_output import Output
+from ._cli_output import Output, printable
 from ._config import MemoryConfig
 from ._errors import EpisodicaError, InvalidInputError
 from ._options import KINDS
@@ -102,8 +102,8 @@ def search(args: argparse.Namespace, out: Output) -> int:
 def print_hit(hit: Hit, out: Output) -> None:
     """A hit on two to four lines: where it stands, and the words that matched."""
     head = f"{hit.rank:>3}  {hit.score:.4f}  {hit.kind:<8}  {day(hit.timestamp)}"
-    title = hit.title if hit.kind == "episodic" else ""
-    out.line(f"{out.style(head, 'dim')}  {out.style(title, 'bold')}".rstrip())
+    title = out.style(printable(hit.title), "bold") if hit.kind == "episodic" else ""
+    out.line(f"{out.style(head, 'dim')}  {title}".rstrip())
     best = hit.messages[0] if hit.messages else None
     out.paragraph(f"{best.speaker}: {best.content}" if best else hit.content, indent=5, max_lines=3)
 
@@ -174,33 +174,33 @@ def doctor(args: argparse.Namespace, out: Output) -> int:
         "platform": platform.platform(),
         **_native.system_info(),
     }
-    failures = []
+    failure: EpisodicaError | None = None
     try:
-        settings = MemoryConfig.load().to_dict()
-        changed = {name: value for name, value in settings.items() if value != MemoryConfig().to_dict()[name]}
-        findings["settings"] = changed or "defaults"
-        if Path(store_of(args)).expanduser().is_dir():
-            with _reader(args) as memory:
-                findings["store"] = {"path": str(memory.path), **memory.health()}
-        else:
-            findings["store"] = f"none yet in {store_of(args)}"
+        settings, defaults = MemoryConfig.load().to_dict(), MemoryConfig().to_dict()
+        findings["settings"] = {name: value for name, value in settings.items() if value != defaults[name]} or "defaults"
+        findings["store"] = store_of(args)
+        findings["health"] = _health(args)
     except EpisodicaError as error:
-        failures.append(error)
-    if out.as_json:
-        out.json({**findings, "problems": [str(error) for error in failures]})
-    else:
-        _print_tree(findings, out)
-    if failures:
-        raise failures[0]
-    return 0
+        failure = error
+    healthy = failure is None and findings["health"]["status"] in ("ok", "no store yet")
+    _print_tree({**findings, "healthy": healthy}, out)
+    if failure is not None:
+        raise failure
+    return 0 if healthy else 1
+
+
+def _health(args: argparse.Namespace) -> dict[str, Any]:
+    if not Path(store_of(args)).expanduser().is_dir():
+        return {"status": "no store yet"}
+    with _reader(args) as memory:
+        return memory.health()
 
 
 def _print_tree(data: dict[str, Any], out: Output) -> None:
     if out.as_json:
         out.json(data)
-        return
-    rows = list(_leaves(data, ""))
-    out.table(("", ""), rows)
+    else:
+        out.table(("", ""), _leaves(data, ""))
 
 
 def _leaves(data: dict[str, Any], prefix: str) -> Iterator[tuple[str, str]]:

@@ -66,7 +66,7 @@ class Output:
 
     def style(self, text: str, style: str) -> str:
         """``text`` in a style, on terminals that want it."""
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour else text
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour and text else text
 
     def heading(self, text: str) -> None:
         """A line that stands out, after an empty one."""
@@ -81,19 +81,21 @@ class Output:
             self.line(" " * indent + line)
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
-        """Columns as wide as their widest cell; the last takes what the terminal leaves. Numbers stand to the right."""
+        """Columns as wide as their widest cell; the last takes what the terminal leaves. Columns of numbers stand to the right."""
         cells = [[printable(str(cell)) for cell in row] for row in rows]
-        right = [False] * len(head)
-        for row in cells:
-            right = [was or cell.replace(",", "").replace(".", "").isdigit() for was, cell in zip(right, row, strict=True)]
-        widths = [max((columns(row[i]) for row in cells), default=0) for i in range(len(head))]
-        widths = [max(width, columns(name)) for width, name in zip(widths, head, strict=True)]
+        by_column = list(zip(*cells, strict=True)) or [()] * len(head)
+        right = [bool(column) and all(map(_is_number, column)) for column in by_column]
+        widths = [max(map(columns, (name, *column))) for name, column in zip(head, by_column, strict=True)]
         room = None if self.width is None else self.width - indent - sum(widths[:-1]) - 2 * (len(head) - 1)
-        for number, row in enumerate([list(head), *cells]):
+        for row in [list(head), *cells] if any(head) else cells:
             last = row[-1] if room is None else cut(row[-1], max(room, 10))
             body = "".join(pad(cell, width, to_right) + "  " for cell, width, to_right in zip(row, widths, right[:-1], strict=False))
             line = " " * indent + body + (pad(last, widths[-1], True) if right[-1] else last)
-            self.line(self.style(line, "dim") if number == 0 else line)
+            self.line(self.style(line, "dim") if row == list(head) else line)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "").isdigit()
 
 
 def report(error: EpisodicaError) -> None:

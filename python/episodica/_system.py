@@ -239,7 +239,7 @@ class MemorySystem(MemoryReader):
             return RebuildReport.from_dict(self._engine.rebuild_indices(check.optional_user(user_id), callback))
 
     def retry_pending(self, user_id: str | None = None) -> int:
-        """Takes up again what failed for good (dead letters, episodes that a model could not write); how many there were."""
+        """Does again what an outage left undone (vectors, facts, texts of a model); how many records are still pending then."""
         return self._engine.retry_pending(check.optional_user(user_id))
 
 

@@ -34,7 +34,9 @@ def test_precedence(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
     config = MemoryConfig.load(min_confidence=0.9)
     assert (config.time_gap_minutes, config.buffer_size_max, config.min_confidence, config.min_importance) == (10.0, 12, 0.9, 0.5)
     assert config.llm == LLMConfig("b", base_url="http://a")
-    with MemorySystem(store, buffer_size_max=13, llm=lambda prompt: "{}") as memory:
+    file.write_text("time_gap_minutes = 10")
+    monkeypatch.delenv("EPISODICA_LLM_MODEL")
+    with MemorySystem(store, buffer_size_max=13) as memory:
         assert (memory.config.buffer_size_max, memory.config.time_gap_minutes) == (13, 10.0)
 
 
