@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
+from operator import index
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from ._errors import InvalidInputError
 from ._messages import check_text, json_text
@@ -48,13 +49,13 @@ def query(value: object) -> str:
 
 def whole(value: object, what: str, least: int, most: int | None = None) -> int:
     """A whole number within its bounds."""
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InvalidInputError(f"{what} must be a whole number, not `{type(value).__name__}`")
-    number = value.__index__()  # type: ignore[attr-defined]
+    number = index(value)
     if number < least or (most is not None and number > most):
         bounds = f"at least {least}" if most is None else f"between {least} and {most}"
         raise InvalidInputError(f"{what} must be {bounds}: `{number}`")
-    return int(number)
+    return number
 
 
 def top_k(value: object) -> int:

@@ -67,7 +67,6 @@ def test_a_memory_left_open_does_not_disturb_the_exit(store: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork here")
 def test_a_forked_child_gets_a_clear_error(store: Path) -> None:
     done = script(f"""
         import os, warnings

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from episodica import (
@@ -404,8 +405,6 @@ def test_paths_and_config_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_callable_embeds(store: Path, talk: list[dict[str, Any]]) -> None:
-    numpy = pytest.importorskip("numpy")
-
     def embed(texts: list[str]) -> Any:
         rows = [[text.lower().count(letter) + 0.01 for letter in "abcdefghijklmnop"] for text in texts]
         return numpy.asarray(rows, dtype=numpy.float32)
