@@ -244,3 +244,15 @@ pub(super) const BACKCHANNEL: &[&str] = &[
 
 /// The same in Chinese: characters that such messages are made of.
 pub(super) const BACKCHANNEL_CHARS: &str = "哈嗯哦啊呀嘿呵好的是对行可以谢了吧呢吗真喔噢唉恭喜棒厉害早您你嘛晚安拜再见";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_folded_and_their_entries_not_empty() {
+        for cue in [TURN_STRONG, TURN_WEAK, CLOSE_STRONG, CLOSE_OPENING, RESUME, BACKCHANNEL].concat() {
+            assert!(!cue.is_empty() && cue == cue.to_lowercase() && !cue.contains('’'), "{cue}");
+        }
+    }
+}

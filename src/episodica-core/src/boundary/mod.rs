@@ -10,6 +10,8 @@ mod heuristic;
 pub mod keyword_overlap;
 mod reading;
 mod scan;
+#[cfg(test)]
+mod tests;
 
 pub use heuristic::{flush, segments};
 pub use scan::{Segment, describe};

@@ -1,7 +1,9 @@
 //! What the rules need to know of one message, read once.
 
+use std::sync::LazyLock;
+
 use super::cues;
-use crate::index::{for_each_term, is_unspaced as is_cjk};
+use crate::index::{for_each_word, is_function_word, is_unspaced as is_cjk};
 use crate::model::Message;
 
 /// Bytes of a message that are read from its front, and as many from its end: a pasted log must not slow the talk down.
@@ -24,8 +26,8 @@ pub(super) enum Turn {
 /// One message as the rules see it.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
-    /// Its index terms, sorted, without repetition: words by their stems, CJK by pairs of characters.
-    pub terms: Vec<String>,
+    /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by pairs of characters.
+    pub terms: Vec<u64>,
     /// Does it open another subject?
     pub turn: Turn,
     /// Does it say goodbye?
@@ -47,15 +49,12 @@ impl Reading {
         let folded = fold(head);
         let folded_tail = if tail.is_empty() { String::new() } else { fold(tail) };
         let last = if tail.is_empty() { &folded } else { &folded_tail };
-        let mut terms = Vec::new();
-        for_each_term(head, |term| terms.push(term.text.to_owned()));
-        terms.sort_unstable();
-        terms.dedup();
+        let terms = terms_of(head);
         let backchannel = tail.is_empty() && is_backchannel(&folded);
         Self {
             turn: turn_of(&folded),
             closes: closes(last),
-            resumes: cues::RESUME.iter().any(|cue| starts_with_cue(&folded, cue)),
+            resumes: RESUME.opens(folded.trim_start()),
             backchannel,
             asks: last.trim_end_matches(|c: char| c == ')' || c == '"' || c == '”' || c.is_whitespace()).ends_with(['?', '？', '吗', '呢']),
             replies: matches!(&*message.role, "assistant" | "tool" | "function"),
@@ -92,24 +91,114 @@ fn fold(text: &str) -> String {
     out
 }
 
-/// Does the text begin with the cue, as a whole word?
-fn starts_with_cue(text: &str, cue: &str) -> bool {
-    text.trim_start().strip_prefix(cue).is_some_and(|rest| ends_word(cue, rest))
-}
-
 /// Between the end of a cue and what follows runs a word boundary (CJK needs none, nor does a cue that ends in punctuation).
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
     is_cjk(last) || !last.is_alphanumeric() || !rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '\'')
 }
 
-/// Does the text hold the cue as whole words?
-fn has_cue(text: &str, cue: &str) -> bool {
-    text.match_indices(cue).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let starts = cue.starts_with(is_cjk) || !before.is_some_and(|c| c.is_alphanumeric() || c == '\'');
-        starts && ends_word(cue, &text[at + cue.len()..])
-    })
+/// Cues by their first byte, so that only few are compared at each word.
+struct Cues(Vec<Vec<&'static str>>);
+
+impl Cues {
+    fn new(cues: &[&'static str]) -> Self {
+        let mut by_first = vec![Vec::new(); 256];
+        for cue in cues {
+            by_first[usize::from(cue.as_bytes()[0])].push(*cue);
+        }
+        Self(by_first)
+    }
+
+    /// The cue that the text begins with, as whole words.
+    fn opening(&self, text: &str) -> Option<&'static str> {
+        let first = text.as_bytes().first()?;
+        self.0[usize::from(*first)].iter().find(|cue| text.strip_prefix(**cue).is_some_and(|rest| ends_word(cue, rest))).copied()
+    }
+
+    /// Does the text begin with a cue, as whole words?
+    fn opens(&self, text: &str) -> bool {
+        self.opening(text).is_some()
+    }
+
+    /// Does the text hold a cue, as whole words?
+    fn within(&self, text: &str) -> bool {
+        let mut inside = false;
+        text.char_indices().any(|(at, c)| {
+            let starts = !inside || is_cjk(c);
+            inside = c.is_alphanumeric() || c == '\'';
+            starts && inside && self.opens(&text[at..])
+        })
+    }
+}
+
+static TURN_STRONG: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::TURN_STRONG));
+static TURN_WEAK: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::TURN_WEAK));
+static CLOSE_STRONG: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::CLOSE_STRONG));
+static CLOSE_OPENING: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::CLOSE_OPENING));
+/// Fillers that may stand before a cue ("oh, by the way").
+static FILLERS: LazyLock<Cues> = LazyLock::new(|| {
+    Cues::new(&["oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦", "啊", "嗯", "那"])
+});
+static RESUME: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::RESUME));
+
+/// Letters of a word that its key is made of: forms of a word mostly share them.
+const KEY_LETTERS: usize = 6;
+
+static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut keys: Vec<u64> = cues::BACKCHANNEL.iter().map(|word| exact_key(word)).collect();
+    keys.sort_unstable();
+    keys
+});
+
+fn hash_of(chars: impl Iterator<Item = char>) -> u64 {
+    chars.fold(0xcbf2_9ce4_8422_2325_u64, |hash, c| (hash ^ u64::from(c)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn exact_key(word: &str) -> u64 {
+    hash_of(word.chars())
+}
+
+/// Is it (in lower case) a word that only shows that somebody listens?
+fn is_backchannel_word(word: &str) -> bool {
+    BACKCHANNEL_KEYS.binary_search(&exact_key(word)).is_ok()
+}
+
+/// Calls `visit` with the key of every content word, and the word.
+fn for_each_key(text: &str, mut visit: impl FnMut(u64, &str)) {
+    for_each_word(text, |word, unspaced| match unspaced {
+        true => {
+            let mut before: Option<(usize, char)> = None;
+            for (at, c) in word.char_indices() {
+                if let Some((start, first)) = before.replace((at, c)) {
+                    visit(u64::from(first) << 32 | u64::from(c), &word[start..at + c.len_utf8()]);
+                }
+            }
+        }
+        false => {
+            if word.len() > 2 && !word.contains('\'') && !is_function_word(word) && !is_backchannel_word(word) {
+                visit(hash_of(word.chars().take(KEY_LETTERS)) | 1 << 63, word);
+            }
+        }
+    });
+}
+
+fn terms_of(text: &str) -> Vec<u64> {
+    let mut terms = Vec::with_capacity(text.len() / 8);
+    for_each_key(text, |key, _| terms.push(key));
+    terms.sort_unstable();
+    terms.dedup();
+    terms
+}
+
+/// The word of a text that has this key.
+pub(super) fn surface(text: &str, term: u64) -> Option<String> {
+    let mut found = None;
+    for_each_key(ends(text).0, |key, word| {
+        if key == term && found.is_none() {
+            found = Some(word.to_owned());
+        }
+    });
+    found
 }
 
 /// Sentences of a folded text, roughly: enough for cues, which stand at the borders of sentences.
@@ -119,26 +208,21 @@ fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
         .filter(|part| part.chars().any(char::is_alphanumeric))
 }
 
-/// Fillers that may stand before a cue ("oh, by the way").
-const FILLERS: &[&str] = &["oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦", "啊", "嗯", "那"];
-
 fn turn_of(folded: &str) -> Turn {
     let mut found = Turn::None;
     for (index, clause) in clauses(folded).take(3).enumerate() {
         let mut clause = clause;
         for _ in 0..2 {
-            for filler in FILLERS {
-                if let Some(rest) = clause.strip_prefix(filler).filter(|rest| ends_word(filler, rest)) {
-                    clause = rest.trim_start_matches([',', '，', ' ', '、']);
-                }
+            if let Some(filler) = FILLERS.opening(clause) {
+                clause = clause[filler.len()..].trim_start_matches([',', '，', ' ', '、']);
             }
         }
-        let opening: String = clause.chars().take(48).collect();
-        if cues::TURN_STRONG.iter().any(|cue| has_cue(&opening, cue)) {
+        let opening = &clause[..clause.char_indices().nth(48).map_or(clause.len(), |(end, _)| end)];
+        if TURN_STRONG.within(opening) {
             return Turn::Strong;
         }
         // An aside in a later sentence leaves the first one with the old subject.
-        if index == 0 && cues::TURN_WEAK.iter().any(|cue| starts_with_cue(clause, cue)) {
+        if index == 0 && TURN_WEAK.opens(clause) {
             found = Turn::Weak;
         }
     }
@@ -148,9 +232,7 @@ fn turn_of(folded: &str) -> Turn {
 fn closes(folded: &str) -> bool {
     clauses(folded).rev().take(2).any(|clause| {
         let words = clause.split_whitespace().count() + clause.chars().filter(|c| is_cjk(*c)).count() / 2;
-        words <= CLOSING_SENTENCE_WORDS
-            && (cues::CLOSE_STRONG.iter().any(|cue| has_cue(clause, cue))
-                || cues::CLOSE_OPENING.iter().any(|cue| starts_with_cue(clause, cue)))
+        words <= CLOSING_SENTENCE_WORDS && (CLOSE_STRONG.within(clause) || CLOSE_OPENING.opens(clause))
     })
 }
 
@@ -163,7 +245,7 @@ fn is_backchannel(folded: &str) -> bool {
         }
         let known = match word.starts_with(is_cjk) {
             true => word.chars().all(|c| cues::BACKCHANNEL_CHARS.contains(c)),
-            false => cues::BACKCHANNEL.binary_search(&word).is_ok() || stretched(word),
+            false => is_backchannel_word(word) || stretched(word),
         };
         if !known {
             return false;

@@ -4,14 +4,12 @@
 //! [`LOOKAHEAD`] messages behind it and never beyond the `buffer_size_max`-th, and it is judged only once all of those are there (or cannot come any more).
 //! A buffer that holds `buffer_size_max` messages of one segment is always cut.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cohesion::Cohesion;
-use super::reading::{Reading, Turn};
+use super::reading::{Reading, Turn, surface};
 use crate::clock::Moment;
 use crate::config::Config;
-use crate::index::{for_each_word, is_function_word};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
 /// Messages behind a place that its judgement may look at.
@@ -76,7 +74,7 @@ impl<'a> Scan<'a> {
 
     /// The segment `start..end` with its boundary.
     pub fn segment(&self, start: usize, end: usize, reason: BoundaryReason, confidence: f32, method: DetectionMethod) -> Segment {
-        let topic_summary = topic_words(&self.buffer[start..end]);
+        let topic_summary = topic_words(&self.buffer[start..end], &self.readings[start..end]);
         let boundary = Boundary { should_end: true, reason, confidence, topic_summary, detection_method: method };
         Segment { length: end - start, boundary }
     }
@@ -147,11 +145,15 @@ impl<'a> Scan<'a> {
     /// The cue that speaks loudest for a boundary before `place`, with its confidence.
     fn judge(&self, start: usize, place: usize, end: usize) -> (BoundaryReason, f32) {
         let length = place - start;
-        let (before, at) = (&self.readings[place - 1], &self.readings[place]);
+        let at = &self.readings[place];
         let usual = USUAL_MINIMUM.min(self.config.buffer_size_max / 4).max(self.config.buffer_size_min);
         let maturity = (length as f32 / usual as f32).min(1.0);
+        let closed = self.said_goodbye(start, place);
+        let cued = closed || at.turn != Turn::None;
         // Too few messages before the end of the session or before a pause are no subject of their own, unless somebody says so.
-        let shift = self.cohesion.shift(&self.readings, start, place, end).filter(|_| end - place >= LOOKAHEAD.min(usual));
+        let enough_behind = end - place >= LOOKAHEAD.min(usual);
+        let asked = (cued || length >= usual && !at.backchannel) && enough_behind;
+        let shift = if asked { self.cohesion.shift(&self.readings, start, place, end) } else { None };
         let doubt = self.adjacency_penalty(place);
 
         let mut best = (BoundaryReason::TopicShift, 0.0);
@@ -160,7 +162,7 @@ impl<'a> Scan<'a> {
                 best = (reason, confidence.clamp(0.0, 1.0));
             }
         };
-        if before.closes && !at.closes && !at.resumes && !self.is_echo(place, end) {
+        if closed && enough_behind && !at.closes && !at.resumes && !self.is_echo(place, end) {
             offer(BoundaryReason::Closing, 0.7 + 0.15 * maturity + 0.1 * shift.unwrap_or(0.0));
         }
         match at.turn {
@@ -175,9 +177,20 @@ impl<'a> Scan<'a> {
         if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel) {
             // The longer a segment already is, the less it takes to end it.
             let room = (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
-            offer(BoundaryReason::TopicShift, 0.9 * shift + 0.1 * room - doubt);
+            let confidence = 0.8 * shift + 0.15 * room - doubt;
+            // A drop that is still going on is judged where it is deepest.
+            let deepest = || shift >= self.cohesion.shift(&self.readings, start, place + 1, end).unwrap_or(0.0);
+            if self.is_enough(confidence) && deepest() {
+                offer(BoundaryReason::TopicShift, confidence);
+            }
         }
         best
+    }
+
+    /// Is a goodbye the last thing said before `place`, apart from one or two replies without a subject ("you too!")?
+    fn said_goodbye(&self, start: usize, place: usize) -> bool {
+        let mut before = self.readings[start..place].iter().rev().take(3);
+        before.find(|reading| reading.closes || !reading.backchannel).is_some_and(|reading| reading.closes)
     }
 
     /// Is the message at `place` only the last word of a goodbye ("you too!") before the talk ends or goes on?
@@ -198,7 +211,7 @@ impl<'a> Scan<'a> {
     fn size_cut(&self, start: usize, full: usize) -> usize {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let first = start + min.max(max / 2);
-        let last = full.saturating_sub(min.max(1));
+        let last = full.saturating_sub(min.max(LOOKAHEAD.min(max / 4)).max(1));
         if last < first {
             return full;
         }
@@ -211,7 +224,7 @@ impl<'a> Scan<'a> {
                 Turn::Weak => 0.3,
                 Turn::None => 0.0,
             };
-            let position = 0.2 * (place - first) as f32 / (last - first).max(1) as f32;
+            let position = 0.1 * (place - first) as f32 / (last - first).max(1) as f32;
             let score = shift + turn + position - self.adjacency_penalty(place) - if self.readings[place].backchannel { 0.3 } else { 0.0 };
             if score >= best.1 {
                 best = (place, score);
@@ -254,22 +267,18 @@ impl Span {
     }
 }
 
-/// The words that occur most, in the order in which they first did.
-fn topic_words(messages: &[Arc<Message>]) -> String {
-    let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
-    for message in messages {
-        let head: String = message.content.chars().take(500).collect();
-        for_each_word(&head, |word, unspaced| {
-            let long = if unspaced { (2..=6).contains(&word.chars().count()) } else { word.len() > 3 && !word.contains('\'') };
-            if long && !is_function_word(word) {
-                let next = counts.len();
-                counts.entry(word.to_owned()).or_insert((0, next)).0 += 1;
-            }
-        });
+/// The words that most messages share, in the order in which they first occur.
+fn topic_words(messages: &[Arc<Message>], readings: &[Reading]) -> String {
+    let mut all: Vec<(u64, usize)> =
+        readings.iter().enumerate().flat_map(|(at, reading)| reading.terms.iter().map(move |term| (*term, at))).collect();
+    all.sort_unstable();
+    let mut shared: Vec<(usize, usize, u64)> = Vec::new();
+    for run in all.chunk_by(|a, b| a.0 == b.0) {
+        shared.push((run.len(), run[0].1, run[0].0));
     }
-    let mut words: Vec<(String, (usize, usize))> = counts.into_iter().collect();
-    words.sort_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
-    words.truncate(TOPIC_WORDS);
-    words.sort_by_key(|(_, (_, first))| *first);
-    words.into_iter().map(|(word, _)| word).collect::<Vec<_>>().join(", ")
+    shared.sort_unstable_by_key(|(count, first, term)| (std::cmp::Reverse(*count), *first, *term));
+    shared.truncate(TOPIC_WORDS);
+    shared.sort_unstable_by_key(|(_, first, term)| (*first, *term));
+    let words: Vec<String> = shared.iter().filter_map(|(_, first, term)| surface(&messages[*first].content, *term)).collect();
+    words.join(", ")
 }

@@ -56,12 +56,22 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
         {
             continue;
         }
+        let is_repeated = candidate.turns > 1;
         let length = [0.0, 0.0, 0.95, 1.1, 1.2, 0.9, 0.8][chars];
         let spread = 1.0 + (candidate.turns as f32).ln() * 1.2;
         let owned = if candidate.owner.is_some() { 1.15 } else { 1.0 };
         let keys = vec![exact_key(text)];
         let score = length * spread * owned * 1.2;
-        found.push(Phrase { text: text.to_owned(), owner: candidate.owner, keys, score, place: candidate.place, is_name: false });
+        found.push(Phrase {
+            text: text.to_owned(),
+            owner: candidate.owner,
+            keys,
+            score,
+            place: candidate.place,
+            is_name: false,
+            is_telling: is_repeated,
+            is_strong: is_repeated,
+        });
     }
     // The map's order is none: the caller sorts by score and place, and here ties in both are broken by the text.
     found.sort_by(|a, b| a.place.cmp(&b.place).then(b.text.len().cmp(&a.text.len())).then_with(|| a.text.cmp(&b.text)));

@@ -28,6 +28,10 @@ pub(super) struct Phrase {
     pub place: (usize, usize),
     /// A name of somebody or something.
     pub is_name: bool,
+    /// More than one word, or a word that names something by itself.
+    pub is_telling: bool,
+    /// It would be known again without its talk: a name, or a compound of words that aren't general.
+    pub is_strong: bool,
 }
 
 /// What is known of one word over the whole episode.
@@ -75,6 +79,13 @@ impl Salience {
         word.capital && !word.unspaced && self.facts.get(&word.key).is_some_and(|known| known.capital > 0 && known.capital >= known.plain)
     }
 
+    /// Might a word that opens a sentence be a name? Alone, unless it also occurs in lower case; before others, if it owns them ("Emil's painting").
+    fn may_be_name(&self, turn: &Turn, word: &Word, followed: bool) -> bool {
+        let text = turn.word_text(word);
+        let plain = self.facts.get(&word.key).is_some_and(|known| known.plain > 0);
+        !plain && (!followed || text.ends_with("'s") || text.ends_with("’s"))
+    }
+
     /// How much a word tells about the episode; 0 for words without a subject.
     pub fn weight(&self, turn: &Turn, word: &Word) -> f32 {
         if !word.class.is_content() || word.unspaced {
@@ -97,7 +108,8 @@ impl Salience {
         let shared = if known.speakers.count_ones() > 1 { 1.15 } else { 1.0 };
         let form = if self.is_name(word) { 1.3 } else { 1.0 } * if word.technical { 0.8 } else { 1.0 };
         let adverb = if text.ends_with("ly") && !word.capital { 0.5 } else { 1.0 };
-        spread * shared * length * form * adverb
+        let general = if word.class.is_abstract() { 0.5 } else { 1.0 };
+        general * spread * shared * length * form * adverb
     }
 }
 
@@ -113,6 +125,8 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
                     known.score = known.score.max(phrase.score) + 0.35 * phrase.score.min(known.score);
                     known.owner = known.owner.or(phrase.owner);
                     known.is_name |= phrase.is_name;
+                    known.is_telling |= phrase.is_telling;
+                    known.is_strong |= phrase.is_strong;
                 }
                 None => {
                     places.insert(exact_key(&phrase.text), found.len());
@@ -143,13 +157,18 @@ fn visit_unit(source: &Source, salience: &Salience, (number, turn, unit): (usize
     let words = &unit.words;
     let mut at = 0;
     while at < words.len() {
-        if !opens(source, &words[at]) {
+        if !opens(&words[at]) || source.is_speaker_name(turn, &words[at]) {
             at += 1;
             continue;
         }
         let start = at;
         at += 1;
-        while at < words.len() && at - start < MAX_PHRASE_WORDS && !words[at].breaks && continues(source, &words[at]) {
+        while at < words.len()
+            && at - start < MAX_PHRASE_WORDS
+            && !words[at].breaks
+            && continues(&words[at])
+            && !source.is_speaker_name(turn, &words[at])
+        {
             at += 1;
         }
         let before = start.checked_sub(1).map(|before| &words[before]).filter(|_| !words[start].breaks);
@@ -159,12 +178,12 @@ fn visit_unit(source: &Source, salience: &Salience, (number, turn, unit): (usize
     }
 }
 
-fn opens(source: &Source, word: &Word) -> bool {
-    !word.unspaced && (word.class.is_content() || word.class.is_opener()) && !source.name_keys.contains_key(&word.key)
+fn opens(word: &Word) -> bool {
+    !word.unspaced && (word.class.is_content() || word.class.is_opener())
 }
 
-fn continues(source: &Source, word: &Word) -> bool {
-    !word.unspaced && word.class.is_content() && !source.name_keys.contains_key(&word.key)
+fn continues(word: &Word) -> bool {
+    !word.unspaced && word.class.is_content()
 }
 
 fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, before: Option<&Word>, words: &[Word]) -> Option<Phrase> {
@@ -203,6 +222,12 @@ fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, befor
     } * if determined { 1.2 } else { 1.0 }
         * if lone_verb { 0.4 } else { 1.0 }
         * if unit.asks { 0.75 } else { 1.0 };
+    let is_repeated =
+        words.iter().any(|word| word.class.is_content() && salience.facts.get(&word.key).is_some_and(|known| known.turns > 1));
+    let form = if content == 1 && !is_name && !is_repeated { 0.75 * form } else { form };
+    let general = words.iter().all(|word| word.class.is_abstract() || !word.class.is_content());
+    let is_adjective =
+        words.len() == 1 && ["ive", "ous", "ful", "able", "less", "ing", "ed"].iter().any(|end| turn.word_text(&words[0]).ends_with(end));
     let owner = before.filter(|word| turn.word_text(word).eq_ignore_ascii_case("my")).map(|_| turn.speaker);
     Some(Phrase {
         text: written(salience, turn, words),
@@ -211,6 +236,8 @@ fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, befor
         score: best * form * if owner.is_some() { 1.15 } else { 1.0 },
         place: (number, start),
         is_name,
+        is_telling: (words.len() > 1 || is_name || owner.is_some() || is_repeated && !lone_verb && !is_adjective) && !general,
+        is_strong: is_name || content > 1 && words.iter().filter(|word| word.class.is_content() && !word.class.is_abstract()).count() > 1,
     })
 }
 
@@ -239,7 +266,11 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
         match word.capital
             && !word.technical
             && !opens
-            && (shouted || word.first && !salience.is_name(word) && text.chars().skip(1).any(char::is_lowercase))
+            && (shouted
+                || word.first
+                    && !salience.is_name(word)
+                    && !salience.may_be_name(turn, word, words.len() > 1)
+                    && text.chars().skip(1).any(char::is_lowercase))
         {
             true => out.push_str(&text.to_lowercase()),
             false => out.push_str(text),

@@ -47,16 +47,24 @@ const EVERYDAY: &str = "get go make take give come see look find know think say 
     said told thought knew felt saw got gave came went made took found left kept put began ran met brought bought paid built heard held stood \
     understood wrote spoke sent spent sat slept won lost wore grew fell drove chose broke ate drank sang flew threw taught caught fought meant became \
     done gone been given taken seen known written spoken eaten fallen chosen broken worn grown thrown hurt cost terrible awful horrible worried tired \
-    afraid glad curious lucky wild clever silly funny keep tuned stay touch forward sounding looks looking thinking going doing coming getting having making trying saying telling";
+    afraid glad curious lucky wild clever silly funny hundred hundreds thousand thousands million millions minus plus died dead born lots till yours afraid busy able custom fixed random pregnant keep tuned stay touch forward sounding looks looking thinking going doing coming getting having making trying saying telling";
 
 /// Adjectives and ordinals that may open a noun phrase without being a subject themselves ("new job").
 const OPENERS: &str = "new old big small little first second third last final next young hot cold full free early late short long main special real open dark light strong";
+
+/// Words of general talk about life and work: they weigh half, and alone they make no title.
+const ABSTRACT: &str = "difference impact journey opportunity challenge passion goal dream memory inspiration motivation confidence progress success beauty happiness \
+    connection growth positivity positive negative tough resilient resilience strength courage advice group team member community individual kid child children family parent \
+    friendship bond blast adventure ongoing self expression acceptance effort energy environment balance peace love hope vision purpose perspective change future past \
+    present nature art music food meal health mental business biz project projects work job career activity event hobby interest skill process plan option choice tip \
+    host request test error problem issue client server version update message email phone card sign round square stream window difference unique visual contemporary \
+    modern traditional creative creativity emotional physical social personal professional local global public private final initial general special common";
 
 /// Sentences that begin with these point back at something that a lone sentence doesn't say.
 const DANGLING: &str = "it it's its that that's this these those he she they he's she's they're there then so but and or because which one";
 
 /// Chinese characters between which subjects stand.
-const STOP_CHARS: &str = "的了是我你您他她它们在有不也就都和与跟吗呢吧啊呀哦嗯哈嘛啦这那哪很太还又再才刚把被给让对从到向往比为以及或但而且并如果因所之其其么什怎谁几多少个些每各已将会能可要想得着过去来上下里外前后中间时候没别只请说看听做用像好真挺更最地等当与于则却虽然已经正让叫使后前此该某吃喝买";
+const STOP_CHARS: &str = "的了是我你您他她它们在有不也就都和与跟吗呢吧啊呀哦嗯哈嘛啦这那哪很太还又再才刚把被给让对从到向往比为以及或但而且并如果因所之其其么什怎谁几多少个些每各已将会能可要想得着过去来上下里外前后中间时候没别只请说看听做用像好真挺更最地等当与于则却虽然已经正让叫使后前此该某吃喝买找住回搬认拿放带送聊讲问爱怕忘试完一二三四五六七八九十两百千万月号次套只条张件块元岁桌";
 
 /// Chinese words that rarely tell what a talk is about.
 const STOP_WORDS_HAN: &str = "今天 明天 昨天 后天 前天 今年 明年 去年 现在 刚才 以前 以后 最近 上周 下周 本周 上个月 下个月 周末 早上 上午 中午 下午 晚上 今晚 昨晚 一下 一点 一起 一直 一样 一定 一般 \
@@ -74,6 +82,8 @@ impl Class {
     const EVERYDAY: u8 = 2;
     const DETERMINER: u8 = 4;
     const OPENER: u8 = 8;
+    const DANGLING: u8 = 16;
+    const ABSTRACT: u8 = 32;
 
     /// Has it a subject of its own, as far as is known?
     pub fn is_content(self) -> bool {
@@ -88,6 +98,16 @@ impl Class {
     /// Does it stand before a noun phrase?
     pub fn is_determiner(self) -> bool {
         self.0 & Self::DETERMINER != 0
+    }
+
+    /// Does a sentence that begins with it lean on the one before?
+    pub fn dangles(self) -> bool {
+        self.0 & Self::DANGLING != 0
+    }
+
+    /// Is it a word of general talk?
+    pub fn is_abstract(self) -> bool {
+        self.0 & Self::ABSTRACT != 0
     }
 
     /// May it open a noun phrase?
@@ -127,11 +147,13 @@ static CLASSES: LazyLock<KeyMap<u8>> = LazyLock::new(|| {
         (FUNCTION, Class::FUNCTION),
         (EVERYDAY, Class::EVERYDAY),
         (OPENERS, Class::OPENER),
+        (DANGLING, Class::DANGLING),
+        (ABSTRACT, Class::ABSTRACT),
     ] {
         for word in words.split_whitespace() {
             *classes.entry(exact_key(word)).or_insert(0) |= class;
             // Function words have no forms: "as" must not make "asses" one.
-            if class == Class::EVERYDAY && word.len() > 2 {
+            if matches!(class, Class::EVERYDAY | Class::ABSTRACT) && word.len() > 2 {
                 *classes.entry(key(word)).or_insert(0) |= class;
             }
         }
@@ -148,15 +170,10 @@ pub(super) fn class_of(word: &str) -> Class {
     if let Some((stem, suffix)) = word.split_once(['\'', '’']) {
         let contracted = matches!(suffix, "m" | "ve" | "re" | "ll" | "d") || suffix == "t" && stem.ends_with('n');
         let verb = suffix == "s" && CLASSES.get(&exact_key(stem)).is_some_and(|class| class & Class::FUNCTION != 0);
-        return if contracted || verb { Class(Class::FUNCTION) } else { class_of(stem) };
+        return if contracted || verb { Class(Class::FUNCTION | (class_of(stem).0 & Class::DANGLING)) } else { class_of(stem) };
     }
     let exact = CLASSES.get(&exact_key(word)).copied();
-    Class(exact.unwrap_or_else(|| CLASSES.get(&key(word)).copied().unwrap_or(0) & Class::EVERYDAY))
-}
-
-/// Does the sentence that begins with this word (in any case) lean on the one before?
-pub(super) fn dangles(word: &str) -> bool {
-    DANGLING.split_whitespace().any(|known| known.eq_ignore_ascii_case(word))
+    Class(exact.unwrap_or_else(|| CLASSES.get(&key(word)).copied().unwrap_or(0) & (Class::EVERYDAY | Class::ABSTRACT)))
 }
 
 /// Does the character stand between Chinese subjects, not in them?

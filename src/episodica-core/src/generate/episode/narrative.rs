@@ -8,7 +8,7 @@ use super::person;
 use super::salience::Scored;
 use super::source::{Source, Turn, Unit};
 use crate::clock::Moment;
-use crate::text::time::{mentions, resolve_text};
+use crate::text::time::{TimeMention, mentions, resolve_text};
 use crate::text::{Language, count_tokens};
 
 /// Most tokens of a narrative.
@@ -136,23 +136,27 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
     if unit.words.len() == 1 && turn.units.len() > 1 && source.name_keys.contains_key(&unit.words[0].key) {
         return Passage::Said(String::new());
     }
-    if !unit.asks {
-        let told = match turn.language {
-            Language::English if person::may_be_english(&text) => person::english(&resolve_text(&text, moment, turn.language), name),
-            Language::Chinese if text.contains('我') => person::chinese(&resolve_text(&text, moment, turn.language), name),
-            _ => None,
-        };
+    let found = mentions(&text, moment);
+    let relative = found.iter().any(|mention| mention.relative && mention.confident);
+    let may_tell = match turn.language {
+        Language::English => person::may_be_english(&text),
+        Language::Chinese => text.contains('我'),
+        Language::Other => false,
+    };
+    if !unit.asks && may_tell {
+        let resolved = if relative { resolve_text(&text, moment, turn.language) } else { text.clone() };
+        let resolved = source.without_address(&resolved);
+        let told = if turn.language == Language::Chinese { person::chinese(resolved, name) } else { person::english(resolved, name) };
         if let Some(told) = told {
             return Passage::Told(told);
         }
     }
-    let quoted = with_dates(&text, moment, turn.language);
+    let quoted = if relative { with_dates(&text, &found, turn.language) } else { text };
     if unit.asks { Passage::Asked(quoted) } else { Passage::Said(quoted) }
 }
 
 /// The text with what its relative dates mean in brackets behind them.
-fn with_dates(text: &str, moment: Moment, language: Language) -> String {
-    let found = mentions(text, moment);
+fn with_dates(text: &str, found: &[TimeMention], language: Language) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut done = 0;
     for mention in found.iter().filter(|mention| mention.relative && mention.confident) {

@@ -51,11 +51,13 @@ static FILLER_SET: List = LazyLock::new(|| FILLERS.split_whitespace().collect())
 
 /// Is it worth trying [`english`]: does the sentence hold an "I", or open with "My"?
 pub(super) fn may_be_english(sentence: &str) -> bool {
-    sentence.starts_with("My ")
-        || sentence.bytes().any(|byte| byte == b'I')
-        || sentence.contains("i ")
-        || sentence.contains("i'")
-        || sentence.contains("y ")
+    let bytes = sentence.as_bytes();
+    let whole = |at: usize| {
+        let before = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        // "I ", "I'm", "I’m", "im ", "ive ".
+        before && matches!(bytes.get(at + 1), Some(b' ' | b'\'' | 0xe2 | b'm' | b'v'))
+    };
+    sentence.starts_with("My ") || bytes.iter().enumerate().any(|(at, byte)| matches!(byte, b'I' | b'i') && whole(at))
 }
 
 /// The third-person form of an English sentence of `name`'s, or `None` where it must be quoted.
@@ -181,7 +183,8 @@ pub(super) fn possessive(name: &str) -> String {
 
 /// Lower case without punctuation around it, straight apostrophes.
 fn bare(word: &str) -> String {
-    word.trim_matches(|c: char| !c.is_alphanumeric()).replace('’', "'").to_lowercase()
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    if word.is_ascii() { word.to_ascii_lowercase() } else { word.replace('’', "'").to_lowercase() }
 }
 
 /// A capital letter in front, a full stop at the end.

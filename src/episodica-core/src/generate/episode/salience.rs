@@ -1,7 +1,7 @@
 //! How telling each sentence is, and what it is telling of: what summaries and long narratives select by.
 
 use super::keywords::Salience;
-use super::lexicon::{dangles, exact_key, is_stop_char};
+use super::lexicon::{exact_key, is_stop_char};
 use super::source::{Source, Turn, Unit};
 
 /// Words of a sentence that count.
@@ -40,7 +40,7 @@ pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
     let mut all = Vec::new();
     for (turn_at, turn) in source.turns.iter().enumerate() {
         for (unit_at, unit) in turn.units.iter().enumerate() {
-            let features = if unit.is_code { Vec::new() } else { features(turn, unit, salience) };
+            let features = if unit.is_code { Vec::new() } else { features(source, turn, unit, salience) };
             let length = unit.words.iter().map(|word| if word.unspaced { (word.end - word.start) as f32 / 6.0 } else { 1.0 }).sum();
             all.push(Scored { turn: turn_at, unit: unit_at, features, form: form(turn, unit), length });
         }
@@ -48,7 +48,7 @@ pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
     all
 }
 
-fn features(turn: &Turn, unit: &Unit, salience: &Salience) -> Vec<(u64, f32)> {
+fn features(source: &Source, turn: &Turn, unit: &Unit, salience: &Salience) -> Vec<(u64, f32)> {
     let mut found: Vec<(u64, f32)> = Vec::with_capacity(unit.words.len().min(MAX_FEATURES));
     for word in &unit.words {
         if found.len() >= MAX_FEATURES {
@@ -66,7 +66,7 @@ fn features(turn: &Turn, unit: &Unit, salience: &Salience) -> Vec<(u64, f32)> {
                 }
                 before = Some((at, c));
             }
-        } else {
+        } else if !source.is_speaker_name(turn, word) {
             let weight = if word.technical && text.bytes().any(|byte| byte.is_ascii_digit()) { 0.8 } else { salience.weight(turn, word) };
             if weight > 0.0 {
                 found.push((word.key, weight));
@@ -85,7 +85,7 @@ fn form(turn: &Turn, unit: &Unit) -> f32 {
         form *= 0.4;
     }
     let opening = turn.word_text(first);
-    if dangles(opening) {
+    if first.class.dangles() {
         form *= 0.75;
     }
     let tells = |word: &str| matches!(word, "I" | "I'm" | "I've" | "I’m" | "I’ve" | "My" | "my" | "We" | "we");

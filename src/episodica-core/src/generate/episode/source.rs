@@ -15,6 +15,8 @@ const FRONT_BYTES: usize = 6_000;
 const BACK_BYTES: usize = 1_500;
 /// Sentences of one message that are read; a table or a log has more.
 const MAX_SENTENCES: usize = 120;
+/// The front of a message tells its language.
+const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
@@ -100,7 +102,7 @@ impl Source {
                 speakers.len() - 1
             });
             let text = clean(&message.content);
-            let language = language(&text);
+            let language = language(&text[..floor(&text, LANGUAGE_BYTES)]);
             votes[slot(language)] += text.len().min(400);
             turns.push(Turn { speaker, message: at, text, language, units: Vec::new() });
         }
@@ -127,6 +129,31 @@ impl Source {
             }
         }
         Self { turns, language: main, speakers, name_keys }
+    }
+
+    /// Is the word a speaker's name, or a short form of one ("Mel" of Melanie)?
+    pub fn is_speaker_name(&self, turn: &Turn, word: &Word) -> bool {
+        if self.name_keys.contains_key(&word.key) {
+            return true;
+        }
+        let text = turn.word_text(word);
+        word.capital && text.len() >= 2 && self.speakers.iter().any(|speaker| !speaker.is_role && speaker.short.starts_with(text))
+    }
+
+    /// A sentence without whom it is said to: "Hey Jon, …" and "…, Jon!".
+    pub fn without_address<'a>(&self, text: &'a str) -> &'a str {
+        let mut text = text;
+        let names = || self.speakers.iter().filter(|speaker| !speaker.is_role).map(|speaker| &*speaker.short);
+        if let Some((front, rest)) = text.split_once([',', '!', '，', '！'])
+            && front.len() <= 30
+            && !rest.trim().is_empty()
+            && names().any(|name| front.ends_with(name) && front[..front.len() - name.len()].trim().split(' ').count() < 2)
+        {
+            text = rest.trim_start();
+        }
+        let bare = text.trim_end_matches(['.', '!', ' ', '。', '！']);
+        let cut = names().find_map(|name| bare.strip_suffix(name)?.trim_end().strip_suffix([',', '，']));
+        cut.filter(|cut| cut.len() > 8).unwrap_or(text)
     }
 
     /// Who speaks in a turn.
@@ -198,6 +225,15 @@ pub(super) fn clean_line(text: &str, chars: usize) -> String {
     }
 }
 
+/// The last character boundary at or before `bytes`.
+fn floor(text: &str, bytes: usize) -> usize {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
+
 /// Without control characters; of a very long text the front and the end.
 fn clean(text: &str) -> String {
     let push = |part: &str, out: &mut String| {
@@ -221,13 +257,7 @@ fn clean(text: &str) -> String {
         push(text, &mut out);
         return out;
     }
-    let (mut front, mut back) = (FRONT_BYTES, text.len() - BACK_BYTES);
-    while !text.is_char_boundary(front) {
-        front -= 1;
-    }
-    while !text.is_char_boundary(back) {
-        back += 1;
-    }
+    let (front, back) = (floor(text, FRONT_BYTES), floor(text, text.len() - BACK_BYTES));
     push(&text[..front], &mut out);
     out.push_str("\n[…]\n");
     push(&text[back..], &mut out);
@@ -291,7 +321,7 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
 
 /// Characters that belong to a word only between two letters or digits (paths, versions, identifiers, contractions).
 fn joins(c: char) -> bool {
-    matches!(c, '\'' | '’' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')
+    matches!(c, '\'' | '’' | ',' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')
 }
 
 /// Characters that come before a word without breaking a phrase.
@@ -319,9 +349,10 @@ fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
                 chars.next();
             } else if !unspaced
                 && joins(next)
+                && (next != ',' || previous.is_ascii_digit())
                 && text[next_at + next.len_utf8()..end].chars().next().is_some_and(|c| (c.is_alphanumeric() || c == ':') && !is_cjk(c))
             {
-                technical |= !matches!(next, '\'' | '’' | '-' | '·' | '&');
+                technical |= !matches!(next, '\'' | '’' | ',' | '-' | '·' | '&');
                 previous = next;
                 chars.next();
             } else {

@@ -3,7 +3,7 @@
 use super::keywords::Phrase;
 use super::lexicon::class_of;
 use super::narrative::{capitalised, clip};
-use super::person::possessive;
+use super::person::{self, possessive};
 use super::salience::Scored;
 use super::source::Source;
 use super::summary::plain;
@@ -13,11 +13,14 @@ use crate::text::Language;
 const MAX_CHARS: usize = 80;
 /// Most phrases.
 const MAX_PHRASES: usize = 3;
+/// A sentence that fits is taken if it is at least this telling, compared with the best.
+const LEAST_SENTENCE_SHARE: f32 = 0.6;
+/// Fewest words with a subject in a sentence that is a title.
+const MIN_HEADLINE_FEATURES: usize = 2;
+/// Fewest characters of a Chinese clause that stands for a sentence.
+const MIN_CLAUSE_CHARS: usize = 8;
 /// A further phrase is at least this telling, compared with the first.
 const LEAST_SHARE: f32 = 0.5;
-/// With a first phrase less telling than this, a sentence says more.
-const LEAST_SCORE: f32 = 0.9;
-
 /// Writes the title.
 pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> String {
     let title = of_phrases(source, phrases).or_else(|| of_sentence(source, scored)).unwrap_or_else(|| of_names(source));
@@ -25,26 +28,34 @@ pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> S
 }
 
 fn of_phrases(source: &Source, phrases: &[Phrase]) -> Option<String> {
-    let best = phrases.first().filter(|phrase| phrase.score >= LEAST_SCORE)?;
-    let mut parts: Vec<String> = Vec::new();
-    for phrase in phrases.iter().filter(|phrase| phrase.score >= LEAST_SHARE * best.score) {
-        let owner = phrase.owner.map(|owner| &source.speakers[owner]).filter(|speaker| !speaker.is_role);
-        let text = match (owner, source.language) {
-            (Some(owner), Language::Chinese) => format!("{}的{}", owner.short, phrase.text),
-            (Some(owner), _) => format!("{} {}", possessive(&owner.short), phrase.text),
+    // Without lists of its function words, a language's phrases are guesses.
+    if source.language == Language::Other {
+        return None;
+    }
+    let best = phrases.iter().find(|phrase| phrase.is_telling)?;
+    let (mut parts, mut owners, mut strong, mut length) = (Vec::new(), Vec::new(), 0, 0);
+    for phrase in phrases.iter().filter(|phrase| phrase.is_telling && phrase.score >= LEAST_SHARE * best.score) {
+        let owner = phrase.owner.filter(|owner| !source.speakers[*owner].is_role && !owners.contains(owner));
+        let name = owner.map(|owner| &*source.speakers[owner].short);
+        let text = match (name, source.language) {
+            (Some(name), Language::Chinese) => format!("{name}的{}", phrase.text),
+            (Some(name), _) => format!("{} {}", possessive(name), phrase.text),
             (None, _) => phrase.text.clone(),
         };
-        let length: usize = parts.iter().map(|part| part.chars().count() + 2).sum::<usize>() + text.chars().count() + 4;
-        if length <= MAX_CHARS {
-            parts.push(text);
+        let chars = text.chars().count() + 4;
+        if length + chars > MAX_CHARS {
+            continue;
         }
+        length += chars;
+        strong += usize::from(phrase.is_strong);
+        owners.extend(owner);
+        parts.push(text);
         if parts.len() == MAX_PHRASES {
             break;
         }
     }
-    // One bare word is a tag, not a title.
-    let telling = parts.len() > 1 || parts.first().is_some_and(|part| part.contains(' ') || part.chars().count() > 3 && !part.is_ascii());
-    telling.then(|| joined(parts, source.language))
+    // Words that could stand over many talks say less than one sentence of this one.
+    (strong >= 2 && parts.len() > 1).then(|| joined(parts, source.language))
 }
 
 fn joined(parts: Vec<String>, language: Language) -> String {
@@ -59,21 +70,59 @@ fn joined(parts: Vec<String>, language: Language) -> String {
     }
 }
 
-/// The most telling sentence, clipped.
+/// The most telling sentence, whole if there is one that fits.
 fn of_sentence(source: &Source, scored: &[Scored]) -> Option<String> {
-    let best = scored.iter().map(|scored| (scored, scored.score())).filter(|(_, score)| *score > 0.0).fold(
-        None,
-        |best: Option<(&Scored, f32)>, next| {
-            if best.is_some_and(|best| best.1 >= next.1) { best } else { Some(next) }
-        },
-    );
-    let scored = best.map(|(scored, _)| scored).or_else(|| scored.first())?;
+    let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0 && !is_note(source, scored)).collect();
+    order.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    let best = order.first().copied();
+    let least = best.map_or(0.0, |best| LEAST_SENTENCE_SHARE * best.score());
+    let whole = order.iter().take_while(|scored| scored.score() >= least).find_map(|scored| headline(source, scored, true));
+    whole.or_else(|| headline(source, best.or_else(|| scored.iter().find(|scored| !source.turns[scored.turn].text.is_empty()))?, false))
+}
+
+/// A note in brackets about the message.
+fn is_note(source: &Source, scored: &Scored) -> bool {
     let turn = &source.turns[scored.turn];
-    let text = plain(turn.unit_text(&turn.units[scored.unit])).split_whitespace().collect::<Vec<_>>().join(" ");
+    turn.unit_text(&turn.units[scored.unit]).starts_with('[')
+}
+
+/// A sentence as a title; with `whole`, only one that is told in the third person and needn't be clipped.
+fn headline(source: &Source, scored: &Scored, whole: bool) -> Option<String> {
+    let turn = &source.turns[scored.turn];
+    let unit = &turn.units[scored.unit];
+    if whole && (scored.features.len() < MIN_HEADLINE_FEATURES) {
+        return None;
+    }
+    let text = plain(source.without_address(turn.unit_text(unit))).split_whitespace().collect::<Vec<_>>().join(" ");
     let name = &source.speaker(turn).short;
+    let told = match turn.language {
+        _ if unit.asks || unit.is_code => None,
+        Language::English => person::english(&text, name),
+        Language::Chinese => person::chinese(clause(&text), name),
+        Language::Other => None,
+    };
+    if whole {
+        return told.filter(|told| told.chars().count() <= MAX_CHARS).map(|told| clip_chars(&told, MAX_CHARS));
+    }
+    if let Some(told) = told {
+        return Some(clip_chars(&told, MAX_CHARS));
+    }
+    let text = if turn.language == Language::Chinese { clause(&text) } else { &text };
     let room = MAX_CHARS.saturating_sub(name.chars().count() + 3);
-    let text = clip_chars(&text, room);
-    (!text.is_empty()).then(|| format!("{name}: {text}"))
+    let colon = if turn.language == Language::Chinese { "：" } else { ": " };
+    (!text.is_empty()).then(|| format!("{name}{colon}{}", clip_chars(text, room)))
+}
+
+/// The first clauses of a Chinese sentence that together say something.
+fn clause(text: &str) -> &str {
+    let mut chars = 0;
+    for (at, c) in text.char_indices() {
+        if matches!(c, '，' | ',' | '；' | '。') && chars >= MIN_CLAUSE_CHARS {
+            return &text[..at];
+        }
+        chars += 1;
+    }
+    text
 }
 
 fn of_names(source: &Source) -> String {
