@@ -3,6 +3,8 @@
 //! This is not language identification. It only decides which rules (dates, templates, sentence ends) suit a text, and is the same
 //! on every machine.
 
+use std::sync::LazyLock;
+
 /// The languages that the engine has rules of its own for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
@@ -145,15 +147,10 @@ pub fn language(text: &str) -> Language {
     let (mut plain_words, mut english, mut foreign) = (0usize, 0usize, 0usize);
     for word in words(sample).filter(|word| word.starts_with(|c: char| c.is_alphabetic() && !is_cjk(c))) {
         plain_words += 1;
-        let mut buffer = [0u8; 8];
-        if let Some(lower) = ascii_or_short_lower(word, &mut buffer) {
-            if ENGLISH.binary_search(&lower).is_ok() {
-                english += 1;
-            } else if FOREIGN.binary_search(&lower).is_ok() {
-                foreign += 1;
-            }
-        } else if word.contains(['\'', '’']) {
-            english += usize::from(is_english_contraction(word));
+        match function_word(word) {
+            Some(Owner::English) => english += 1,
+            Some(Owner::Foreign) => foreign += 1,
+            None => english += usize::from(is_english_contraction(word)),
         }
     }
     if han > 0 && han >= plain_words {
@@ -165,18 +162,54 @@ pub fn language(text: &str) -> Language {
     if english > 0 || plain_words <= 6 && foreign_letters == 0 { Language::English } else { Language::Other }
 }
 
-/// The word in lower case, if it is short enough to be in a table.
-fn ascii_or_short_lower<'a>(word: &str, buffer: &'a mut [u8; 8]) -> Option<&'a str> {
-    if word.len() > buffer.len() || word.contains('\'') {
-        return None;
+/// Whose function word a word is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    English,
+    Foreign,
+}
+
+/// The two tables by hash, each word packed into a number; an empty slot has key 0.
+static FUNCTION_WORDS: LazyLock<[(u64, Owner); 512]> = LazyLock::new(|| {
+    let mut slots = [(0, Owner::English); 512];
+    let all = ENGLISH.iter().map(|word| (word, Owner::English)).chain(FOREIGN.iter().map(|word| (word, Owner::Foreign)));
+    for (word, owner) in all {
+        let key = pack(word).expect("invariant: function words have at most eight bytes");
+        let mut slot = slot_of(key);
+        while slots[slot].0 != 0 {
+            slot = (slot + 1) % slots.len();
+        }
+        slots[slot] = (key, owner);
     }
-    buffer[..word.len()].copy_from_slice(word.as_bytes());
-    buffer[..word.len()].make_ascii_lowercase();
-    std::str::from_utf8(&buffer[..word.len()]).ok()
+    slots
+});
+
+/// The bytes of a word of at most eight bytes in lower case, as one number.
+fn pack(word: &str) -> Option<u64> {
+    let mut bytes = [0u8; 8];
+    bytes.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
+    bytes.make_ascii_lowercase();
+    Some(u64::from_le_bytes(bytes))
+}
+
+fn slot_of(key: u64) -> usize {
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 55) as usize
+}
+
+fn function_word(word: &str) -> Option<Owner> {
+    let key = pack(word)?;
+    let mut slot = slot_of(key);
+    while FUNCTION_WORDS[slot].0 != 0 {
+        if FUNCTION_WORDS[slot].0 == key {
+            return Some(FUNCTION_WORDS[slot].1);
+        }
+        slot = (slot + 1) % FUNCTION_WORDS.len();
+    }
+    None
 }
 
 fn is_english_contraction(word: &str) -> bool {
-    ["n't", "n’t", "'m", "’m", "'re", "’re", "'ve", "’ve", "'ll", "’ll"].iter().any(|end| word.ends_with(end))
+    word.contains(['\'', '’']) && ["n't", "n’t", "'m", "’m", "'re", "’re", "'ve", "’ve", "'ll", "’ll"].iter().any(|end| word.ends_with(end))
 }
 
 #[cfg(test)]
@@ -186,7 +219,7 @@ mod tests {
     #[test]
     fn tables_are_sorted_and_disjoint() {
         assert!(ENGLISH.is_sorted() && FOREIGN.is_sorted());
-        assert!(ENGLISH.iter().all(|word| FOREIGN.binary_search(word).is_err()));
+        assert!(ENGLISH.iter().all(|word| !FOREIGN.contains(word)));
         assert!(FOREIGN.iter().chain(ENGLISH).all(|word| word.len() <= 8));
     }
 

@@ -4,6 +4,7 @@
 //! matter. So these are gates for texts of some fifty words and more, and are never used on facts.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::script::{is_cjk, word_count, words};
 
@@ -13,7 +14,7 @@ pub const MIN_NEAR_DUPLICATE_WORDS: usize = 50;
 const MAX_HAMMING: u32 = 3;
 /// The share of the longer text that near duplicates have in common, in order.
 const MIN_COMMON: f64 = 0.8;
-/// Longer texts are compared on this many characters or words: it bounds the cost of one comparison to some milliseconds.
+/// Longer texts are compared on this many characters or words: it bounds the cost of one comparison to tens of milliseconds.
 const MAX_COMPARED_CHARS: usize = 100_000;
 const MAX_COMPARED_WORDS: usize = 20_000;
 
@@ -79,7 +80,7 @@ pub fn longest_common_substring_ratio(a: &str, b: &str) -> f64 {
     let (mut known, mut above) = (0, a.len().min(b.len()) + 1);
     while above - known > 1 {
         let middle = known + (above - known) / 2;
-        let seen: HashSet<u64> = windows(&a, middle).collect();
+        let seen: HashSet<u64, BuildHasherDefault<AsIs>> = windows(&a, middle).collect();
         if windows(&b, middle).any(|hash| seen.contains(&hash)) {
             known = middle;
         } else {
@@ -89,22 +90,47 @@ pub fn longest_common_substring_ratio(a: &str, b: &str) -> f64 {
     known as f64 / longer as f64
 }
 
-/// Rolling hashes of all runs of `size` characters, modulo the prime 2^61 - 1: a chance collision among 100,000 runs has odds of 10^-8.
+/// The prime 2^61 - 1, modulo which hashes are taken.
+const PRIME: u64 = (1 << 61) - 1;
+
+/// `a * b` modulo [`PRIME`]; both are below it.
+fn times(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    let folded = (product as u64 & PRIME) + (product >> 61) as u64;
+    if folded >= PRIME { folded - PRIME } else { folded }
+}
+
+/// Rolling hashes of all runs of `size` characters: a chance collision among 100,000 runs has odds of some 10^-9.
 fn windows(chars: &[char], size: usize) -> impl Iterator<Item = u64> {
-    const PRIME: u128 = (1 << 61) - 1;
-    const BASE: u128 = 0x0123_4567_89AB_CDEF;
-    let mut leading: u128 = 1;
-    for _ in 1..size {
-        leading = leading * BASE % PRIME;
-    }
-    let mut hash: u128 = 0;
+    const BASE: u64 = 0x0123_4567_89AB_CDEF;
+    let leading = (1..size).fold(1, |power, _| times(power, BASE));
+    let mut hash = 0;
     chars.iter().enumerate().filter_map(move |(at, &c)| {
         if at >= size {
-            hash = (hash + PRIME - (u128::from(u32::from(chars[at - size])) + 1) * leading % PRIME) % PRIME;
+            hash = (hash + PRIME - times(u64::from(u32::from(chars[at - size])) + 1, leading)) % PRIME;
         }
-        hash = (hash * BASE + u128::from(u32::from(c)) + 1) % PRIME;
-        (at + 1 >= size).then_some(hash as u64)
+        hash = (times(hash, BASE) + u64::from(u32::from(c)) + 1) % PRIME;
+        (at + 1 >= size).then_some(hash)
     })
+}
+
+/// A hasher for numbers that are hashes already.
+#[derive(Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        // The table takes its tag from the highest bits, which a number below 2^61 leaves empty.
+        self.0 = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
 }
 
 /// The longest series of words that both texts have in the same order, gaps allowed, as a share (0 to 1) of the longer one in words.

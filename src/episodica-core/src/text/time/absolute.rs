@@ -1,4 +1,4 @@
-//! Dates by name and number: "May 5", "5 May 2023", "in May", "since 2016", "the summer of 2019", "Christmas", and ranges of them.
+//! Dates by name and number: "May 5", "5 May 2023", "in May", "since 2016", "the summer of 2019", "Christmas". Ranges are in `ranges`.
 
 use super::calendar::{self, Days, Holiday, Lean};
 use super::english::{Found, Grammar};
@@ -8,7 +8,7 @@ use super::vocabulary::{Unit, Word};
 
 /// What a date names besides its year.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Name {
+pub(super) enum Name {
     Day(i8, i8),
     /// A run of days of one month.
     Days(i8, i8, i8),
@@ -21,15 +21,15 @@ enum Name {
 
 /// A date as written: with or without its year.
 #[derive(Debug, Clone, Copy)]
-struct Written {
-    end: usize,
-    name: Name,
-    year: Option<i64>,
-    confident: bool,
+pub(super) struct Written {
+    pub end: usize,
+    pub name: Name,
+    pub year: Option<i64>,
+    pub confident: bool,
 }
 
 impl Written {
-    fn new(end: usize, name: Name, year: Option<i64>) -> Self {
+    pub(super) fn new(end: usize, name: Name, year: Option<i64>) -> Self {
         Self { end, name, year, confident: true }
     }
 
@@ -103,18 +103,8 @@ impl Grammar {
         Some(Found { end, days, grain, relative: inferred, confident })
     }
 
-    /// "2019-2021".
-    fn span_of_years(&self, at: usize) -> Option<Found> {
-        let Some(Kind::Span(from, to)) = self.kind(at) else { return None };
-        if !(1800..=2100).contains(&from) || !(from + 1..=2100).contains(&to) || self.counts_something(at + 1) {
-            return None;
-        }
-        let days = (calendar::year(i64::from(from))?.0, calendar::year(i64::from(to))?.1);
-        Some(Found { relative: false, ..Found::new(at + 1, days, Grain::Year) })
-    }
-
     /// One date that begins at `at`.
-    fn written(&self, at: usize) -> Option<Written> {
+    pub(super) fn written(&self, at: usize) -> Option<Written> {
         match self.kind(at)? {
             Kind::Iso(year, month, 0) => {
                 // "2010-11" may be a season of football.
@@ -272,7 +262,7 @@ impl Grammar {
     }
 
     /// "5 May 2023", "5th of May", "3-5 June"; `last` is 0 for a single day.
-    fn day_before_month(&self, at: usize, day: i8, last: i8) -> Option<Written> {
+    pub(super) fn day_before_month(&self, at: usize, day: i8, last: i8) -> Option<Written> {
         let next = if self.word(at + 1) == Word::Of { at + 2 } else { at + 1 };
         let month = match self.word(next) {
             Word::Month(month) => month,
@@ -289,55 +279,6 @@ impl Grammar {
         calendar::date(year.unwrap_or(2000), month, day.max(last))?;
         let name = if last > 0 { Name::Days(month, day, last) } else { Name::Day(month, day) };
         Some(Written::new(if year.is_some() { comma + 1 } else { next + 1 }, name, year))
-    }
-
-    /// "3 to 5 June", "5th and the 7th of May" with "between": the first day has no month of its own.
-    fn bare_range_start(&self, at: usize) -> Option<Written> {
-        let (Kind::Number(first, 1 | 2) | Kind::Ordinal(first)) = self.kind(at)? else { return None };
-        let next = self.connector(at, at + 1)?;
-        let next = if self.word(next) == Word::The { next + 1 } else { next };
-        let (Kind::Number(last, 1 | 2) | Kind::Ordinal(last)) = self.kind(next)? else { return None };
-        let mut written = self.day_before_month(next, small(last)?, 0)?;
-        let Name::Day(month, last) = written.name else { return None };
-        written.name = Name::Days(month, small(first).filter(|first| *first < last)?, last);
-        Some(written)
-    }
-
-    /// The date that ends the range whose first date is `first`.
-    fn range_end(&self, at: usize, first: &Written) -> Option<Written> {
-        let next = self.connector(at, first.end)?;
-        if let (Name::Day(month, from), Some(Kind::Number(day, 1 | 2) | Kind::Ordinal(day))) = (first.name, self.kind(next)) {
-            let day = small(day)?;
-            if day > from && self.day_before_month(next, day, 0).is_none() && !self.counts_something(next + 1) {
-                let after = self.skip_comma(next + 1);
-                let year = self.year(after);
-                return Some(Written::new(if year.is_some() { after + 1 } else { next + 1 }, Name::Day(month, day), year));
-            }
-        }
-        if let (Name::Month(_), Word::Month(month), false) = (first.name, self.word(next), self.is_day_number(next + 1)) {
-            let of = if self.word(next + 1) == Word::Of { next + 2 } else { next + 1 };
-            let year = self.year(of);
-            return Some(Written::new(if year.is_some() { of + 1 } else { next + 1 }, Name::Month(month), year));
-        }
-        if first.name == Name::Year {
-            let year = self.year(next)?;
-            return Some(Written::new(next + 1, Name::Year, Some(year)));
-        }
-        self.written(next)
-            .filter(|last| matches!(last.name, Name::Day(..) | Name::Holiday(_)) && matches!(first.name, Name::Day(..) | Name::Holiday(_)))
-    }
-
-    /// The token after "to", "until", a dash, or (after "between") "and".
-    fn connector(&self, start: usize, at: usize) -> Option<usize> {
-        let between =
-            self.before(start) == Word::Between || start >= 2 && self.before(start) == Word::The && self.word(start - 2) == Word::Between;
-        let from = matches!(self.before(start), Word::From | Word::During | Word::In | Word::On)
-            || start >= 2 && self.before(start) == Word::The && self.word(start - 2) == Word::From;
-        match self.word(at) {
-            Word::And if between => Some(at + 1),
-            Word::To if from || !matches!(self.kind(start), Some(Kind::Number(_, 4))) => Some(at + 1),
-            _ => self.mark(at, b'-').then_some(at + 1),
-        }
     }
 
     /// A year without a month: after a preposition of time, and counting nothing.
@@ -366,7 +307,7 @@ impl Grammar {
     }
 
     /// A four-digit year at `at`, or `'23`.
-    fn year(&self, at: usize) -> Option<i64> {
+    pub(super) fn year(&self, at: usize) -> Option<i64> {
         match self.kind(at)? {
             Kind::Number(value, 4) => plausible(value).filter(|_| !self.counts_something(at + 1)),
             _ => None,
@@ -382,11 +323,11 @@ impl Grammar {
     }
 
     /// Whether the word at `at` is a unit, so that the number before it is no date.
-    fn counts_something(&self, at: usize) -> bool {
+    pub(super) fn counts_something(&self, at: usize) -> bool {
         matches!(self.word(at), Word::Measure | Word::Unit(_, true))
     }
 
-    fn skip_comma(&self, at: usize) -> usize {
+    pub(super) fn skip_comma(&self, at: usize) -> usize {
         if self.mark(at, b',') && self.year(at + 1).is_some() { at + 1 } else { at }
     }
 
@@ -412,7 +353,7 @@ impl Written {
     }
 }
 
-fn small(value: u32) -> Option<i8> {
+pub(super) fn small(value: u32) -> Option<i8> {
     i8::try_from(value).ok()
 }
 

@@ -1,57 +1,35 @@
-//! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 三天前, 2023年5月, 去年夏天, 国庆节.
+//! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 三天前. Dates by name and number are in `chinese_dates`.
 //!
 //! There are no spaces to go by, so each pattern says which neighbours make it part of another word: 明天 is not in 说明天气.
 
 use jiff::civil::Date;
 
-use super::calendar::{self, Days, Holiday, Lean};
+use super::calendar::{self, Days, Lean};
+use super::chinese_dates::day_of_month;
 use super::chinese_numbers::{is_digit, number};
 use super::mention::{Grain, TimeMention};
 use super::vocabulary::Unit;
 
 /// A match: its length in bytes, and what it means.
 #[derive(Debug, Clone, Copy)]
-struct Hit {
-    length: usize,
-    days: Days,
-    grain: Grain,
-    relative: bool,
-    confident: bool,
+pub(super) struct Hit {
+    pub length: usize,
+    pub days: Days,
+    pub grain: Grain,
+    pub relative: bool,
+    pub confident: bool,
 }
 
 impl Hit {
-    fn new(length: usize, days: Days, grain: Grain) -> Self {
+    pub(super) fn new(length: usize, days: Days, grain: Grain) -> Self {
         Self { length, days, grain, relative: true, confident: true }
     }
 
-    fn unsure(mut self) -> Self {
+    pub(super) fn unsure(mut self) -> Self {
         self.confident = false;
         self
     }
 }
-
-const HOLIDAYS: &[(&str, i8, i8)] = &[
-    ("元旦", 1, 1),
-    ("情人节", 2, 14),
-    ("妇女节", 3, 8),
-    ("愚人节", 4, 1),
-    ("劳动节", 5, 1),
-    ("五一节", 5, 1),
-    ("五一假期", 5, 1),
-    ("儿童节", 6, 1),
-    ("教师节", 9, 10),
-    ("国庆节", 10, 1),
-    ("國慶節", 10, 1),
-    ("国庆", 10, 1),
-    ("國慶", 10, 1),
-    ("万圣节", 10, 31),
-    ("平安夜", 12, 24),
-    ("圣诞节", 12, 25),
-    ("聖誕節", 12, 25),
-    ("圣诞", 12, 25),
-    ("聖誕", 12, 25),
-    ("跨年夜", 12, 31),
-];
 
 /// The Chinese mentions of `text`.
 pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
@@ -81,19 +59,19 @@ fn begins(c: char) -> bool {
 
 /// A place in a text where a mention may begin.
 #[derive(Clone, Copy)]
-struct Place<'t> {
-    text: &'t str,
-    start: usize,
-    before: Option<char>,
-    today: Date,
+pub(super) struct Place<'t> {
+    pub text: &'t str,
+    pub start: usize,
+    pub before: Option<char>,
+    pub today: Date,
 }
 
 impl<'t> Place<'t> {
-    fn rest(&self) -> &'t str {
+    pub(super) fn rest(&self) -> &'t str {
         &self.text[self.start..]
     }
 
-    fn follows(&self, any: &str) -> bool {
+    pub(super) fn follows(&self, any: &str) -> bool {
         self.before.is_some_and(|before| any.contains(before))
     }
 
@@ -161,32 +139,6 @@ impl<'t> Place<'t> {
         self.in_year(word.len(), year).map(|hit| Hit { relative: true, ..hit })
     }
 
-    /// What follows a year whose text is `length` bytes long: a month, a day, a season, a feast, or nothing.
-    fn in_year(&self, length: usize, year: i64) -> Option<Hit> {
-        let tail = &self.rest()[length..];
-        let (skipped, tail) = match tail.strip_prefix('的') {
-            Some(tail) => ('的'.len_utf8(), tail),
-            None => (0, tail),
-        };
-        if let Some(hit) = self.month_day(tail, Some(year)) {
-            return Some(Hit { length: length + skipped + hit.length, ..hit });
-        }
-        for (at, name) in ["春", "夏", "秋", "冬"].into_iter().enumerate() {
-            let Some(after) = tail.strip_prefix(name) else { continue };
-            if let Some(kind) = ["天", "季"].into_iter().find(|kind| after.starts_with(kind)) {
-                let days = calendar::season(year, at as i8)?;
-                let hit = Hit::new(length + skipped + name.len() + kind.len(), days, Grain::Season);
-                // The winter of a year is the one at its beginning for some, at its end for others.
-                return Some(if at == 3 { hit.unsure() } else { hit });
-            }
-        }
-        if let Some((name, month, day)) = HOLIDAYS.iter().find(|(name, ..)| tail.starts_with(name)) {
-            let day = calendar::date(year, *month, *day)?;
-            return Some(Hit::new(length + skipped + name.len(), (day, day), Grain::Day));
-        }
-        Some(Hit::new(length, calendar::year(year)?, Grain::Year))
-    }
-
     /// 前几天, 前两天: vague on purpose.
     fn few_days(&self) -> Option<Hit> {
         let rest = self.rest();
@@ -199,8 +151,8 @@ impl<'t> Place<'t> {
     fn determined(&self) -> Option<Hit> {
         let rest = self.rest();
         let first = rest.chars().next()?;
-        let mut tail = rest.trim_start_matches(first);
-        let repeats = (rest.len() - tail.len()) / first.len_utf8();
+        let repeats = rest.chars().take(3).take_while(|c| *c == first).count();
+        let mut tail = &rest[repeats * first.len_utf8()..];
         let step = match first {
             '上' => -(repeats as i64),
             '下' => repeats as i64,
@@ -255,7 +207,10 @@ impl<'t> Place<'t> {
 
     /// 周五, 星期天, 周末, without a word that says which.
     fn weekday(&self) -> Option<Hit> {
-        if self.follows("每上下这這本两兩几幾半数一二三四五六七八九十0123456789个個") {
+        // 两周 and 每周 are no weekdays, but 周三周五 are two.
+        let after_weekday =
+            self.before.is_some_and(|before| self.text[..self.start - before.len_utf8()].ends_with(['周', '週', '期', '拜']));
+        if !after_weekday && self.follows("每上下这這本两兩几幾半数一二三四五六七八九十0123456789个個") {
             return None;
         }
         let rest = self.rest();
@@ -314,7 +269,10 @@ impl<'t> Place<'t> {
         } else {
             let (number, after) = number(rest)?;
             let open = after.strip_prefix(['多', '几', '幾', '来']);
-            (number.value, number.value, open.is_none(), false, open.unwrap_or(after))
+            // 两三年 is two or three years.
+            let pair = number.numerals && number.digits == 2;
+            let (least, most) = if pair { (number.value / 10, number.value % 10) } else { (number.value, number.value) };
+            (least, most, open.is_none() && !pair, false, open.unwrap_or(after))
         };
         let (unit, after) = unit(after)?;
         let (exact, after) = match after.strip_prefix('多') {
@@ -362,99 +320,6 @@ impl<'t> Place<'t> {
         })
     }
 
-    /// 2023年5月3日, 2021年, 5月3号, 五月, 90年代.
-    fn dated(&self) -> Option<Hit> {
-        let rest = self.rest();
-        let (first, after) = number(rest)?;
-        if let Some(after) = after.strip_prefix('年') {
-            let length = rest.len() - after.len();
-            if after.starts_with('代') {
-                let start = if first.value < 100 { 1900 + first.value } else { first.value };
-                let plausible = first.value % 10 == 0 && (20..=2090).contains(&first.value) && start >= 1800;
-                let hit = Hit { relative: false, ..Hit::new(length + '代'.len_utf8(), calendar::decade(start)?, Grain::Decade) };
-                return plausible.then_some(hit);
-            }
-            if first.digits == 4 && (1000..=2999).contains(&first.value) {
-                let hit = Hit { relative: false, ..self.in_year(length, first.value)? };
-                return Some(self.years_until(hit));
-            }
-            if first.digits == 2 && first.value < 70 && self.month_day(after, None).is_some() {
-                let hit = self.in_year(length, 2000 + first.value)?;
-                return Some(Hit { relative: false, ..hit }.unsure());
-            }
-            return None;
-        }
-        self.month_day(rest, None)
-    }
-
-    /// 2019年到2021年.
-    fn years_until(&self, hit: Hit) -> Hit {
-        let tail = &self.rest()[hit.length..];
-        let until = || {
-            let (last, after) = number(connector(tail)?)?;
-            let after = after.strip_prefix('年')?;
-            let (_, to) = calendar::year(last.value)?;
-            (hit.grain == Grain::Year && last.digits == 4 && to > hit.days.1).then_some((to, tail.len() - after.len()))
-        };
-        match until() {
-            Some((to, length)) => Hit { length: hit.length + length, days: (hit.days.0, to), ..hit },
-            None => hit,
-        }
-    }
-
-    /// 5月3日, 五月份, 5月3日至6月1日, at the beginning of `tail`, in `year` or the year that fits.
-    fn month_day(&self, tail: &str, year: Option<i64>) -> Option<Hit> {
-        let (month, after) = month_name(tail)?;
-        let (day, after) = match day_of_month(after) {
-            Some((day, after)) => (Some(day), after),
-            None => (None, after.strip_prefix('份').unwrap_or(after)),
-        };
-        // The end of a range: a day, a month or both.
-        let mut end_month = month;
-        let mut end_day = day;
-        let mut end = after;
-        if let Some(next) = connector(after) {
-            let (later_month, next) = month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
-            if let (Some(_), Some((later, next))) = (day, day_of_month(next)) {
-                (end_month, end_day, end) = (later_month.unwrap_or(month), Some(later), next);
-            } else if let (None, Some(later)) = (day, later_month) {
-                (end_month, end) = (later, next.strip_prefix('份').unwrap_or(next));
-            }
-        }
-        let days = |year: i64| {
-            let turned = i64::from(end_month < month);
-            let (first, last) = (calendar::month(year, month)?, calendar::month(year + turned, end_month)?);
-            let from = day.map_or(Some(first.0), |day| calendar::date(year, month, day))?;
-            let to = end_day.map_or(Some(last.1), |day| calendar::date(year + turned, end_month, day))?;
-            (from <= to).then_some((from, to))
-        };
-        let length = tail.len() - end.len();
-        let grain = if day.is_some() { Grain::Day } else { Grain::Month };
-        if let Some(year) = year {
-            return Some(Hit { relative: false, ..Hit::new(length, days(year)?, grain) });
-        }
-        let lean = self.lean(length);
-        let hit = Hit::new(length, calendar::infer(self.today, lean, days)?, grain);
-        let yearly = self.follows("每年") || self.sentence_has(length, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
-        Some(if lean == Lean::Unknown || yearly { hit.unsure() } else { hit })
-    }
-
-    /// 元旦, 国庆节, without a year.
-    fn holiday(&self) -> Option<Hit> {
-        let rest = self.rest();
-        let (name, month, day) = HOLIDAYS.iter().find(|(name, ..)| rest.starts_with(name))?;
-        // 圣诞树 and 国庆路 are things and places.
-        if rest[name.len()..].starts_with(['树', '樹', '老', '帽', '路', '歌', '卡', '礼', '禮']) {
-            return None;
-        }
-        let lean = self.lean(name.len());
-        let days = calendar::infer(self.today, lean, |year| {
-            let day = calendar::holiday(year, Holiday::Fixed(*month, *day))?;
-            Some((day, day))
-        })?;
-        Some(Hit::new(name.len(), days, Grain::Day).unsure())
-    }
-
     /// The sentence around a mention of `length` bytes, a few dozen characters each way.
     fn sentence(&self, length: usize) -> (&'t str, &'t str) {
         let ends = |c: char| matches!(c, '。' | '！' | '？' | '\n' | '；' | '.' | '!' | '?');
@@ -465,13 +330,13 @@ impl<'t> Place<'t> {
         (&before[from..], &after[..to])
     }
 
-    fn sentence_has(&self, length: usize, words: &[&str]) -> bool {
+    pub(super) fn sentence_has(&self, length: usize, words: &[&str]) -> bool {
         let (before, after) = self.sentence(length);
         words.iter().any(|word| before.contains(word) || after.contains(word))
     }
 
     /// Whether the sentence tells of the past or the future, by the first particle that says so.
-    fn lean(&self, length: usize) -> Lean {
+    pub(super) fn lean(&self, length: usize) -> Lean {
         if self.sentence_has(
             length,
             &["打算", "计划", "計劃", "准备", "準備", "将", "將", "会去", "要去", "会在", "再去", "期待", "想去", "吧"],
@@ -525,22 +390,4 @@ fn unit(text: &str) -> Option<(Unit, &str)> {
     .find(|(word, _)| text.starts_with(word))?;
     // Months are counted with 个: 三月 is March.
     (counted || unit != Unit::Month).then(|| (unit, &text[word.len()..]))
-}
-
-fn month_name(text: &str) -> Option<(i8, &str)> {
-    let (month, after) = number(text)?;
-    let after = after.strip_prefix('月')?;
-    let month = i8::try_from(month.value).ok().filter(|month| (1..=12).contains(month))?;
-    Some((month, after))
-}
-
-fn day_of_month(text: &str) -> Option<(i8, &str)> {
-    let (day, after) = number(text)?;
-    let after = after.strip_prefix(['日', '号', '號'])?;
-    let day = i8::try_from(day.value).ok().filter(|day| (1..=31).contains(day))?;
-    (!after.starts_with(['线', '線', '楼', '樓', '门'])).then_some((day, after))
-}
-
-fn connector(text: &str) -> Option<&str> {
-    text.trim_start_matches(' ').strip_prefix(['至', '到', '-', '－', '–', '—', '~', '～'])
 }

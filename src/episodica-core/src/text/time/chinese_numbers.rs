@@ -1,10 +1,11 @@
 //! Numbers in Chinese text: `12`, `１２`, 十二, 二〇二三.
 
-/// A number and how many digits it was written with; 0 for numerals with 十 or 百.
+/// A number and how many digits it was written with; 0 for numerals with 十 or 百. `numerals` are Chinese digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number {
     pub value: i64,
     pub digits: usize,
+    pub numerals: bool,
 }
 
 /// The number at the beginning of `text` (up to six digits), and what follows.
@@ -30,7 +31,7 @@ pub(super) fn number(text: &str) -> Option<(Number, &str)> {
             _ => return None,
         }
     }
-    Some((Number { value: sum + pending.unwrap_or(0), digits: 0 }, after))
+    Some((Number { value: sum + pending.unwrap_or(0), digits: 0, numerals: true }, after))
 }
 
 /// Whether `c` can be part of a number, so that no number begins after it.
@@ -49,7 +50,10 @@ fn positional(text: &str, digit: impl Fn(char) -> Option<i64>) -> Option<(Number
         digits += 1;
         end += c.len_utf8();
     }
-    (digits > 0).then(|| (Number { value, digits }, &text[end..]))
+    if digits == 0 {
+        return None;
+    }
+    Some((Number { value, digits, numerals: arabic(text.chars().next()?).is_none() }, &text[end..]))
 }
 
 fn arabic(c: char) -> Option<i64> {
@@ -91,7 +95,8 @@ mod tests {
             ("二〇二三年", 2023, 4, "年"),
             ("两百零五天", 205, 0, "天"),
         ] {
-            assert_eq!(number(text), Some((Number { value, digits }, after)), "{text}");
+            let (found, rest) = number(text).unwrap();
+            assert_eq!((found.value, found.digits, rest), (value, digits, after), "{text}");
         }
         assert_eq!(number("月"), None);
         assert_eq!(number("1234567"), None);

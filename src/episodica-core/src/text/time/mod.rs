@@ -9,12 +9,15 @@
 mod absolute;
 mod calendar;
 mod chinese;
+mod chinese_dates;
 mod chinese_numbers;
+mod counts;
 mod english;
 mod lexer;
 mod mention;
 mod mentions;
 mod query;
+mod ranges;
 mod resolve;
 #[cfg(test)]
 mod tests_chinese;

@@ -42,6 +42,10 @@ const PREPOSITIONS: &[&str] = &[
 /// Before these words a date at the beginning of a sentence is its subject: "Yesterday was great".
 const VERBS: &[&str] = &["was", "is", "were", "will", "has", "had", "would", "isn", "wasn", "went", "felt", "marks", "marked", "turned"];
 
+/// Feasts keep their names.
+const FEASTS: &[&str] =
+    &["christmas", "xmas", "halloween", "easter", "thanksgiving", "valentine", "boxing day", "independence day", "new year"];
+
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// `text` with its confident relative dates replaced by absolute ones, as written at `anchor`.
@@ -102,7 +106,12 @@ fn in_english(mention: &TimeMention, surface: &str, before: &str, after: &str) -
         Grain::Weekend => "on",
         _ => "in",
     };
-    if mention.from == mention.to {
+    if let Some(feast) = FEASTS.iter().find_map(|name| lower.find(name)) {
+        // A feast says more than its date.
+        let year = mention.from.year();
+        date = format!("{} {year}", &surface[feast..]);
+        preposition = if lower.ends_with("eve") || lower.ends_with("day") { "on" } else { "at" };
+    } else if mention.from == mention.to {
         let weekday = WEEKDAYS[usize::from(mention.from.weekday().to_monday_zero_offset().unsigned_abs())];
         if lower.contains(&weekday.to_ascii_lowercase()[..3]) {
             date = format!("{weekday} {date}");
@@ -190,6 +199,9 @@ mod tests {
             ("We met on Friday", "We met on Friday"),
             ("a few weeks ago I fell", "a few weeks ago I fell"),
             ("We met in March and talked", "We met in March 2023 and talked"),
+            ("Ana came for Thanksgiving and stayed", "Ana came for Thanksgiving 2022 and stayed"),
+            ("We met last Christmas", "We met at Christmas 2022"),
+            ("We danced on New Year's Eve", "We danced on New Year's Eve 2022"),
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(resolve_text(text, monday, Language::English), expected, "{text}");

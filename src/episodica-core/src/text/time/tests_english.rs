@@ -49,6 +49,8 @@ fn days() {
             ("five days from now", "five days from now=2023-05-13"),
             ("We will meet in two days", "in two days=2023-05-10"),
             ("yesterday's lunch", "yesterday=2023-05-07"),
+            ("a week ago today", "a week ago today=2023-05-01"),
+            ("five years ago yesterday", "five years ago yesterday=2018-05-07"),
             ("2-3 days ago", "2-3 days ago=~2023-05-05/2023-05-06"),
         ],
     );
@@ -84,6 +86,7 @@ fn weeks_months_and_years() {
             ("a few years ago", "a few years ago=~2018-01-01/2021-12-31"),
             ("about two years ago", "about two years ago=~2021"),
             ("half a year ago", "half a year ago=~2022-11"),
+            ("a decade ago", "a decade ago=~2013"),
             ("the year before last", "the year before last=2021"),
             ("over the last two weeks", "the last two weeks=~2023-04-24/2023-05-08"),
             ("in the next few days", "the next few days=~2023-05-08/2023-05-13"),

@@ -1,0 +1,168 @@
+//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from its year on, 国庆节, and ranges of them.
+
+use super::calendar::{self, Holiday, Lean};
+use super::chinese::{Hit, Place};
+use super::chinese_numbers::number;
+use super::mention::Grain;
+
+const HOLIDAYS: &[(&str, i8, i8)] = &[
+    ("元旦", 1, 1),
+    ("情人节", 2, 14),
+    ("妇女节", 3, 8),
+    ("愚人节", 4, 1),
+    ("劳动节", 5, 1),
+    ("五一节", 5, 1),
+    ("五一假期", 5, 1),
+    ("儿童节", 6, 1),
+    ("教师节", 9, 10),
+    ("国庆节", 10, 1),
+    ("國慶節", 10, 1),
+    ("国庆", 10, 1),
+    ("國慶", 10, 1),
+    ("万圣节", 10, 31),
+    ("平安夜", 12, 24),
+    ("圣诞节", 12, 25),
+    ("聖誕節", 12, 25),
+    ("圣诞", 12, 25),
+    ("聖誕", 12, 25),
+    ("跨年夜", 12, 31),
+];
+
+impl Place<'_> {
+    /// What follows a year whose text is `length` bytes long: a month, a day, a season, a feast, or nothing.
+    pub(super) fn in_year(&self, length: usize, year: i64) -> Option<Hit> {
+        let tail = &self.rest()[length..];
+        let (skipped, tail) = match tail.strip_prefix('的') {
+            Some(tail) => ('的'.len_utf8(), tail),
+            None => (0, tail),
+        };
+        if let Some(hit) = self.month_day(tail, Some(year)) {
+            return Some(Hit { length: length + skipped + hit.length, ..hit });
+        }
+        for (at, name) in ["春", "夏", "秋", "冬"].into_iter().enumerate() {
+            let Some(after) = tail.strip_prefix(name) else { continue };
+            if let Some(kind) = ["天", "季"].into_iter().find(|kind| after.starts_with(kind)) {
+                let days = calendar::season(year, at as i8)?;
+                let hit = Hit::new(length + skipped + name.len() + kind.len(), days, Grain::Season);
+                // The winter of a year is the one at its beginning for some, at its end for others.
+                return Some(if at == 3 { hit.unsure() } else { hit });
+            }
+        }
+        if let Some((name, month, day)) = HOLIDAYS.iter().find(|(name, ..)| tail.starts_with(name)) {
+            let day = calendar::date(year, *month, *day)?;
+            return Some(Hit::new(length + skipped + name.len(), (day, day), Grain::Day));
+        }
+        Some(Hit::new(length, calendar::year(year)?, Grain::Year))
+    }
+
+    /// 2023年5月3日, 2021年, 5月3号, 五月, 90年代.
+    pub(super) fn dated(&self) -> Option<Hit> {
+        let rest = self.rest();
+        let (first, after) = number(rest)?;
+        if let Some(after) = after.strip_prefix('年') {
+            let length = rest.len() - after.len();
+            if after.starts_with('代') {
+                let start = if first.value < 100 { 1900 + first.value } else { first.value };
+                let plausible = first.value % 10 == 0 && (20..=2090).contains(&first.value) && start >= 1800;
+                let hit = Hit { relative: false, ..Hit::new(length + '代'.len_utf8(), calendar::decade(start)?, Grain::Decade) };
+                return plausible.then_some(hit);
+            }
+            if first.digits == 4 && (1000..=2999).contains(&first.value) {
+                let hit = Hit { relative: false, ..self.in_year(length, first.value)? };
+                return Some(self.years_until(hit));
+            }
+            if first.digits == 2 && first.value < 70 && self.month_day(after, None).is_some() {
+                let hit = self.in_year(length, 2000 + first.value)?;
+                return Some(Hit { relative: false, ..hit }.unsure());
+            }
+            return None;
+        }
+        self.month_day(rest, None)
+    }
+
+    /// 2019年到2021年.
+    fn years_until(&self, hit: Hit) -> Hit {
+        let tail = &self.rest()[hit.length..];
+        let until = || {
+            let (last, after) = number(connector(tail)?)?;
+            let after = after.strip_prefix('年')?;
+            let (_, to) = calendar::year(last.value)?;
+            (hit.grain == Grain::Year && last.digits == 4 && to > hit.days.1).then_some((to, tail.len() - after.len()))
+        };
+        match until() {
+            Some((to, length)) => Hit { length: hit.length + length, days: (hit.days.0, to), ..hit },
+            None => hit,
+        }
+    }
+
+    /// 5月3日, 五月份, 5月3日至6月1日, at the beginning of `tail`, in `year` or the year that fits.
+    fn month_day(&self, tail: &str, year: Option<i64>) -> Option<Hit> {
+        let (month, after) = month_name(tail)?;
+        let (day, after) = match day_of_month(after) {
+            Some((day, after)) => (Some(day), after),
+            None => (None, after.strip_prefix('份').unwrap_or(after)),
+        };
+        // The end of a range: a day, a month or both.
+        let mut end_month = month;
+        let mut end_day = day;
+        let mut end = after;
+        if let Some(next) = connector(after) {
+            let (later_month, next) = month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
+            if let (Some(_), Some((later, next))) = (day, day_of_month(next)) {
+                (end_month, end_day, end) = (later_month.unwrap_or(month), Some(later), next);
+            } else if let (None, Some(later)) = (day, later_month) {
+                (end_month, end) = (later, next.strip_prefix('份').unwrap_or(next));
+            }
+        }
+        let days = |year: i64| {
+            let turned = i64::from(end_month < month);
+            let (first, last) = (calendar::month(year, month)?, calendar::month(year + turned, end_month)?);
+            let from = day.map_or(Some(first.0), |day| calendar::date(year, month, day))?;
+            let to = end_day.map_or(Some(last.1), |day| calendar::date(year + turned, end_month, day))?;
+            (from <= to).then_some((from, to))
+        };
+        let length = tail.len() - end.len();
+        let grain = if day.is_some() { Grain::Day } else { Grain::Month };
+        if let Some(year) = year {
+            return Some(Hit { relative: false, ..Hit::new(length, days(year)?, grain) });
+        }
+        let lean = self.lean(length);
+        let hit = Hit::new(length, calendar::infer(self.today, lean, days)?, grain);
+        let yearly = self.follows("每年") || self.sentence_has(length, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
+        Some(if lean == Lean::Unknown || yearly { hit.unsure() } else { hit })
+    }
+
+    /// 元旦, 国庆节, without a year.
+    pub(super) fn holiday(&self) -> Option<Hit> {
+        let rest = self.rest();
+        let (name, month, day) = HOLIDAYS.iter().find(|(name, ..)| rest.starts_with(name))?;
+        // 圣诞树 and 国庆路 are things and places.
+        if rest[name.len()..].starts_with(['树', '樹', '老', '帽', '路', '歌', '卡', '礼', '禮']) {
+            return None;
+        }
+        let lean = self.lean(name.len());
+        let days = calendar::infer(self.today, lean, |year| {
+            let day = calendar::holiday(year, Holiday::Fixed(*month, *day))?;
+            Some((day, day))
+        })?;
+        Some(Hit::new(name.len(), days, Grain::Day).unsure())
+    }
+}
+
+fn month_name(text: &str) -> Option<(i8, &str)> {
+    let (month, after) = number(text)?;
+    let after = after.strip_prefix('月')?;
+    let month = i8::try_from(month.value).ok().filter(|month| (1..=12).contains(month))?;
+    Some((month, after))
+}
+
+pub(super) fn day_of_month(text: &str) -> Option<(i8, &str)> {
+    let (day, after) = number(text)?;
+    let after = after.strip_prefix(['日', '号', '號'])?;
+    let day = i8::try_from(day.value).ok().filter(|day| (1..=31).contains(day))?;
+    (!after.starts_with(['线', '線', '楼', '樓', '门'])).then_some((day, after))
+}
+
+fn connector(text: &str) -> Option<&str> {
+    text.trim_start_matches(' ').strip_prefix(['至', '到', '-', '－', '–', '—', '~', '～'])
+}
