@@ -1,0 +1,59 @@
+//! Signals and progress while the engine works without the interpreter.
+
+use std::time::{Duration, Instant};
+
+use episodica_core::control::Control;
+use episodica_core::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+
+/// How often the interpreter is asked for signals: a Ctrl-C is answered well within 200 ms.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Asks Python for pending signals and tells it of progress.
+pub(crate) struct PythonControl {
+    progress: Option<Py<PyAny>>,
+    asked: Mutex<Instant>,
+    /// What a signal handler or the progress callback raised.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl PythonControl {
+    pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
+        Self { progress, asked: Mutex::new(Instant::now()), raised: Mutex::new(None) }
+    }
+
+    /// The exception that stopped the work, if one did.
+    pub(crate) fn take_raised(&self) -> Option<PyErr> {
+        self.raised.lock().take()
+    }
+
+    fn stop(&self, error: PyErr) -> Error {
+        *self.raised.lock() = Some(error);
+        Error::new(ErrorKind::Interrupted, "the operation was interrupted")
+    }
+}
+
+impl Control for PythonControl {
+    fn check(&self) -> Result<()> {
+        if self.raised.lock().is_some() {
+            return Err(Error::new(ErrorKind::Interrupted, "the operation was interrupted"));
+        }
+        {
+            let mut asked = self.asked.lock();
+            if asked.elapsed() < SIGNAL_INTERVAL {
+                return Ok(());
+            }
+            *asked = Instant::now();
+        }
+        Python::attach(|py| py.check_signals()).map_err(|error| self.stop(error))
+    }
+
+    fn progress(&self, step: &str, done: usize, total: usize) {
+        if let Some(callback) = &self.progress
+            && let Err(error) = Python::attach(|py| callback.call1(py, (step, done, total)).map(drop))
+        {
+            *self.raised.lock() = Some(error);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A Python callable as an embedder.
+
+use std::sync::OnceLock;
+
+use episodica_core::embed::Embedder;
+use episodica_core::{Error, ErrorKind, Result};
+use ndarray::Array2;
+use numpy::{PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// Calls `callable(list[str])` and takes a 2-D array of floats back, one row a text.
+pub(crate) struct CallableEmbedder {
+    callable: Py<PyAny>,
+    model: String,
+    dimension: OnceLock<usize>,
+}
+
+impl CallableEmbedder {
+    pub(crate) fn new(callable: Py<PyAny>, model: String) -> Self {
+        Self { callable, model, dimension: OnceLock::new() }
+    }
+
+    fn call(&self, texts: &[&str]) -> PyResult<Array2<f32>> {
+        Python::attach(|py| {
+            let answer = self.callable.call1(py, (texts.to_vec(),))?;
+            let array = py.import("numpy")?.call_method1("asarray", (answer, "float32"))?;
+            let array = array.cast_into::<PyArray2<f32>>().map_err(PyErr::from)?;
+            Ok(array.readonly().as_array().to_owned())
+        })
+    }
+}
+
+impl Embedder for CallableEmbedder {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        self.dimension.get().copied()
+    }
+
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let mut rows =
+            self.call(texts).map_err(|error| errors::from_python(ErrorKind::Embedding, "the embedding callable failed", &error))?;
+        let fail = |text: String| Err(Error::new(ErrorKind::Embedding, text));
+        if rows.nrows() != texts.len() || rows.ncols() == 0 {
+            return fail(format!("the embedding callable must return one row a text ({}): `{:?}`", texts.len(), rows.shape()));
+        }
+        let dimension = *self.dimension.get_or_init(|| rows.ncols());
+        if rows.ncols() != dimension {
+            return fail(format!("the embedding callable changed its dimension from {dimension}: `{}`", rows.ncols()));
+        }
+        if rows.iter().any(|value| !value.is_finite()) {
+            return fail("the embedding callable returned a number that is not finite".to_owned());
+        }
+        for mut row in rows.rows_mut() {
+            let length = row.dot(&row).sqrt();
+            if length > 0.0 {
+                row /= length;
+            }
+        }
+        Ok(rows)
+    }
+}

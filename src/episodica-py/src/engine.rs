@@ -1,0 +1,280 @@
+//! `_native.Engine`: one method a public operation, each the same three steps: convert, work without the interpreter, convert back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use episodica_core::clock::SystemClock;
+use episodica_core::config::Config;
+use episodica_core::embed::{Embedder, StaticEmbedder, StaticTable};
+use episodica_core::engine::{ContextRequest, Engine as Core, Parts};
+use episodica_core::ids::Owner;
+use episodica_core::store::RealBackend;
+use episodica_core::{Error, ErrorKind, Result};
+use episodica_faiss::FaissFactory;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::control::PythonControl;
+use crate::embedder::CallableEmbedder;
+use crate::results::Results;
+use crate::{convert, errors, options};
+
+/// The engine; see `episodica.MemorySystem`.
+#[pyclass(frozen, module = "episodica._native")]
+pub(crate) struct Engine {
+    core: Arc<Core>,
+    tenant: String,
+}
+
+impl Engine {
+    /// The gate for every call: releases the interpreter, runs, maps the error (a signal's own exception first).
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(&Core, &PythonControl) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let control = PythonControl::new(progress);
+        let outcome = py.detach(|| work(&self.core, &control));
+        match (control.take_raised(), outcome) {
+            (Some(raised), _) => Err(raised),
+            (None, outcome) => outcome.map_err(|error| errors::to_exception(py, &error)),
+        }
+    }
+
+    fn owner(&self, user_id: &str) -> Owner {
+        Owner { tenant: self.tenant.clone(), user: user_id.to_owned() }
+    }
+
+    fn episodes<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        episodes: &[Arc<episodica_core::model::Episode>],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let owner = self.owner(user_id);
+        let list = PyList::empty(py);
+        for episode in episodes {
+            list.append(convert::to_python(py, &convert::episode(&owner, episode))?)?;
+        }
+        Ok(list.into_any())
+    }
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (path, *, tenant, config, read_only, embedding, llm))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        tenant: String,
+        config: &str,
+        read_only: bool,
+        embedding: Option<&Bound<'_, PyDict>>,
+        llm: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        if llm.is_some() {
+            return Err(errors::to_exception(py, &Error::new(ErrorKind::Config, "this version works without an LLM: llm must be `None`")));
+        }
+        let config: Config = serde_json::from_str(config)
+            .map_err(|error| errors::to_exception(py, &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`"))))?;
+        let embedder = embedder(py, embedding)?;
+        let core = py
+            .detach(|| {
+                Core::open(Parts {
+                    backend: Arc::new(RealBackend::new(&path)),
+                    path,
+                    tenant: tenant.clone(),
+                    config,
+                    read_only,
+                    clock: Arc::new(SystemClock),
+                    embedder,
+                    vectors: Arc::new(FaissFactory::default()),
+                    tokens: StaticTable::shared(),
+                })
+            })
+            .map_err(|error| errors::to_exception(py, &error))?;
+        Ok(Self { core: Arc::new(core), tenant })
+    }
+
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.core.path().to_owned()
+    }
+
+    fn config(&self, py: Python<'_>) -> PyResult<String> {
+        serde_json::to_string(self.core.config()).map_err(|error| errors::internal(py, &error))
+    }
+
+    #[pyo3(signature = (user_id, messages, session_id, progress))]
+    fn add_messages<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        messages: Vec<Bound<'py, PyDict>>,
+        session_id: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let messages = messages.iter().map(options::new_message).collect::<PyResult<Vec<_>>>()?;
+        let report = self.run(py, progress, |core, control| core.add_messages(user_id, messages, session_id, control))?;
+        convert::plain(py, &report)
+    }
+
+    fn flush<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let episodes = self.run(py, None, |core, control| core.flush(user_id, control))?;
+        self.episodes(py, user_id, &episodes)
+    }
+
+    fn flush_all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let all = self.run(py, None, |core, control| core.flush_all(control))?;
+        let dict = PyDict::new(py);
+        for (user, episodes) in all {
+            dict.set_item(&user, self.episodes(py, &user, &episodes)?)?;
+        }
+        Ok(dict.into_any())
+    }
+
+    fn close_session<'py>(&self, py: Python<'py>, user_id: &str, session_id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let episodes = self.run(py, None, |core, control| core.close_session(user_id, session_id, control))?;
+        self.episodes(py, user_id, &episodes)
+    }
+
+    #[pyo3(signature = (user_id, timeout))]
+    fn wait(&self, py: Python<'_>, user_id: Option<&str>, timeout: Option<f64>) -> PyResult<bool> {
+        let timeout = timeout.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
+        self.run(py, None, |core, control| core.wait(user_id, timeout, control))
+    }
+
+    fn search(&self, py: Python<'_>, user_id: &str, query: &str, search_options: &Bound<'_, PyDict>) -> PyResult<Results> {
+        let request = options::request(query, search_options)?;
+        let response = self.run(py, None, |core, control| core.search(user_id, &request, control))?;
+        Ok(Results::new(self.owner(user_id), response.hits, response.degraded, response.intent.name()))
+    }
+
+    fn context<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        query: &str,
+        max_tokens: usize,
+        search_options: &Bound<'_, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = ContextRequest { search: options::request(query, search_options)?, max_tokens };
+        let context = self.run(py, None, |core, control| core.context(user_id, &request, control))?;
+        let owner = self.owner(user_id);
+        let messages = PyList::empty(py);
+        for message in &context.messages {
+            messages.append(convert::to_python(py, &convert::message(&owner, message))?)?;
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("text", &context.text)?;
+        dict.set_item("token_count", context.token_count)?;
+        dict.set_item("messages", messages)?;
+        dict.set_item("hits", Results::new(owner, context.hits, context.degraded, context.intent.name()))?;
+        Ok(dict.into_any())
+    }
+
+    fn records<'py>(&self, py: Python<'py>, user_id: &str, kind: &str, page_options: &Bound<'_, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
+        let records = self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
+        let owner = self.owner(user_id);
+        let list = PyList::empty(py);
+        for record in &records {
+            list.append(convert::to_python(py, &convert::record(&owner, record, false))?)?;
+        }
+        Ok(list.into_any())
+    }
+
+    fn get<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let record = self.run(py, None, |core, control| core.get(user_id, id, control))?;
+        record.map(|record| convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))).transpose()
+    }
+
+    fn history<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let records = self.run(py, None, |core, control| core.history(user_id, id, control))?;
+        let owner = self.owner(user_id);
+        let list = PyList::empty(py);
+        for record in &records {
+            list.append(convert::to_python(py, &convert::record(&owner, record, true))?)?;
+        }
+        Ok(list.into_any())
+    }
+
+    fn users(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.run(py, None, |core, _| core.users())
+    }
+
+    #[pyo3(signature = (user_id))]
+    fn stats<'py>(&self, py: Python<'py>, user_id: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let stats = self.run(py, None, |core, control| core.stats(user_id, control))?;
+        convert::to_python(py, &stats)
+    }
+
+    fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let health = self.run(py, None, |core, _| core.health())?;
+        convert::to_python(py, &health)
+    }
+
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let usage = self.run(py, None, |core, _| core.usage())?;
+        convert::to_python(py, &usage)
+    }
+
+    #[pyo3(signature = (user_id, progress))]
+    fn verify<'py>(&self, py: Python<'py>, user_id: Option<&str>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, progress, |core, control| core.verify(user_id, control))?;
+        convert::plain(py, &report)
+    }
+
+    #[pyo3(signature = (user_id, progress))]
+    fn rebuild_indices<'py>(&self, py: Python<'py>, user_id: Option<&str>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, progress, |core, control| core.rebuild_indices(user_id, control))?;
+        convert::plain(py, &report)
+    }
+
+    fn load_user<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, None, |core, control| core.load_user(user_id, control))?;
+        convert::plain(py, &report)
+    }
+
+    #[pyo3(signature = (user_id))]
+    fn retry_pending(&self, py: Python<'_>, user_id: Option<&str>) -> PyResult<usize> {
+        self.run(py, None, |core, control| core.retry_pending(user_id, control))
+    }
+
+    fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
+        let timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
+        self.run(py, None, |core, control| core.close(timeout, control))
+    }
+}
+
+fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>) -> PyResult<Arc<dyn Embedder>> {
+    let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
+    let required = |key: &str| embedding.get_item(key)?.ok_or_else(|| errors::misuse(&format!("embedding lacks {key}")));
+    let kind: String = required("kind")?.extract()?;
+    match kind.as_str() {
+        "callable" => Ok(Arc::new(CallableEmbedder::new(required("callable")?.unbind(), required("model")?.extract()?))),
+        other => {
+            let error = Error::new(ErrorKind::Config, format!("this version has no embedder of kind: `{other}`"));
+            Err(errors::to_exception(py, &error))
+        }
+    }
+}
+
+/// The processor features that the engine makes use of.
+pub(crate) fn processor_features() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let known = [
+            ("avx2", std::is_x86_feature_detected!("avx2")),
+            ("fma", std::is_x86_feature_detected!("fma")),
+            ("f16c", std::is_x86_feature_detected!("f16c")),
+            ("avx512f", std::is_x86_feature_detected!("avx512f")),
+        ];
+        known.into_iter().filter(|(_, present)| *present).map(|(name, _)| name).collect()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Vec::new()
+}

@@ -1,0 +1,45 @@
+//! Errors of the engine as the package's exceptions. The classes are Python's; only their making is here.
+
+use episodica_core::{Error, ErrorKind};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// The exception for an engine error.
+pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
+    let mut causes = Vec::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        causes.push(inner.to_string());
+        cause = inner.source();
+    }
+    let path = error.path().map(|path| path.display().to_string());
+    let arguments = (error.kind().name(), error.to_string(), error.hint(), path, error.line(), causes);
+    let made = py.import("episodica._errors").and_then(|module| module.call_method1("from_native", arguments));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(failure) => failure,
+    }
+}
+
+/// A failure that only a bug can cause.
+pub(crate) fn internal(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
+    to_exception(py, &Error::internal(error.to_string()))
+}
+
+/// An exception of the interpreter (from a callback) as an engine error that keeps its words.
+pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Error {
+    Python::attach(|py| {
+        let name = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
+        Error::new(kind, context).caused_by(format!("{name}: {}", error.value(py)))
+    })
+}
+
+/// Bad input found while converting.
+pub(crate) fn invalid(py: Python<'_>, text: impl Into<String>) -> PyErr {
+    to_exception(py, &Error::invalid(text))
+}
+
+/// A plain exception for programming errors inside the package.
+pub(crate) fn misuse(text: &str) -> PyErr {
+    PyRuntimeError::new_err(text.to_owned())
+}

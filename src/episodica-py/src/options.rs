@@ -1,0 +1,105 @@
+//! Python dictionaries of options and messages as the engine's requests. Values were checked by the package; what is wrong here is a bug there.
+
+use episodica_core::clock::{Clock, Moment, SystemClock};
+use episodica_core::engine::{Page, RecordKind};
+use episodica_core::model::NewMessage;
+use episodica_core::score::{Filter, HitKind, Method, Request};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::value::RawValue;
+
+use crate::errors;
+
+fn optional<'py, T: FromPyObjectOwned<'py>>(options: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<T>> {
+    match options.get_item(key)? {
+        Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
+        _ => Ok(None),
+    }
+}
+
+fn moment(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<Moment>> {
+    let text: Option<String> = optional(options, key)?;
+    text.map(|text| Moment::parse(&text)).transpose().map_err(|error| errors::to_exception(options.py(), &error))
+}
+
+fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
+    let metadata: Option<String> = optional(options, "where")?;
+    let metadata = match metadata {
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|error| errors::invalid(options.py(), format!("where is not a JSON object: `{error}`")))?
+        }
+        None => serde_json::Map::new(),
+    };
+    Ok(Filter {
+        since: moment(options, "since")?,
+        until: moment(options, "until")?,
+        session_id: optional(options, "session_id")?,
+        metadata,
+    })
+}
+
+/// A search request.
+pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Request> {
+    let py = options.py();
+    let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
+    let kinds = kinds.iter().map(|kind| match kind.as_str() {
+        "episodic" => Ok(HitKind::Episodic),
+        "semantic" => Ok(HitKind::Semantic),
+        "message" => Ok(HitKind::Message),
+        other => Err(errors::invalid(py, format!("unknown kind: `{other}`"))),
+    });
+    let method: Option<String> = optional(options, "method")?;
+    let method = match method.as_deref() {
+        None | Some("hybrid") => Method::Hybrid,
+        Some("rrf") => Method::Rrf,
+        Some("vector") => Method::Vector,
+        Some("bm25") => Method::Bm25,
+        Some("norlift") => Method::Norlift,
+        Some(other) => return Err(errors::invalid(py, format!("unknown method: `{other}`"))),
+    };
+    Ok(Request {
+        query: query.to_owned(),
+        top_k: optional(options, "top_k")?.unwrap_or(10),
+        kinds: kinds.collect::<PyResult<_>>()?,
+        method,
+        filter: filter(options)?,
+        threshold: optional(options, "threshold")?,
+        now: SystemClock.now(),
+    })
+}
+
+/// A page of records.
+pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<Page> {
+    Ok(Page {
+        filter: filter(options)?,
+        newest_first: optional(options, "newest_first")?.unwrap_or(false),
+        offset: optional(options, "offset")?.unwrap_or(0),
+        limit: optional(options, "limit")?.unwrap_or(usize::MAX),
+        include_superseded: optional(options, "include_superseded")?.unwrap_or(false),
+    })
+}
+
+/// The kind of record to list.
+pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
+    match kind {
+        "message" => Ok(RecordKind::Message),
+        "episode" => Ok(RecordKind::Episode),
+        "semantic" => Ok(RecordKind::Semantic),
+        other => Err(errors::invalid(py, format!("unknown kind of record: `{other}`"))),
+    }
+}
+
+/// A message to add.
+pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
+    let metadata: Option<String> = optional(message, "metadata")?;
+    let metadata = metadata.map(RawValue::from_string).transpose();
+    Ok(NewMessage {
+        role: optional(message, "role")?.unwrap_or_default(),
+        content: optional(message, "content")?.unwrap_or_default(),
+        name: optional(message, "name")?,
+        timestamp: moment(message, "timestamp")?,
+        session_id: optional(message, "session_id")?,
+        metadata: metadata.map_err(|error| errors::invalid(message.py(), format!("metadata is not JSON: `{error}`")))?,
+        message_id: optional(message, "message_id")?,
+    })
+}
