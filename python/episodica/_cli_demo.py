@@ -20,10 +20,10 @@ _SAMPLE = "data/sample_conversation.json"
 _SAMPLE_QUESTIONS = (
     "What is Mira's dog called?",
     "Which food is dangerous for Oskar?",
-    "What name did Oskar's bakery get in the end?",
     "What was the greyhound's name when she was racing?",
     "What is the English title of the lighthouse novel?",
     "How many loaves went over the counter on day one?",
+    "Why couldn't they take the old van to Portugal?",
 )
 _LINES = 12
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3

@@ -167,7 +167,7 @@ class MemoryReader:
         Parameters
         ----------
         max_tokens
-            Budget for the text, in tokens of o200k_base; never exceeded.
+            Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
         top_k
             Most hits of each kind that take part; by default as many as the budget has room for.
         user_id, query, kinds, method, since, until, session_id, where, threshold, explain
@@ -176,7 +176,7 @@ class MemoryReader:
         Raises
         ------
         InvalidInputError
-            As :meth:`search`, and for a negative ``max_tokens``.
+            As :meth:`search`, and for ``max_tokens`` below 1.
 
         Examples
         --------
@@ -198,7 +198,7 @@ class MemoryReader:
             explain=explain,
         )
         question = check.query(query)
-        budget = check.whole(max_tokens, "max_tokens", 0)
+        budget = check.whole(max_tokens, "max_tokens", 1)
         packed = self._engine.context(check.user(user_id), question, budget, options)
         return Context(
             packed["text"],

@@ -192,7 +192,7 @@ def test_filters(lyon: MemorySystem, talk: list[dict[str, Any]]) -> None:
 
 
 def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
-    for budget in (0, 5, 20, 200):
+    for budget in (1, 5, 20, 200):
         context = lyon.context("alice", "where does she live?", max_tokens=budget)
         assert context.token_count == count_tokens(context.text) <= budget
         for message in context.messages:
@@ -262,7 +262,7 @@ def test_wrong_users(memory: MemorySystem, user: Any) -> None:
 
 def test_wrong_numbers(memory: MemorySystem) -> None:
     for call in (
-        lambda: memory.context("alice", "query", max_tokens=-1),
+        lambda: memory.context("alice", "query", max_tokens=0),
         lambda: memory.episodes("alice", limit=-1),
         lambda: memory.wait("alice", timeout=-1),
         lambda: memory.close(timeout=float("nan")),
