@@ -97,7 +97,6 @@ struct Walk<'a> {
     config: &'a Config,
     speakers: Vec<&'a str>,
     seen: HashSet<String>,
-    problem: Option<(usize, String)>,
     out: Extraction,
 }
 
@@ -109,7 +108,7 @@ impl<'a> Walk<'a> {
                 speakers.push(message.speaker());
             }
         }
-        Self { messages, config, speakers, seen: HashSet::new(), problem: None, out: Extraction::default() }
+        Self { messages, config, speakers, seen: HashSet::new(), out: Extraction::default() }
     }
 
     fn message(&mut self, index: usize, message: &Message) {
@@ -164,50 +163,48 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Instructions, and problems with their solutions: whole sentences, whoever says them.
+    /// Instructions, and solutions with their problems: whole sentences, whoever says them.
     fn know_how(&mut self, index: usize, message: &Message, sentence: &str, chinese: bool) {
-        if sentence.len() < 12 {
-            return;
-        }
-        let lower = sentence.to_lowercase();
-        let (procedure, problem, solution) = if chinese {
-            (chinese::procedure(sentence), chinese::is_problem(sentence), chinese::is_solution(sentence))
+        let whole = |kind, subject: &str, attribute: &str, confidence, importance, content| Draft {
+            kind,
+            subject: subject.to_owned(),
+            attribute: attribute.to_owned(),
+            value: String::new(),
+            confidence,
+            importance,
+            content,
+            from: None,
+        };
+        let (procedure, solution) = if chinese {
+            (chinese::procedure(sentence), chinese::is_solution(sentence))
         } else {
-            (english::procedure(sentence), english::is_problem(&lower), english::is_solution(&lower))
+            (english::procedure(sentence), english::is_solution(sentence))
         };
         if procedure {
-            let draft = Draft {
-                kind: MemoryKind::Procedure,
-                subject: String::new(),
-                attribute: "procedure".to_owned(),
-                value: String::new(),
-                confidence: 0.75,
-                importance: 0.55,
-                content: sentence.to_owned(),
-                from: None,
-            };
+            let draft = whole(MemoryKind::Procedure, "", "procedure", 0.75, 0.55, sentence.to_owned());
             self.admit(draft, &[index], message.timestamp);
         }
-        match self.problem.take() {
-            Some((at, text)) if solution && index - at <= CASE_REACH && text != sentence => {
-                let content =
-                    if chinese { format!("问题：{text} 解决：{sentence}") } else { format!("Problem: {text} Solution: {sentence}") };
-                let draft = Draft {
-                    kind: MemoryKind::Case,
-                    subject: if chinese { "助手" } else { "assistant" }.to_owned(),
-                    attribute: "case".to_owned(),
-                    value: String::new(),
-                    confidence: 0.72,
-                    importance: 0.62,
-                    content,
-                    from: None,
-                };
-                self.admit(draft, &if at == index { vec![index] } else { vec![at, index] }, message.timestamp);
+        let Some((at, problem)) = solution.then(|| self.problem_before(index, sentence, chinese)).flatten() else { return };
+        let (subject, content) = match chinese {
+            true => ("助手", format!("问题：{problem} 解决：{sentence}")),
+            false => ("assistant", format!("Problem: {problem} Solution: {sentence}")),
+        };
+        let sources = if at == index { vec![index] } else { vec![at, index] };
+        self.admit(whole(MemoryKind::Case, subject, "case", 0.72, 0.62, content), &sources, message.timestamp);
+    }
+
+    /// The latest sentence before `solution` that tells of a failure, with its message.
+    fn problem_before(&self, index: usize, solution: &str, chinese: bool) -> Option<(usize, String)> {
+        let is_problem = |sentence: &str| if chinese { chinese::is_problem(sentence) } else { english::is_problem(sentence) };
+        (index.saturating_sub(CASE_REACH)..=index).rev().find_map(|at| {
+            let content = &self.messages[at].content;
+            let before = if at == index { content.split(solution).next().unwrap_or_default() } else { content };
+            if before.len() > MAX_MESSAGE_BYTES {
+                return None;
             }
-            kept => {
-                self.problem = if problem { Some((index, sentence.to_owned())) } else { kept.filter(|(at, _)| index - at <= CASE_REACH) }
-            }
-        }
+            let found = sentences(before).into_iter().rfind(|sentence| sentence.len() <= MAX_SENTENCE_BYTES && is_problem(sentence))?;
+            Some((at, found.to_owned()))
+        })
     }
 
     /// The gates that every statement passes.

@@ -7,6 +7,7 @@
 
 mod candidate;
 mod chinese;
+mod dates;
 mod english;
 mod extract;
 mod numbers;

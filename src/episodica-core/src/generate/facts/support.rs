@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use jiff::civil::Date;
 
 use super::candidate::RejectReason;
-use super::english::COMMON_OPENERS;
+use super::dates;
+use super::english::{COMMON_OPENERS, word as known_word};
 use super::numbers::numbers;
 use crate::model::Message;
 use crate::text::is_han;
@@ -34,11 +35,11 @@ pub fn supported(statement: &str, sources: &[&Message], participants: &[&str]) -
         return Err(RejectReason::Empty);
     }
     let Some(first) = sources.first() else { return Err(RejectReason::NoSource) };
-    let dates = mentions(statement, first.timestamp);
-    if !dates.is_empty() && !dates_supported(statement, &dates, sources) {
+    let found = mentions(statement, first.timestamp);
+    if !found.is_empty() && !dates_supported(statement, &found, sources) {
         return Err(RejectReason::UnsupportedDate);
     }
-    let rest = without(statement, &dates);
+    let rest = without(statement, &found);
     let stated = numbers(&rest);
     if !stated.is_empty() {
         let known: HashSet<String> = texts(sources, participants).flat_map(numbers).collect();
@@ -53,18 +54,25 @@ fn texts<'a>(sources: &'a [&Message], participants: &'a [&str]) -> impl Iterator
     sources.iter().flat_map(|message| [message.content.as_str(), message.speaker()]).chain(participants.iter().copied())
 }
 
-fn dates_supported(statement: &str, dates: &[TimeMention], sources: &[&Message]) -> bool {
+fn dates_supported(statement: &str, found: &[TimeMention], sources: &[&Message]) -> bool {
     let mut known: Vec<(Date, Date)> = Vec::new();
     for message in sources {
         let day = message.timestamp.local().date();
         known.push((day, day));
-        known.extend(mentions(&message.content, message.timestamp).iter().map(|mention| (mention.from, mention.to)));
+        for mention in mentions(&message.content, message.timestamp) {
+            known.push((mention.from, mention.to));
+            let later = dates::next(&mention, &message.content[mention.start..mention.end]);
+            known.extend(later.map(|later| (later.from, later.to)));
+        }
     }
     let verbatim = |mention: &TimeMention| {
         let words = statement[mention.start..mention.end].to_lowercase();
         sources.iter().any(|message| message.content.to_lowercase().contains(&words))
     };
-    dates.iter().all(|mention| known.iter().any(|(from, to)| mention.from <= *from && *to <= mention.to) || verbatim(mention))
+    found.iter().all(|mention| {
+        let (first, last) = dates::stated(statement, mention);
+        known.iter().any(|(from, to)| first <= *from && *to <= last) || verbatim(mention)
+    })
 }
 
 fn without(statement: &str, dates: &[TimeMention]) -> String {
@@ -121,7 +129,7 @@ fn capitalised(statement: &str) -> Vec<&str> {
         done = start + word.len();
         if word.chars().any(char::is_uppercase) && !matches!(word, "I" | "I'm" | "I've" | "I'd" | "I'll") {
             let lower = word.to_lowercase();
-            let common = COMMON_OPENERS.split_ascii_whitespace().any(|known| known == lower) || lower.ends_with("ing") && lower.len() > 5;
+            let common = known_word(&lower).class.has(COMMON_OPENERS) || lower.ends_with("ing") && lower.len() > 5;
             if !(opens && common) {
                 found.push(word);
             }

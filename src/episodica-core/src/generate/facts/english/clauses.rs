@@ -1,8 +1,8 @@
 //! Where clauses begin and end.
 
-use super::lexicon::{OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING, within};
+use super::lexicon::{BREAKING, OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING, TIME_OPENERS};
 use super::tokens::{Shape, Tokens};
-use super::verbs::{Form, verb};
+use super::verbs::Form;
 
 /// Longest clause, in tokens, that is read as one statement.
 pub(super) const MAX_CLAUSE: usize = 34;
@@ -33,11 +33,11 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
             at += 2;
         } else if is_subject(tokens, at) || word == "let" && next == "'s" {
             break;
-        } else if within(SUPPOSING, word) {
+        } else if tokens.is(at, SUPPOSING) {
             lead.supposing = true;
             break;
         } else if tokens.shape(at) == Shape::Mark
-            || within(OPENERS, word) && !within(SUBORDINATING, word)
+            || tokens.is(at, OPENERS) && !tokens.is(at, SUBORDINATING)
             || from.is_none() && is_called(tokens, at)
         {
             at += 1;
@@ -54,14 +54,17 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
 
 /// A name that is called: "Mel, ...", "Jon! ...".
 fn is_called(tokens: &Tokens, at: usize) -> bool {
-    tokens.is_capital(at) && matches!(tokens.low(at + 1), "," | "!" | "." | "-" | "–" | ":") && verb(tokens.low(at)).is_none()
+    tokens.is_capital(at) && matches!(tokens.low(at + 1), "," | "!" | "." | "-" | "–" | ":") && tokens.verb(at).is_none()
 }
 
 /// The end of an adverbial that starts here: at its comma, or before a subject pronoun that follows within a few words.
 fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
     let limit = (start + 14).min(tokens.len());
     let opener = tokens.low(start);
-    let clause = within(SUBORDINATING, opener) && !matches!(opener, "in" | "on" | "at" | "for" | "during" | "about" | "because" | "like");
+    if !tokens.is(start, SUBORDINATING) && !tokens.is(start, TIME_OPENERS) && tokens.shape(start) != Shape::Number {
+        return None;
+    }
+    let clause = tokens.is(start, SUBORDINATING) && !matches!(opener, "in" | "on" | "at" | "for" | "during" | "about" | "because" | "like");
     for index in start..limit {
         let word = tokens.low(index);
         if word == "," {
@@ -73,11 +76,23 @@ fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
         if index > start && matches!(word, "i" | "we") && !clause {
             return (index - start <= 6).then_some(index);
         }
-        if !clause && index > start && verb(word).is_some_and(|(_, form)| form != Form::Ing && form != Form::Base) {
+        if !clause && index > start && tokens.verb(index).is_some_and(|(_, form)| form != Form::Ing && form != Form::Base) {
             return None;
         }
     }
     None
+}
+
+/// Does a noun stand right before the subject at `at`, as in "the book I read"?
+pub(super) fn headed(tokens: &Tokens, at: usize) -> bool {
+    let before = at - 1;
+    tokens.shape(before) == Shape::Word
+        && !tokens.is(before, OPENERS)
+        && !tokens.is(before, SUBORDINATING)
+        && !matches!(
+            tokens.low(before),
+            "think" | "guess" | "believe" | "mean" | "suppose" | "yesterday" | "today" | "tonight" | "ago" | "week" | "month" | "year"
+        )
 }
 
 /// Can the token be the subject of a statement that is read here?
@@ -109,16 +124,15 @@ fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
     match word {
         "." if tokens.is_capital(index + 1) && index > start && tokens.raw(index - 1).len() <= 3 && tokens.is_capital(index - 1) => false,
         "." | "!" | "?" | ";" | ":" | "…" | "(" | ")" | "–" | "—" | "~" | "*" | "|" | "/" | "=" => true,
-        "-" => !tokens.gap(index).is_empty(),
+        "-" => !tokens.gap(index).is_empty() || index + 1 < tokens.len() && !tokens.gap(index + 1).is_empty(),
         "," => comma_ends(tokens, index, start, list),
         "but" | "though" | "although" | "unless" | "if" | "whereas" | "because" | "'cause" | "cause" | "cuz" | "which" | "whenever"
         | "so"
             if index > start =>
         {
-            word != "so"
-                || matches!(next, "i" | "we" | "that" | "it" | "now" | "he" | "she" | "they" | "far" | "you")
-                || begins_clause(tokens, index + 1)
+            word != "so" || !matches!(next, "much" | "many" | "well" | "hard" | "long")
         }
+        "and" if index > start && !list && tokens.verb(index + 1).is_some_and(|(_, form)| form == Form::Past) => true,
         "and" | "or" | "while" | "until" | "as" | "then" | "since" | "when" => {
             let own = matches!(word, "since" | "when" | "while" | "until") && matches!(next, "i");
             !own && (begins_clause(tokens, index + 1)
@@ -130,6 +144,7 @@ fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         "that" => index > start && next == "'s",
         "thanks" | "thank" | "haha" | "lol" => true,
         "tho" | "btw" => true,
+        "'" => matches!(next, "cause" | "cuz" | "bout" | "til"),
         _ => {
             tokens.shape(index) == Shape::Mark
                 && !matches!(word, "'" | "\"" | "“" | "”" | "&" | "#" | "%" | "+" | "`" | "_" | "@" | "°" | "$")
@@ -146,75 +161,13 @@ fn comma_ends(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         return begins_clause(tokens, index + 2)
             || matches!(second, "then" | "now" | "so" | "it" | "even")
             || tokens.low(index + 2).is_empty()
-            || !list && verb(second).is_some();
+            || !list && tokens.verb(index + 2).is_some();
     }
-    let stopper = matches!(
-        next,
-        "but"
-            | "so"
-            | "which"
-            | "who"
-            | "because"
-            | "though"
-            | "although"
-            | "while"
-            | "where"
-            | "when"
-            | "then"
-            | "if"
-            | "thanks"
-            | "thank"
-            | "right"
-            | "haha"
-            | "not"
-            | "just"
-            | "too"
-            | "actually"
-            | "honestly"
-            | "ok"
-            | "okay"
-            | "huh"
-            | "even"
-            | "hopefully"
-            | "maybe"
-            | "perhaps"
-            | "please"
-            | "yeah"
-            | "yes"
-            | "no"
-            | "like"
-            | "especially"
-            | "as"
-            | "since"
-            | "still"
-            | "never"
-            | "plus"
-            | "yet"
-            | "nor"
-            | "what"
-            | "how"
-            | "btw"
-            | "by"
-            | "for"
-            | "it"
-            | "with"
-            | "you"
-            | "except"
-            | "always"
-            | "only"
-            | "also"
-            | "lol"
-            | "dude"
-            | "man"
-            | "mate"
-            | "of"
-            | "or"
-            | "at"
-    );
+    let stopper = tokens.is(index + 1, BREAKING) || next == "or";
     if stopper {
         return true;
     }
-    if !list && verb(next).is_some_and(|(_, form)| form != Form::Base) {
+    if !list && tokens.verb(index + 1).is_some_and(|(_, form)| form != Form::Base) {
         return true;
     }
     // A name that is called: the last word of the clause.
@@ -225,9 +178,7 @@ fn comma_ends(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         || !list
             && index > start
             && tokens.shape(index + 1) == Shape::Word
-            && (index + 2..tokens.len())
-                .take(4)
-                .any(|at| verb(tokens.low(at)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)))
+            && (index + 2..tokens.len()).take(4).any(|at| tokens.verb(at).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)))
 }
 
 /// Does a clause of its own begin here?
@@ -237,7 +188,7 @@ pub(super) fn begins_clause(tokens: &Tokens, at: usize) -> bool {
         matches!(
             tokens.low(index),
             "'s" | "is" | "was" | "are" | "were" | "'ll" | "will" | "has" | "had" | "have" | "do" | "does" | "did" | "can" | "ca" | "would"
-        ) || verb(tokens.low(index)).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+        ) || tokens.verb(index).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
     };
     match word {
         "i" | "we" | "it" | "he" | "she" | "they" | "you" | "this" | "that" | "there" | "these" | "those" | "everyone" | "everything"
@@ -271,31 +222,26 @@ pub(super) fn possession(tokens: &Tokens, at: usize) -> Option<Possession> {
     let mut head = None;
     for index in at + 1..limit {
         let word = tokens.low(index);
-        if within(RELATIONS, word) || within(RELATIONS_PLURAL, word) {
+        if tokens.is(index, RELATIONS) || tokens.is(index, RELATIONS_PLURAL) {
             head = Some(index);
-            if !within(RELATIONS, tokens.low(index + 1)) {
+            if !tokens.is(index + 1, RELATIONS) {
                 break;
             }
         } else if tokens.shape(index) != Shape::Word
             || matches!(word, "'s" | "is" | "was" | "are" | "were" | "has" | "had" | "and" | "of" | "to" | "in" | "for")
-            || index > at + 1 && verb(word).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+            || index > at + 1 && tokens.verb(index).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
         {
             head = head.or(index.checked_sub(1).filter(|before| *before > at));
             break;
         }
     }
     let head = head?;
-    let relation = within(RELATIONS, tokens.low(head)) || within(RELATIONS_PLURAL, tokens.low(head));
-    let plural = within(RELATIONS_PLURAL, tokens.low(head)) && !matches!(tokens.low(head), "fish" | "sheep");
+    let relation = tokens.is(head, RELATIONS) || tokens.is(head, RELATIONS_PLURAL);
+    let plural = tokens.is(head, RELATIONS_PLURAL) && !matches!(tokens.low(head), "fish" | "sheep");
     let mut name = (head + 1, head + 1);
     let comma = usize::from(tokens.low(head + 1) == ",");
     let mut last = head + 1 + comma;
-    while relation
-        && last < tokens.len()
-        && last < head + 4 + comma
-        && tokens.is_capital(last)
-        && verb(&tokens.low(last).to_lowercase()).is_none()
-    {
+    while relation && last < tokens.len() && last < head + 4 + comma && tokens.is_capital(last) && tokens.verb(last).is_none() {
         last += 1;
     }
     if last > head + 1 + comma && (comma == 0 || tokens.low(last) == ",") {

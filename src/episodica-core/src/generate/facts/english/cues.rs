@@ -1,8 +1,7 @@
 //! Sentences that are kept as instructions, and the cues of problems and solutions.
 
-use super::lexicon::{IMPERATIVES, PROBLEMS, within};
+use super::lexicon::{IMPERATIVES, PROBLEMS, word};
 use super::tokens::Tokens;
-use super::verbs::verb;
 
 /// "To deploy, run `make ship`." or an imperative with code in it: the sentence tells how something is done.
 pub(in crate::generate::facts) fn procedure(sentence: &str) -> bool {
@@ -13,10 +12,10 @@ pub(in crate::generate::facts) fn procedure(sentence: &str) -> bool {
         return false;
     }
     let tokens = Tokens::new(sentence);
-    let imperative = |at: usize| within(IMPERATIVES, tokens.low(at));
+    let imperative = |at: usize| tokens.is(at, IMPERATIVES);
     if purpose {
         let Some(comma) = (2..tokens.len().min(16)).find(|index| tokens.low(*index) == ",") else { return false };
-        return verb(tokens.low(1)).is_some() | within(IMPERATIVES, tokens.low(1))
+        return tokens.verb(1).is_some() | tokens.is(1, IMPERATIVES)
             && (imperative(comma + 1) || tokens.low(comma + 1) == "you" && imperative(comma + 2))
             || imperative(comma + 1) && code;
     }
@@ -33,19 +32,19 @@ fn pointing(tokens: &Tokens) -> bool {
 }
 
 /// Tells of a failure.
-pub(in crate::generate::facts) fn is_problem(lower: &str) -> bool {
-    lower.split(|c: char| !c.is_alphanumeric()).any(|word| within(PROBLEMS, word)) && !lower.ends_with('?')
+pub(in crate::generate::facts) fn is_problem(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    lower.split(|c: char| !c.is_alphanumeric()).any(|part| word(part).class.has(PROBLEMS)) && !lower.ends_with('?')
 }
 
 /// Tells what cured, or caused, one.
-pub(in crate::generate::facts) fn is_solution(lower: &str) -> bool {
-    const CUES: [&str; 15] = [
+pub(in crate::generate::facts) fn is_solution(sentence: &str) -> bool {
+    const CUES: [&str; 14] = [
         "fixed by",
         "fixed it by",
         "fixed that by",
         "the fix is",
         "the fix was",
-        "fix: ",
         "solved by",
         "solved it by",
         "resolved by",
@@ -56,5 +55,9 @@ pub(in crate::generate::facts) fn is_solution(lower: &str) -> bool {
         "workaround",
         "the cause was",
     ];
-    CUES.iter().any(|cue| lower.contains(cue))
+    let hinted = ["fix", "Fix", "olved", "solution", "ause", "culprit", "orkaround"].iter().any(|hint| sentence.contains(hint));
+    hinted && {
+        let lower = sentence.to_lowercase();
+        CUES.iter().any(|cue| lower.contains(cue))
+    }
 }

@@ -1,9 +1,9 @@
 //! The verb phrase: what is done, when, and whether it is denied, with the verb in the form that goes with a name.
 
-use super::lexicon::{ADVERBS, FILLERS, FREQUENCY, SUPPOSING, within};
+use super::lexicon::{ADVERBS, FILLERS, FREQUENCY, SUPPOSING};
 use super::rules::When;
 use super::tokens::Tokens;
-use super::verbs::{Form, is_past_too, third_person, verb};
+use super::verbs::{Form, is_past_too, third_person};
 use crate::generate::facts::RejectReason;
 
 /// How the subject of the statement agrees with its verb.
@@ -11,6 +11,8 @@ use crate::generate::facts::RejectReason;
 pub(super) enum Person {
     /// "I" in the message, one name in the statement.
     Speaker,
+    /// "We" in the message, of whom only the speaker is known.
+    Company,
     /// Third person singular in both.
     Third,
     /// Plural in both.
@@ -36,12 +38,19 @@ pub(super) struct Phrase {
     pub(super) progressive: bool,
 }
 
+impl Phrase {
+    /// A copula that the message leaves out, before the complement at `next`.
+    pub(super) fn copula(text: String, next: usize) -> Self {
+        Self { when: When::Now, negated: false, verb: "be", next, text, habitual: false, perfect: false, progressive: false }
+    }
+}
+
 /// Reads the verb phrase that starts at a token. `None`: there is none, or none that states anything.
 pub(super) fn read(tokens: &Tokens, start: usize, person: Person) -> Result<Option<Phrase>, RejectReason> {
     let mut out = Writer { person, words: Vec::new(), negated: false, habitual: false };
     let at = out.adverbs(tokens, start);
     let word = tokens.low(at);
-    if within(SUPPOSING, word) || word == "'d" && !perfect_follows(tokens, at + 1) {
+    if tokens.is(at, SUPPOSING) || word == "'d" && !past_perfect_follows(tokens, at + 1) {
         return Err(RejectReason::Hypothetical);
     }
     Ok(match word {
@@ -49,7 +58,8 @@ pub(super) fn read(tokens: &Tokens, start: usize, person: Person) -> Result<Opti
         "'s" if perfect_follows(tokens, at + 1) => out.perfect(tokens, at, "has"),
         "'s" => out.copula(tokens, at, "is"),
         "'ve" | "have" | "has" if perfect_follows(tokens, at + 1) => out.perfect(tokens, at, "has"),
-        "had" | "'d" if perfect_follows(tokens, at + 1) => out.perfect(tokens, at, "had"),
+        "had" if perfect_follows(tokens, at + 1) => out.perfect(tokens, at, "had"),
+        "'d" if past_perfect_follows(tokens, at + 1) => out.perfect(tokens, at, "had"),
         "do" | "does" | "did" => out.emphatic(tokens, at, word),
         "will" | "'ll" | "wo" => out.future(tokens, at),
         "can" | "ca" | "could" => out.ability(tokens, at),
@@ -71,14 +81,18 @@ impl Writer {
     fn adverbs(&mut self, tokens: &Tokens, mut at: usize) -> usize {
         loop {
             let word = tokens.low(at);
+            if self.person == Person::Company && matches!(word, "both" | "all") {
+                at += 1;
+                continue;
+            }
             if matches!(word, "not" | "n't") {
                 self.negated = true;
             } else if matches!(word, "kind" | "sort") && tokens.low(at + 1) == "of" {
                 at += 1;
-            } else if within(ADVERBS, word) && verb(word).is_none_or(|_| word == "long") {
+            } else if tokens.is(at, ADVERBS) && tokens.verb(at).is_none() {
                 self.negated |= word == "never";
-                self.habitual |= within(FREQUENCY, word);
-                if !within(FILLERS, word) {
+                self.habitual |= tokens.is(at, FREQUENCY);
+                if !tokens.is(at, FILLERS) {
                     self.words.push(word.to_owned());
                 }
             } else {
@@ -114,14 +128,14 @@ impl Writer {
         self.auxiliary(be);
         let follower = tokens.low(next);
         if follower == "gonna"
-            || follower == "going" && tokens.low(next + 1) == "to" && verb(tokens.low(next + 2)).is_some_and(|(_, form)| form == Form::Base)
+            || follower == "going" && tokens.low(next + 1) == "to" && tokens.verb(next + 2).is_some_and(|(_, form)| form == Form::Base)
         {
             let main = if follower == "gonna" { next + 1 } else { next + 2 };
-            let (base, _) = verb(tokens.low(main))?;
+            let (base, _) = tokens.verb(main)?;
             self.words.push("going to".to_owned());
             return (!past).then(|| self.done(base, base, main + 1, When::Ahead));
         }
-        if let Some((base, Form::Ing)) = verb(follower) {
+        if let Some((base, Form::Ing)) = tokens.verb(next) {
             let ahead = !past
                 && matches!(
                     base,
@@ -154,7 +168,7 @@ impl Writer {
             self.words.push("been".to_owned());
             let after = self.adverbs(tokens, next + 1);
             let follower = tokens.low(after);
-            let mut phrase = match verb(follower) {
+            let mut phrase = match tokens.verb(after) {
                 Some((base, Form::Ing)) => {
                     let mut phrase = self.done(base, follower, after + 1, When::Now);
                     phrase.progressive = true;
@@ -166,7 +180,7 @@ impl Writer {
             phrase.perfect = true;
             return Some(phrase);
         }
-        let (base, _) = verb(word)?;
+        let (base, _) = tokens.verb(next)?;
         let lasting = matches!(base, "work" | "live" | "love" | "own" | "play")
             && (next..tokens.len()).any(|index| matches!(tokens.low(index), "since" | "for"));
         let mut phrase = self.done(base, word, next + 1, if lasting { When::Now } else { When::Past });
@@ -177,7 +191,7 @@ impl Writer {
     /// "do love", "don't eat", "didn't go".
     fn emphatic(mut self, tokens: &Tokens, at: usize, word: &str) -> Option<Phrase> {
         let main = self.adverbs(tokens, at + 1);
-        let (base, form) = verb(tokens.low(main))?;
+        let (base, form) = tokens.verb(main)?;
         if form != Form::Base || main == at + 1 && word != "did" && !self.negated && tokens.low(main) == "to" {
             return None;
         }
@@ -204,12 +218,12 @@ impl Writer {
         let progressive = tokens.low(main) == "be";
         if progressive {
             self.words.push("be".to_owned());
-            return match verb(tokens.low(main + 1)) {
+            return match tokens.verb(main + 1) {
                 Some((base, Form::Ing)) => Some(self.done(base, tokens.low(main + 1), main + 2, When::Ahead)),
                 _ => None,
             };
         }
-        let (base, form) = verb(tokens.low(main))?;
+        let (base, form) = tokens.verb(main)?;
         (form == Form::Base).then(|| self.done(base, base, main + 1, When::Ahead))
     }
 
@@ -230,7 +244,7 @@ impl Writer {
     }
 
     fn used_to(mut self, tokens: &Tokens, at: usize) -> Option<Phrase> {
-        let (base, form) = verb(tokens.low(at + 2)).filter(|(_, form)| *form == Form::Base)?;
+        let (base, form) = tokens.verb(at + 2).filter(|(_, form)| *form == Form::Base)?;
         self.words.push("used to".to_owned());
         debug_assert_eq!(form, Form::Base);
         Some(self.done(base, tokens.low(at + 2), at + 3, When::Past))
@@ -242,7 +256,7 @@ impl Writer {
             "wanna" => ("want", Form::Base),
             "have" | "'ve" => ("have", Form::Base),
             "had" => ("have", Form::Past),
-            _ => verb(word)?,
+            _ => tokens.verb(at)?,
         };
         match form {
             Form::Base if is_past_too(base) && self.person != Person::Plural => Some(self.done(base, word, at + 1, When::Past)),
@@ -263,12 +277,17 @@ impl Writer {
     }
 }
 
+/// The same after "'d", which is "would" before a base form.
+fn past_perfect_follows(tokens: &Tokens, at: usize) -> bool {
+    perfect_follows(tokens, at) && (at..at + 4).any(|index| matches!(tokens.verb(index), Some((_, Form::Past | Form::Participle))))
+}
+
 /// Does a past participle follow, adverbs and negation aside?
 fn perfect_follows(tokens: &Tokens, mut at: usize) -> bool {
-    while matches!(tokens.low(at), "not" | "n't") || within(ADVERBS, tokens.low(at)) {
+    while matches!(tokens.low(at), "not" | "n't") || tokens.is(at, ADVERBS) {
         at += 1;
     }
-    match verb(tokens.low(at)) {
+    match tokens.verb(at) {
         Some((base, Form::Past)) => base != "be",
         Some((_, Form::Participle)) => true,
         Some((base, Form::Base)) => is_past_too(base) || matches!(base, "become" | "come" | "run"),

@@ -1,7 +1,7 @@
 //! Who belongs to whom: "my sister Anna", "our dog's name is Rex".
 
 use super::clauses::{Possession, possession};
-use super::lexicon::{PARTNERS, within};
+use super::lexicon::PARTNERS;
 use super::tokens::Tokens;
 use crate::generate::facts::extract::{Draft, Talk};
 use crate::model::MemoryKind;
@@ -21,13 +21,13 @@ pub(super) fn named(tokens: &Tokens, talk: &Talk) -> Vec<Draft> {
         } else {
             continue;
         };
-        if owned.plural || talk.is_participant(&name) {
+        if owned.plural || talk.is_participant(&name) || !name.contains(char::is_lowercase) {
             continue;
         }
         let relation = tokens.low(owned.head);
         let described = plain_adjectives(tokens, adjective);
         let content = format!("{name} is {}'s {described}{relation}.", talk.speaker);
-        let single = within(PARTNERS, relation);
+        let single = tokens.is(owned.head, PARTNERS);
         found.push(Draft {
             kind: MemoryKind::Relationship,
             subject: talk.subject(),

@@ -4,12 +4,26 @@ use std::ops::Range;
 
 use jiff::civil::Date;
 
-use super::lexicon::{DANGLING, within};
-use super::tokens::{Shape, Tokens};
+use super::lexicon::{DANGLING, word};
+use super::tokens::Tokens;
 use crate::generate::facts::RejectReason;
+use crate::generate::facts::dates;
 use crate::generate::facts::extract::Talk;
 use crate::text::Language;
 use crate::text::time::{Grain, TimeMention};
+
+/// How the words of a clause are to be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct View {
+    /// The subject is a third person, to whom "his", "her" and "their" may refer.
+    pub(super) third: bool,
+    /// The subject was "we", and is told of the speaker alone.
+    pub(super) company: bool,
+    /// The clause tells of what is to come.
+    pub(super) ahead: bool,
+    /// The clause tells of one occasion, so that a bare weekday means one day.
+    pub(super) dates: bool,
+}
 
 /// A piece of a statement, and the date that it mentions, if any.
 #[derive(Debug, Clone, Default)]
@@ -27,37 +41,48 @@ pub(super) fn rewrite(
     range: Range<usize>,
     talk: &Talk,
     mentions: &[TimeMention],
-    third: bool,
+    view: View,
 ) -> Result<Piece, RejectReason> {
+    let today = talk.said.local().date();
     let mut piece = Piece::default();
     let mut index = range.start;
     let mut nouns = 0_usize;
     while index < range.end {
         let bytes = tokens.range(index);
         if let Some(mention) = mentions.iter().find(|mention| mention.start <= bytes.start && bytes.start < mention.end) {
-            let first = piece.mention.is_none();
-            if mention.relative && mention.confident {
+            let surface = &tokens.text()[mention.start..mention.end];
+            let mention = &dates::meant(mention, surface, view.ahead, today);
+            let habit = matches!(
+                tokens.low(tokens.at_byte(mention.end)),
+                "nights" | "mornings" | "evenings" | "afternoons" | "night" | "morning" | "evening" | "afternoon"
+            ) && !mention.confident;
+            if mention.relative && !habit && (mention.confident || view.dates) {
                 let before = index.checked_sub(1).filter(|_| index > range.start).map_or("", |before| tokens.low(before));
                 push(&mut piece.text, " ", &dated(mention, before));
             } else {
-                push(&mut piece.text, gap(tokens, index, &range), &tokens.text()[bytes.start..mention.end]);
+                push(&mut piece.text, gap(tokens, index, &range), surface);
             }
-            if first {
-                piece.mention = Some(*mention);
-            }
+            piece.mention = piece.mention.or(Some(*mention));
             index = tokens.at_byte(mention.end).max(index + 1);
             continue;
         }
-        let word = tokens.low(index);
-        let step = replace(tokens, index, &range, talk, nouns, third)?;
+        if view.company && tokens.low(index) == "together"
+            || index + 1 == range.end && index > range.start && matches!(tokens.low(index), "too" | "though" | "lol" | "haha")
+        {
+            index += 1;
+            continue;
+        }
+        let step = replace(tokens, index, &range, talk, nouns, view)?;
         let (text, taken) = step;
         push(&mut piece.text, gap(tokens, index, &range), &text);
-        let noun = tokens.shape(index) == Shape::Word && !is_function_word(word);
-        nouns += usize::from(noun);
+        // A referent for later pronouns: what an article, a possessive or a capital letter presents as a thing or person.
+        let presented =
+            index > range.start && matches!(tokens.low(index - 1), "a" | "an" | "the" | "my" | "our" | "some" | "two" | "three");
+        nouns += usize::from(presented || tokens.is_capital(index) && index > 0);
         index += taken;
     }
     let last = piece.text.rsplit(' ').next().unwrap_or_default().to_lowercase();
-    if within(DANGLING, &last) {
+    if word(&last).class.has(DANGLING) {
         return Err(RejectReason::Vague);
     }
     Ok(piece)
@@ -70,7 +95,7 @@ fn replace(
     range: &Range<usize>,
     talk: &Talk,
     nouns: usize,
-    third: bool,
+    view: View,
 ) -> Result<(String, usize), RejectReason> {
     let word = tokens.low(index);
     let next = tokens.low(index + 1);
@@ -103,15 +128,16 @@ fn replace(
         "he" | "she" | "it" | "they" | "him" | "them" | "its" | "her" | "his" | "their" | "hers" | "theirs" | "itself" | "himself"
         | "herself" | "themselves" => {
             let referent = nouns >= 1 && !matches!(before, "love" | "like") && index > range.start + 1
-                || third && matches!(word, "his" | "her" | "their" | "its");
+                || view.third && matches!(word, "his" | "her" | "their" | "its");
             if !referent {
                 return Err(RejectReason::Unresolved);
             }
             tokens.raw(index).to_owned()
         }
+        "each" if view.company && next == "other" => return Err(RejectReason::Unresolved),
         "this" | "these" | "those" => return Err(RejectReason::Unresolved),
         "here" => return Err(RejectReason::Unresolved),
-        "there" if nouns < 2 => return Err(RejectReason::Unresolved),
+        "there" if nouns < 1 => return Err(RejectReason::Unresolved),
         "that"
             if nouns == 0
                 || index + 1 >= range.end
@@ -127,7 +153,10 @@ fn replace(
 
 /// The absolute date in words, with the preposition it needs after the word `before`.
 pub(super) fn dated(mention: &TimeMention, before: &str) -> String {
-    let words = mention.describe(Language::English);
+    let words = dates::describe(mention, Language::English);
+    if dates::is_vague(mention) {
+        return words;
+    }
     let governed = matches!(
         before,
         "on" | "in"
@@ -152,14 +181,14 @@ pub(super) fn dated(mention: &TimeMention, before: &str) -> String {
     }
     match mention.grain {
         Grain::Day | Grain::Weekend if mention.from == mention.to || mention.grain == Grain::Weekend => format!("on {words}"),
-        Grain::Day => format!("between {words}").replace(" to ", " and "),
+        Grain::Day => format!("from {words}"),
         _ => format!("in {words}"),
     }
 }
 
 /// The first day a mention means, if the clause dates what happened.
 pub(super) fn held_from(mention: &TimeMention, today: Date) -> Option<Date> {
-    (mention.confident && mention.from <= today).then_some(mention.from)
+    (!dates::is_vague(mention) && mention.from <= today).then_some(mention.from)
 }
 
 fn gap<'a>(tokens: &'a Tokens, index: usize, range: &Range<usize>) -> &'a str {
@@ -171,39 +200,4 @@ fn push(text: &mut String, gap: &str, more: &str) {
         text.push(' ');
     }
     text.push_str(more);
-}
-
-fn is_function_word(word: &str) -> bool {
-    matches!(
-        word,
-        "a" | "an"
-            | "the"
-            | "to"
-            | "of"
-            | "with"
-            | "and"
-            | "or"
-            | "but"
-            | "for"
-            | "at"
-            | "in"
-            | "on"
-            | "by"
-            | "from"
-            | "into"
-            | "about"
-            | "my"
-            | "our"
-            | "some"
-            | "that"
-            | "is"
-            | "was"
-            | "'s"
-            | "as"
-            | "so"
-            | "very"
-            | "really"
-            | "how"
-            | "what"
-    )
 }

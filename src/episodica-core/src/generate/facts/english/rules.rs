@@ -136,6 +136,23 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             const ROWS: &[Rule] = &[row("a an the", Past, WorkHistory, "became", 80, 60)];
             ROWS
         }
+        "break" => {
+            const ROWS: &[Rule] =
+                &[row("up", Past, Relationship, "relationship_status", 84, 66), row("my our the a", Past, Event, "event", 82, 56)];
+            ROWS
+        }
+        "pass" => {
+            const ROWS: &[Rule] = &[row("away", Past, Relationship, "died", 88, 74), row("*", Past, Event, "event", 78, 48)];
+            ROWS
+        }
+        "die" => {
+            const ROWS: &[Rule] = &[row("* .", Past, Relationship, "died", 82, 70)];
+            ROWS
+        }
+        "find" => {
+            const ROWS: &[Rule] = &[row("a an my our", Past, Event, "found", 72, 42)];
+            ROWS
+        }
         "marry" => {
             const ROWS: &[Rule] = &[row("my", Past, Relationship, "relationship_status", 80, 62)];
             ROWS
@@ -226,12 +243,12 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             const ROWS: &[Rule] = &[row("*", Past, Event, "visited", 84, 52), row("*", Ahead, Goal, "plan", 82, 52)];
             ROWS
         }
-        "attend" | "buy" | "adopt" | "win" | "publish" | "launch" | "sell" | "break" | "injure" | "sprain" | "donate" | "inherit"
-        | "perform" | "compete" | "book" | "rescue" | "found" => &EVENT_MAJOR,
-        "finish" | "complete" | "pass" | "host" | "organize" | "organise" | "celebrate" | "participate" | "receive" | "paint" | "plant"
-        | "give" | "see" | "watch" | "make" | "bake" | "cook" | "order" | "carve" | "repair" | "fix" | "climb" | "hike" | "swim"
-        | "sing" | "draw" | "catch" | "bring" | "transfer" | "switch" | "upgrade" | "return" | "rent" | "recover" | "relocate" | "earn"
-        | "land" | "sail" | "hire" | "film" => &EVENT_MINOR,
+        "attend" | "buy" | "adopt" | "win" | "publish" | "launch" | "sell" | "injure" | "sprain" | "donate" | "inherit" | "perform"
+        | "compete" | "book" | "rescue" | "found" => &EVENT_MAJOR,
+        "finish" | "complete" | "host" | "organize" | "organise" | "celebrate" | "participate" | "receive" | "paint" | "plant" | "give"
+        | "see" | "watch" | "make" | "bake" | "cook" | "order" | "carve" | "repair" | "fix" | "climb" | "hike" | "swim" | "sing"
+        | "draw" | "catch" | "bring" | "transfer" | "switch" | "upgrade" | "return" | "rent" | "recover" | "relocate" | "earn" | "land"
+        | "sail" | "hire" | "film" => &EVENT_MINOR,
         "open" => {
             const ROWS: &[Rule] = &[row("a an my our the", Past, Event, "event", 82, 54), row("a an my our", Ahead, Goal, "plan", 82, 58)];
             ROWS
@@ -248,6 +265,16 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ];
             ROWS
         }
+        "think" | "consider" => {
+            const ROWS: &[Rule] =
+                &[row("of about adopting moving buying getting starting studying changing leaving", Now, Goal, "considering", 72, 46)];
+            ROWS
+        }
+        "change" => {
+            const ROWS: &[Rule] =
+                &[row("my", Past, PersonalInfo, "changed", 76, 48), row("jobs careers", Past, WorkHistory, "job_change", 82, 60)];
+            ROWS
+        }
         "try" => {
             const ROWS: &[Rule] = &[row("to", Now, Goal, "goal", 74, 42)];
             ROWS
@@ -256,15 +283,10 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             const ROWS: &[Rule] = &[row("eating drinking smoking working going playing", Past, Preference, "stopped", 82, 56)];
             ROWS
         }
-        "give up" => {
-            const ROWS: &[Rule] = &[row("*", Past, Preference, "stopped", 80, 54)];
-            ROWS
-        }
         "eat" | "drink" => {
             const ROWS: &[Rule] = &[row("*", Now, Preference, "diet_detail", 72, 44)];
             ROWS
         }
-        "wear" | "cook_now" => &[],
         _ => &[],
     }
 }

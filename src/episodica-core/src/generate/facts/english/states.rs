@@ -1,6 +1,6 @@
 //! What somebody is or has: the complements of "be" and "have".
 
-use super::lexicon::{APPOINTMENTS, HEALTH, POSSESSIONS, PROFESSIONS, RELATIONS, RELATIONS_PLURAL, VAGUE, within};
+use super::lexicon::{APPOINTMENTS, HEALTH, PLAIN, POSSESSIONS, PROFESSIONS, RELATIONS, RELATIONS_PLURAL, VAGUE};
 use super::phrase::Phrase;
 use super::rules::When;
 use super::tokens::{Shape, Tokens};
@@ -67,6 +67,7 @@ pub(super) fn be(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading
         "accepted" | "selected" | "elected" | "nominated" | "awarded" | "invited" | "admitted" => {
             Reading::new(MemoryKind::Event, "event", rest, 80, 54)
         }
+        "in" | "at" if now && is_address(tokens, at + 1, end) => Reading::new(PersonalInfo, "home", rest, 74, 62),
         "named" | "called" => Reading::new(MemoryKind::Entity, "name", rest, 85, 58),
         "a" | "an" | "the" | "my" | "also" | "our" => return noun(tokens, at, end, now),
         _ => return age_or_name(tokens, at, end, now),
@@ -95,6 +96,14 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
     if word == "fan" && indefinite && tokens.low(head + 1) == "of" {
         return Some(Reading::new(MemoryKind::Preference, "likes", (head + 2, end), 82, 52));
     }
+    if word == "person"
+        && indefinite
+        && head > at + 1
+        && !tokens.is(head - 1, PLAIN)
+        && !matches!(tokens.low(head - 1), "better" | "bad" | "changed" | "busy" | "lucky" | "happy")
+    {
+        return Some(Reading::new(MemoryKind::Preference, "likes", (at + 1, head), 80, 54));
+    }
     if matches!(word, "vegetarian" | "vegan" | "pescatarian") {
         return Some(Reading::new(MemoryKind::Preference, "diet", (head, head + 1), 90, 68));
     }
@@ -121,7 +130,7 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
     if person && indefinite {
         return Some(Reading::new(MemoryKind::Relationship, "family", (at + 1, head_end), 82, 58));
     }
-    if within(PROFESSIONS, word)
+    if tokens.is(head, PROFESSIONS)
         && !(at + 1..head).any(|index| {
             matches!(
                 tokens.low(index),
@@ -145,6 +154,36 @@ fn age_or_name(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Read
     None
 }
 
+/// A house number with a street, or a named court with a flat.
+fn is_address(tokens: &Tokens, at: usize, end: usize) -> bool {
+    let street = |word: &str| {
+        matches!(
+            word,
+            "street"
+                | "road"
+                | "lane"
+                | "avenue"
+                | "court"
+                | "square"
+                | "drive"
+                | "place"
+                | "yard"
+                | "close"
+                | "way"
+                | "terrace"
+                | "boulevard"
+        )
+    };
+    (at..end).any(|index| street(tokens.low(index)) && tokens.is_capital(index))
+}
+
+/// Does a job without subject and copula stand here: "Still a teacher at ...", "Now an engineer in ..."?
+pub(super) fn still(tokens: &Tokens, at: usize) -> bool {
+    matches!(tokens.low(at), "still" | "now")
+        && matches!(tokens.low(at + 1), "a" | "an")
+        && (at + 2..at + 6).any(|index| tokens.is(index, PROFESSIONS))
+}
+
 /// What follows "have", "has", "had".
 pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading> {
     use MemoryKind::{Entity, Event, PersonalInfo, Preference, Relationship};
@@ -160,6 +199,7 @@ pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Readi
                     | "in"
                     | "for"
                     | "with"
+                    | "as"
                     | "and"
                     | ","
                     | "who"
@@ -187,17 +227,24 @@ pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Readi
     let singular = word.strip_suffix('s').unwrap_or(word);
     let value = (at, head_end);
     let now = phrase.when == When::Now;
-    let found = if within(RELATIONS, word) || within(RELATIONS_PLURAL, word) {
-        let relation = if within(RELATIONS, singular) { singular } else { word };
+    let digits = (head..end.min(head + 4)).find(|index| *index > head && tokens.shape(*index) == Shape::Number);
+    let found = if let (Some(number), true) = (digits, matches!(word, "number" | "phone")) {
+        Reading::new(PersonalInfo, "phone", (number, end), 86, 75)
+    } else if matches!(word, "place" | "job" | "position" | "internship" | "placement")
+        && matches!(tokens.low(head_end), "as" | "at" | "with" | "in")
+    {
+        Reading::new(MemoryKind::WorkHistory, "job_change", value, 80, 64)
+    } else if tokens.is(head, RELATIONS) || tokens.is(head, RELATIONS_PLURAL) {
+        let relation = if super::lexicon::word(singular).class.has(RELATIONS) { singular } else { word };
         if matches!(word, "friend" | "friends" | "fish" | "student" | "students" | "support") && phrase.next + 1 >= head_end {
             return None;
         }
         Reading::new(Relationship, &format!("has:{relation}"), value, 86, 62)
-    } else if within(HEALTH, word) {
+    } else if tokens.is(head, HEALTH) {
         Reading::new(PersonalInfo, "health", value, 82, 62)
-    } else if within(APPOINTMENTS, word) {
+    } else if tokens.is(head, APPOINTMENTS) {
         Reading::new(Event, "appointment", value, 78, 48)
-    } else if within(POSSESSIONS, word) && now {
+    } else if tokens.is(head, POSSESSIONS) && now {
         Reading::new(Entity, "has", value, 78, 52)
     } else if matches!(word, "passion" | "crush" | "soft spot") {
         Reading::new(Preference, "likes", (head_end + 1, end), 72, 48)
@@ -236,53 +283,12 @@ pub(super) fn is_vague(tokens: &Tokens, mut at: usize, end: usize) -> bool {
     while at < end && pure(tokens.low(at)) {
         at += 1;
     }
-    let adjective = |word: &str| {
-        matches!(
-            word,
-            "really"
-                | "new"
-                | "big"
-                | "good"
-                | "great"
-                | "nice"
-                | "amazing"
-                | "awesome"
-                | "little"
-                | "long"
-                | "few"
-                | "whole"
-                | "best"
-                | "such"
-                | "cool"
-                | "lovely"
-                | "wonderful"
-                | "fun"
-                | "tough"
-                | "hard"
-                | "same"
-                | "own"
-                | "super"
-                | "very"
-                | "right"
-                | "next"
-                | "huge"
-                | "special"
-                | "different"
-                | "important"
-                | "positive"
-                | "quick"
-                | "small"
-                | "first"
-                | "step"
-        )
-    };
     let start = at;
-    while at + 1 < end && adjective(tokens.low(at)) {
+    while at + 1 < end && tokens.is(at, PLAIN) {
         at += 1;
     }
     if at >= end {
         return true;
     }
-    let word = tokens.low(at);
-    within(VAGUE, word) || at > start && at + 1 >= end && adjective(word)
+    tokens.is(at, VAGUE) || at > start && at + 1 >= end && tokens.is(at, PLAIN)
 }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::lexicon::{Class, Word, word};
+use super::verbs::Form;
+
 /// What a token is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -16,8 +19,9 @@ pub(super) enum Shape {
 /// A token as a byte range of its sentence.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
-    pub(super) range: Range<usize>,
-    pub(super) shape: Shape,
+    range: Range<usize>,
+    shape: Shape,
+    word: Word,
 }
 
 /// A sentence with its tokens. Apostrophes are straight, so that one spelling of each word is enough everywhere else.
@@ -49,15 +53,18 @@ impl Tokens {
             if currency {
                 let number = at + first.len_utf8();
                 let end = word_end(&text, number, '0');
-                list.push(Token { range: at..end, shape: Shape::Number });
+                list.push(token(at..end, Shape::Number));
                 at = end;
             } else if end == at {
-                list.push(Token { range: at..at + first.len_utf8(), shape: Shape::Mark });
+                list.push(token(at..at + first.len_utf8(), Shape::Mark));
                 at += first.len_utf8();
             } else {
                 push_word(&lower, at..end, first.is_ascii_digit(), &mut list);
                 at = end;
             }
+        }
+        for token in list.iter_mut().filter(|token| token.shape == Shape::Word) {
+            token.word = word(&lower[token.range.clone()]);
         }
         Self { text, lower, list }
     }
@@ -70,6 +77,16 @@ impl Tokens {
     /// The token in lower case; empty beyond either end.
     pub(super) fn low(&self, index: usize) -> &str {
         self.list.get(index).map_or("", |token| &self.lower[token.range.clone()])
+    }
+
+    /// Is the token in any of the classes?
+    pub(super) fn is(&self, index: usize, class: Class) -> bool {
+        self.list.get(index).is_some_and(|token| token.word.class.has(class))
+    }
+
+    /// The base form and the form of the token, if it can be a verb.
+    pub(super) fn verb(&self, index: usize) -> Option<(&'static str, Form)> {
+        self.list.get(index).and_then(|token| token.word.verb)
     }
 
     /// The token as written; empty beyond the end.
@@ -117,6 +134,10 @@ impl Tokens {
     }
 }
 
+fn token(range: Range<usize>, shape: Shape) -> Token {
+    Token { range, shape, word: Word::default() }
+}
+
 /// The end of the word or number that starts at `at`; `at` itself if none does.
 fn word_end(text: &str, at: usize, first: char) -> usize {
     if !first.is_alphanumeric() {
@@ -155,14 +176,14 @@ fn push_word(lower: &str, range: Range<usize>, number: bool, list: &mut Vec<Toke
     let cut = word.strip_suffix("n't").map(str::len).or_else(|| ENCLITICS.iter().find_map(|tail| word.strip_suffix(tail)).map(str::len));
     match cut.filter(|cut| *cut > 0) {
         Some(cut) => {
-            list.push(Token { range: range.start..range.start + cut, shape });
-            list.push(Token { range: range.start + cut..range.end, shape: Shape::Word });
+            list.push(token(range.start..range.start + cut, shape));
+            list.push(token(range.start + cut..range.end, Shape::Word));
         }
         None if word == "cannot" => {
-            list.push(Token { range: range.start..range.start + 3, shape });
-            list.push(Token { range: range.start + 3..range.end, shape });
+            list.push(token(range.start..range.start + 3, shape));
+            list.push(token(range.start + 3..range.end, shape));
         }
-        None => list.push(Token { range, shape }),
+        None => list.push(token(range, shape)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! English verb forms: which form of which verb a word is, and the third person of a base form.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// The form of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub(super) enum Form {
 
 /// Verbs that inflect by rule, in base form.
 const REGULAR: &str = "accept achieve adopt adore agree aim apply appear approve arrange arrive attend audition avoid bake bike book cancel carve celebrate \
-     change chat clean climb close coach collect collaborate commit compete complete compose cook cover crash create cycle dance decide decorate dedicate design develop \
+     change chat clean climb close coach collect collaborate commit compete complete compose cook cover crash create cycle dance decide decorate dedicate design develop die film \
      discover dislike donate dream earn email end enjoy enrol enroll enter explore file finish fish fix follow focus gain garden graduate guide harvest hate help hike hire hope \
      host improve inherit injure install intend interview invest invite join juggle kayak knit land launch learn like live look loathe love manage marry master mentor migrate miss \
      move name need open order organise organize own paint participate pass perform pick place plan plant play practice practise prefer prepare present produce program promise propose publish pursue raise \
@@ -107,7 +106,8 @@ const IRREGULAR: [(&str, &str, &str); 72] = [
 /// Words that double their last consonant before `-ed` and `-ing`.
 const DOUBLING: &str = " begin chat commit cut enrol get hit jog knit map pet plan prefer program put quit run set ship shop skip split step stop swim transfer travel win wrap ";
 
-static FORMS: LazyLock<HashMap<String, (&'static str, Form)>> = LazyLock::new(|| {
+/// Every form of every verb, with its base form; the first reading of an ambiguous form counts.
+pub(super) fn forms() -> HashMap<String, (&'static str, Form)> {
     let mut forms = HashMap::new();
     let irregular = |base: &str| IRREGULAR.iter().any(|row| row.0 == base && base != "travel");
     for base in REGULAR.split_whitespace().filter(|base| !irregular(base)) {
@@ -120,17 +120,12 @@ static FORMS: LazyLock<HashMap<String, (&'static str, Form)>> = LazyLock::new(||
         forms.entry(participle.to_owned()).or_insert((base, Form::Participle));
     }
     forms
-});
+}
 
 fn add_regular(forms: &mut HashMap<String, (&'static str, Form)>, base: &'static str) {
     forms.entry(base.to_owned()).or_insert((base, Form::Base));
     forms.entry(third_person(base)).or_insert((base, Form::Third));
     forms.entry(with_ing(base)).or_insert((base, Form::Ing));
-}
-
-/// The base form of a word and which form it is; `None` for words that are no known verb.
-pub(super) fn verb(word: &str) -> Option<(&'static str, Form)> {
-    FORMS.get(word).copied()
 }
 
 /// Base forms that are also their own past.
@@ -192,10 +187,10 @@ mod tests {
             ("left", "leave", Form::Past),
             ("found", "find", Form::Past),
         ] {
-            assert_eq!(verb(word), Some((base, form)), "{word}");
+            assert_eq!(forms().get(word), Some(&(base, form)), "{word}");
         }
         assert_eq!(third_person("teach"), "teaches");
         assert_eq!(third_person("play"), "plays");
-        assert_eq!(verb("zebra"), None);
+        assert_eq!(forms().get("zebra"), None);
     }
 }

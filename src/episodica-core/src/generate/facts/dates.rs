@@ -1,0 +1,61 @@
+//! Which day a mention means, now that the tense of its clause is known.
+//!
+//! The resolver reads a bare "Saturday" or "11 March" as the last one. That is right for what happened; a plan means the next.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use crate::text::Language;
+use crate::text::time::{Grain, TimeMention};
+
+const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
+
+/// The mention as the clause means it; `ahead` = it tells of what is to come, seen from `today`.
+pub(super) fn meant(mention: &TimeMention, surface: &str, ahead: bool, today: Date) -> TimeMention {
+    match ahead && mention.relative && mention.to < today {
+        true => next(mention, surface).unwrap_or(*mention),
+        false => *mention,
+    }
+}
+
+/// The reading of a date without year, or of a bare weekday, that lies one turn later; `None` where the words fix the year or week.
+pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> {
+    let lower = surface.to_lowercase();
+    let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"].iter().any(|word| lower.contains(word))
+        || lower.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() == 4);
+    if fixed || !mention.relative {
+        return None;
+    }
+    let weekday = WEEKDAYS.iter().any(|day| lower.trim_start_matches("on ").starts_with(day)) && !mention.confident;
+    let step = if weekday { 7.days() } else { 1.year() };
+    Some(TimeMention { from: mention.from.checked_add(step).ok()?, to: mention.to.checked_add(step).ok()?, ..*mention })
+}
+
+/// Is the mention vague ("a few weeks ago"), so that its days are only about right?
+pub(super) fn is_vague(mention: &TimeMention) -> bool {
+    !mention.confident && mention.from != mention.to
+}
+
+/// The mention in words, without a preposition.
+pub(super) fn describe(mention: &TimeMention, language: Language) -> String {
+    let words = mention.describe(language);
+    match (is_vague(mention), language) {
+        (false, _) => words,
+        (true, Language::Chinese) => format!("{words}前后"),
+        (true, _) => format!("around {words}"),
+    }
+}
+
+/// The days a statement's mention stands for: a week or weekend is written by its first day.
+pub(super) fn stated(text: &str, mention: &TimeMention) -> (Date, Date) {
+    let (before, after) = (text[..mention.start].trim_end(), text[mention.end..].trim_start());
+    let days = if before.ends_with("week of") || after.starts_with("那一周") {
+        6
+    } else if before.ends_with("weekend of") || after.starts_with("那个周末") {
+        1
+    } else {
+        0
+    };
+    let to = if mention.grain == Grain::Day { mention.to.checked_add(days.days()).unwrap_or(mention.to) } else { mention.to };
+    (mention.from, to)
+}
