@@ -32,6 +32,11 @@ pub enum Preset {
     Memo,
 }
 
+/// The measured weights of a message's terms (docs/scoring.md).
+pub const MESSAGE_WEIGHTS: [f32; 7] = [2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2];
+/// What the vectors of a sentence embedder count: they tell more than those of the static table.
+pub const SENTENCE_VECTOR_WEIGHT: f32 = 0.5;
+
 /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as a setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,6 +73,9 @@ pub struct Config {
     pub preset: Preset,
     /// Weights of L0, L1 and L2; renormalised over the layers present.
     pub layer_weights: [f32; 3],
+    /// Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement, answer. As it stands by default, the
+    /// vector's weight is [`SENTENCE_VECTOR_WEIGHT`] with another embedder than the package's own.
+    pub message_weights: [f32; 7],
     /// `k` of reciprocal rank fusion.
     pub rrf_k: f32,
     /// From this many vectors on, an index is a graph instead of a scan.
@@ -103,6 +111,7 @@ impl Default for Config {
             min_importance: 0.5,
             preset: Preset::Default,
             layer_weights: [0.2, 0.3, 0.5],
+            message_weights: MESSAGE_WEIGHTS,
             rrf_k: 60.0,
             hnsw_threshold: 50_000,
             memory_budget_bytes: 512 << 20,
@@ -149,6 +158,9 @@ impl Config {
         if self.layer_weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite())) || self.layer_weights.iter().sum::<f32>() <= 0.0
         {
             return fail(format!("layer_weights must be three numbers >= 0, not all 0: `{:?}`", self.layer_weights));
+        }
+        if self.message_weights.iter().any(|weight| !weight.is_finite()) {
+            return fail(format!("message_weights must be finite: `{:?}`", self.message_weights));
         }
         if !(self.rrf_k > 0.0 && self.rrf_k.is_finite()) {
             return fail(format!("rrf_k must be positive: `{}`", self.rrf_k));

@@ -183,7 +183,7 @@ impl Search<'_> {
     }
 
     fn weights(&self) -> Weights {
-        Weights::measured(self.engine.embedder.model() != STATIC_MODEL)
+        Weights::of(&self.engine.config, self.engine.embedder.model() != STATIC_MODEL)
     }
 
     /// The ranking of one field by words, by meaning, or by reciprocal rank fusion of both.

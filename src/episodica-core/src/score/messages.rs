@@ -7,6 +7,7 @@ use ndarray::ArrayView1;
 use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
 use super::{Explanation, Query};
+use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
 use crate::index::MessageIndex;
 
@@ -35,9 +36,13 @@ pub const TERMS: [&str; 7] = ["words", "tokens", "vector", "speaker", "date", "s
 pub struct Weights(pub [f32; TERMS.len()]);
 
 impl Weights {
-    /// The measured weights; sentence embedders tell more than the static table does.
-    pub fn measured(sentence_embedder: bool) -> Self {
-        Self([2.5, 0.7, if sentence_embedder { 0.5 } else { 0.3 }, 1.0, 1.5, 1.0, 0.2])
+    /// The configured weights; where nobody changed them, the vectors of a sentence embedder count more than the static table's.
+    pub fn of(config: &Config, sentence_embedder: bool) -> Self {
+        let mut weights = config.message_weights;
+        if sentence_embedder && weights == MESSAGE_WEIGHTS {
+            weights[VECTOR] = SENTENCE_VECTOR_WEIGHT;
+        }
+        Self(weights)
     }
 
     /// What the cosine term is worth.
