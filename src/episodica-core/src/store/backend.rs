@@ -139,7 +139,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(bytes)
     }
 
-    /// Makes a directory and those above it that are missing, each durable when this returns.
+    /// Makes a directory and those above it that are missing, each durable when this returns. One that is there may not be durable yet
+    /// (whoever made it died before syncing): see [`sync_up`].
     ///
     /// # Errors
     /// Whatever the operating system says.
@@ -195,6 +196,17 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
         (**self).try_lock(path, holder)
     }
+}
+
+/// Returns when every name from `root` down to `directory`, and the names in it, survive a power cut.
+///
+/// # Errors
+/// Whatever the operating system says.
+pub(crate) fn sync_up(backend: &dyn Backend, root: &Path, directory: &Path) -> io::Result<()> {
+    for place in directory.ancestors().take_while(|place| place.starts_with(root)) {
+        backend.sync_dir(place)?;
+    }
+    Ok(())
 }
 
 /// The directory that holds `path`, in a form that can be opened.

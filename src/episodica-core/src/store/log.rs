@@ -13,9 +13,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, BackendFile, EntryKind, FileStamp, io_error, parent_of};
+use super::backend::{Backend, BackendFile, EntryKind, FileStamp, io_error, parent_of, sync_up};
 use super::line::encode_line;
 use super::quarantine;
 use super::scan::{BadLine, Line, Scan, scan};
@@ -45,7 +45,7 @@ pub struct Recovery {
 }
 
 /// The end of a log: which state of it a cache was made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LogPosition {
     /// Length in bytes.
     pub bytes: u64,
@@ -78,6 +78,7 @@ enum Health {
 #[derive(Debug)]
 pub struct Log {
     backend: Arc<dyn Backend>,
+    root: PathBuf,
     path: PathBuf,
     mode: Mode,
     /// Open from the first append on.
@@ -112,7 +113,7 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 impl Log {
-    /// Opens the log at `path`, which need not be there yet, and shows every record to `visit`, oldest first.
+    /// Opens the log at `path` somewhere below `root`, which need not be there yet, and shows every record to `visit`, oldest first.
     ///
     /// `visit` answers `Err(reason)` for a line that is no record of its kind; such a line is quarantined. Any bytes are survived.
     ///
@@ -120,12 +121,14 @@ impl Log {
     /// `Io` when the file can't be read or mended.
     pub fn open(
         backend: Arc<dyn Backend>,
+        root: &Path,
         path: &Path,
         mode: Mode,
         visit: &mut dyn FnMut(Line<'_>) -> Result<(), String>,
     ) -> Result<(Self, Recovery)> {
         let mut log = Self {
             backend,
+            root: root.to_owned(),
             path: path.to_owned(),
             mode,
             file: None,
@@ -224,6 +227,18 @@ impl Log {
                 .with_hint("symbolic links and directories in place of a log are not followed; move it away")),
             other => Ok(other),
         }
+    }
+
+    /// Shows every record of the acknowledged part to `visit`, oldest first, in bounded memory.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
+        let mut visit = |line: Line<'_>| {
+            visit(line);
+            Ok(())
+        };
+        scan(&*self.backend, &self.path, Some(self.position.bytes), &mut visit).map(|_| ())
     }
 
     /// Appends the records in one write and syncs; when it returns they survive a power cut. None is acknowledged after an error.
@@ -331,7 +346,8 @@ impl Log {
     fn sync_directory(&mut self) -> Result<()> {
         if self.directory_dirty {
             let parent = parent_of(&self.path);
-            self.backend.sync_dir(parent).map_err(|error| io_error("cannot sync the directory", parent, error))?;
+            let synced = sync_up(&*self.backend, &self.root, parent);
+            synced.map_err(|error| io_error("cannot sync the directory", parent, error))?;
             self.directory_dirty = false;
         }
         Ok(())
@@ -456,7 +472,7 @@ mod tests {
     fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
         let mut seen = Vec::new();
         let backend: Arc<dyn Backend> = Arc::new(disk.clone());
-        let (log, recovery) = Log::open(backend, Path::new(PATH), Mode::ReadWrite, &mut |line| {
+        let (log, recovery) = Log::open(backend, Path::new("/s"), Path::new(PATH), Mode::ReadWrite, &mut |line| {
             let value: serde_json::Value = serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
             seen.push(value["n"].as_u64().ok_or("no number")?);
             Ok(())

@@ -7,6 +7,9 @@
 //! when a segment ends nor what a memory means; the engine calls it, nobody else does.
 
 pub mod backend;
+mod cache;
+mod dead_letter;
+mod erase;
 pub mod layout;
 mod legacy;
 mod lenient;
@@ -14,6 +17,7 @@ mod line;
 mod lock;
 mod log;
 mod nemori;
+mod npy;
 mod quarantine;
 mod records;
 mod scan;
@@ -24,6 +28,9 @@ pub mod testing;
 mod user;
 
 pub use backend::{Backend, RealBackend};
+pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
+pub use dead_letter::{DeadLetter, DeadLetters};
+pub use erase::Erasure;
 pub use layout::{DEFAULT_TENANT, Layout, LogKind, SideFile};
 pub use line::MAX_LINE_BYTES;
 pub use lock::Holder;

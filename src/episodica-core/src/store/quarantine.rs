@@ -7,11 +7,12 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, BackendFile, io_error, parent_of};
 use super::line::encode_line;
 use super::scan::BadLine;
+use super::store::replace_file;
 use crate::error::Result;
 
 /// Most bytes of a bad line in one row, so that memory stays bounded.
@@ -80,6 +81,40 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
     }
     file.sync_data().map_err(fail)?;
     backend.sync_dir(parent_of(&path)).map_err(fail)
+}
+
+/// Removes every row in whose text one of `needles` (in JSON form) stands, and every row that can't be searched (`base64`, `part`).
+/// `true` if there was one.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Result<bool> {
+    #[derive(Deserialize)]
+    struct Kept {
+        text: Option<String>,
+        part: Option<u64>,
+    }
+    let path = path_for(log);
+    let bytes = match backend.read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        other => other.map_err(|error| io_error("cannot read the quarantine", &path, error))?,
+    };
+    let keeps = |row: &&[u8]| match serde_json::from_slice(row) {
+        Ok(Kept { text: Some(text), part: None }) => !needles.iter().any(|needle| text.contains(needle)),
+        _ => false,
+    };
+    let kept: Vec<u8> = bytes.split_inclusive(|byte| *byte == b'\n').filter(keeps).flatten().copied().collect();
+    if kept.len() == bytes.len() {
+        return Ok(false);
+    }
+    if kept.is_empty() {
+        let fail = |error| io_error("cannot remove the quarantine", &path, error);
+        backend.remove_file(&path).map_err(fail)?;
+        backend.sync_dir(parent_of(&path)).map_err(fail)?;
+    } else {
+        replace_file(backend, &path, &kept)?;
+    }
+    Ok(true)
 }
 
 /// The file, ready for whole lines, and what it holds.

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, LockGuard, RealBackend, io_error, parent_of};
 use super::layout::{DEFAULT_TENANT, Layout, LogKind};
-use super::legacy;
 use super::lock;
 use super::log::Mode;
 use super::user::{LoadedUser, LogSource, UserStore};
+use super::{erase, legacy};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -42,6 +42,8 @@ pub(super) struct Inner {
     open: Mutex<HashSet<Owner>>,
     /// Files of another program that stand in for a canonical one; only while read-only.
     foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
+    /// Users whose deletion a dead writer began and the next one finishes; only while read-only.
+    deleted: HashSet<Owner>,
     problems: Vec<Problem>,
     /// Dropped last.
     _lock: Option<Box<dyn LockGuard>>,
@@ -86,8 +88,16 @@ impl Store {
     pub fn open_on(backend: Arc<dyn Backend>, root: &Path, mode: Mode, clock: &dyn Clock) -> Result<Self> {
         let layout = Layout::new(root);
         let there = backend.stat(root).map_err(|error| io_error("cannot look at the store", root, error))?;
-        let mut inner =
-            Inner { backend, layout, mode, open: Mutex::default(), foreign: BTreeMap::new(), problems: Vec::new(), _lock: None };
+        let mut inner = Inner {
+            backend,
+            layout,
+            mode,
+            open: Mutex::default(),
+            foreign: BTreeMap::new(),
+            deleted: HashSet::new(),
+            problems: Vec::new(),
+            _lock: None,
+        };
         match mode {
             Mode::ReadOnly => {
                 if there.is_none() {
@@ -95,19 +105,33 @@ impl Store {
                     return Err(Error::io("cannot read the store", root, missing));
                 }
                 inner.check_format()?;
+                let (intents, problems) = erase::pending(&*inner.backend, &inner.layout)?;
+                let whole = intents.into_iter().filter(|(_, intent)| intent.erasure.is_none());
+                inner.deleted = whole.filter_map(|(_, intent)| Owner::new(&intent.tenant, &intent.user).ok()).collect();
+                inner.problems = problems;
                 for (kind, user, path) in inner.layout.foreign_logs(&*inner.backend)? {
                     inner.foreign.entry((kind, user)).or_default().push(path);
                 }
             }
             Mode::ReadWrite => {
                 inner.backend.create_dir_all(root).map_err(|error| io_error("cannot make the store", root, error))?;
+                // Whoever made the directory may have died before its name was durable. (A parent that can't be read was not ours to make.)
+                match inner.backend.sync_dir(parent_of(root)) {
+                    Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
+                        return Err(io_error("cannot sync the directory", parent_of(root), error));
+                    }
+                    _ => {}
+                }
                 // A store of a newer version is left as it is, lock file included.
                 inner.check_format()?;
                 inner._lock = Some(lock::acquire(&*inner.backend, &inner.layout, clock.now())?);
                 if inner.check_format()?.is_none() {
                     inner.write_format()?;
                 }
+                // Names first: a deletion finds a user's logs under the one name they have.
                 inner.adopt_foreign_names()?;
+                let unreadable = erase::finish_pending(&inner)?;
+                inner.problems.extend(unreadable);
             }
         }
         Ok(Self { inner: Arc::new(inner) })
@@ -146,7 +170,9 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn users(&self, tenant: &str) -> Result<Vec<String>> {
-        self.inner.layout.users(&*self.inner.backend, tenant)
+        let mut users = self.inner.layout.users(&*self.inner.backend, tenant)?;
+        users.retain(|user| !self.inner.deleted.iter().any(|owner| owner.tenant == tenant && owner.user == *user));
+        Ok(users)
     }
 
     /// Opens the logs of a user, who need not have any, and reads them. A user can be open once at a time for writing.
@@ -165,13 +191,23 @@ impl Store {
             inner.source(owner, LogKind::Episodes, &mut problems)?,
             inner.source(owner, LogKind::Semantic, &mut problems)?,
         ];
-        let (user, mut loaded) = UserStore::open(&inner.backend, owner, inner.mode, sources, registration)?;
+        let (user, mut loaded) = UserStore::open(inner, owner, sources, registration)?;
+        if inner.deleted.contains(owner) {
+            loaded = LoadedUser::default();
+        }
         loaded.problems.splice(0..0, problems);
         Ok((user, loaded))
     }
 }
 
 impl Inner {
+    pub(super) fn check_writable(&self) -> Result<()> {
+        match self.mode {
+            Mode::ReadWrite => Ok(()),
+            Mode::ReadOnly => Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only").at(self.layout.root(), None)),
+        }
+    }
+
     /// The version stated; `None` where no version is.
     fn check_format(&self) -> Result<Option<u32>> {
         let path = self.layout.format_path();

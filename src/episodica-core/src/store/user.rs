@@ -5,18 +5,19 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
-use super::backend::{Backend, FileStamp};
+use super::backend::FileStamp;
 use super::layout::LogKind;
 use super::line::encode_line;
 use super::log::{Log, LogPosition, Mode, Recovery};
 use super::nemori::{self, UNPLACED};
 use super::records::{Deleted, StateRecord, is_deleted, is_state};
 use super::scan::Line;
-use super::store::Registration;
+use super::store::{Inner, Registration};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::{Episode, Message, Problem, SemanticMemory};
@@ -49,8 +50,10 @@ pub struct LoadedUser {
 #[derive(Debug)]
 pub struct UserStore {
     owner: Owner,
-    mode: Mode,
-    pub(super) logs: [Mutex<Log>; 3],
+    pub(super) inner: Arc<Inner>,
+    logs: [Mutex<Log>; 3],
+    /// A deletion stopped half-way and has to be finished before anything is appended.
+    erasing: AtomicBool,
     /// Keeps a second opening out until this one is dropped.
     _registration: Option<Registration>,
 }
@@ -117,6 +120,16 @@ impl Interner {
     }
 }
 
+fn read_message(owner: &Owner, line: &[u8]) -> Result<Message, String> {
+    let strict: Result<Message, _> = serde_json::from_slice(line);
+    strict.or_else(|_| nemori::read_message(owner, line))
+}
+
+/// The message of a line of the message log; `None` for a line that is none.
+pub(super) fn read_message_line(owner: &Owner, line: &[u8]) -> Option<Message> {
+    if is_state(line) || is_deleted(line) { None } else { read_message(owner, line).ok() }
+}
+
 /// A line of a log that is no state.
 enum Entry<'a> {
     Record(&'a [u8]),
@@ -125,8 +138,7 @@ enum Entry<'a> {
 
 /// Reads the logs one after the other; lines that are states or removals look the same in all three.
 struct Opening<'a> {
-    backend: &'a Arc<dyn Backend>,
-    mode: Mode,
+    inner: &'a Inner,
     states: Vec<StateRecord>,
     problems: Vec<Problem>,
 }
@@ -150,7 +162,8 @@ impl Opening<'_> {
             // What is wrong with these is reported when the store is opened for writing and converts them.
             let _ = visit(Line { number: 0, offset: 0, bytes: row });
         }
-        let (log, Recovery { problems, .. }) = Log::open(Arc::clone(self.backend), &source.path, self.mode, visit)?;
+        let (log, Recovery { problems, .. }) =
+            Log::open(Arc::clone(&self.inner.backend), self.inner.layout.root(), &source.path, self.inner.mode, visit)?;
         self.problems.extend(problems);
         self.problems.extend(notes.into_iter().map(|(line, message)| Problem {
             path: source.path.clone(),
@@ -172,20 +185,18 @@ pub(super) struct LogSource {
 
 impl UserStore {
     pub(super) fn open(
-        backend: &Arc<dyn Backend>,
+        inner: &Arc<Inner>,
         owner: &Owner,
-        mode: Mode,
         sources: [LogSource; 3],
         registration: Option<Registration>,
     ) -> Result<(Self, LoadedUser)> {
-        let mut opening = Opening { backend, mode, states: Vec::new(), problems: Vec::new() };
+        let mut opening = Opening { inner, states: Vec::new(), problems: Vec::new() };
         let [messages_source, episodes_source, semantic_source] = sources;
 
         let (mut messages, mut ids, mut interner) = (Vec::new(), HashSet::new(), Interner::default());
         let message_log = opening.log(&messages_source, &mut |entry| {
             let Entry::Record(line) = entry else { return Ok(Vec::new()) };
-            let strict: Result<Message, _> = serde_json::from_slice(line);
-            let mut message = strict.or_else(|_| nemori::read_message(owner, line))?;
+            let mut message = read_message(owner, line)?;
             interner.message(&mut message);
             // A call that was repeated after a crash may have written a message twice.
             if ids.insert(message.message_id.clone()) {
@@ -230,7 +241,8 @@ impl UserStore {
         let (states, problems) = (opening.states, opening.problems);
         let loaded = LoadedUser { messages, next_seq, episodes, episode_history, semantic, semantic_history, states, problems };
         let logs = [message_log, episode_log, semantic_log].map(Mutex::new);
-        Ok((Self { owner: owner.clone(), mode, logs, _registration: registration }, loaded))
+        let inner = Arc::clone(inner);
+        Ok((Self { owner: owner.clone(), inner, logs, erasing: AtomicBool::new(false), _registration: registration }, loaded))
     }
 
     /// Whose logs they are.
@@ -240,7 +252,17 @@ impl UserStore {
 
     /// May they be written?
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.inner.mode
+    }
+
+    pub(super) fn lock_logs(&self) -> [MutexGuard<'_, Log>; 3] {
+        // Always in this order, so that two callers can't wait for each other.
+        let [messages, episodes, semantic] = &self.logs;
+        [messages.lock(), episodes.lock(), semantic.lock()]
+    }
+
+    pub(super) fn set_erasing(&self, erasing: bool) {
+        self.erasing.store(erasing, Ordering::SeqCst);
     }
 
     fn log(&self, kind: LogKind) -> &Mutex<Log> {
@@ -279,6 +301,9 @@ impl UserStore {
         records.iter().try_for_each(|record| encode_line(&mut lines, record))?;
         deleted.iter().try_for_each(|id| encode_line(&mut lines, &Deleted { deleted: (*id).to_owned() }))?;
         states.iter().try_for_each(|state| encode_line(&mut lines, state))?;
+        if self.erasing.load(Ordering::SeqCst) {
+            self.resume_erasure()?;
+        }
         self.log(kind).lock().append_lines(&lines, (records.len() + deleted.len() + states.len()) as u64)
     }
 

@@ -62,6 +62,14 @@ impl MemoryBackend {
         self.crashed(&mut Some(random))
     }
 
+    /// The file system as the next process finds it when this one is killed: all that was written is there, durable or not, unlocked.
+    #[must_use]
+    pub fn after_process_death(&self) -> Self {
+        let state = self.state.lock();
+        let state = State { live: state.live.clone(), durable: state.durable.clone(), inodes: state.inodes.clone(), locks: HashSet::new() };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
     fn crashed(&self, random: &mut Option<&mut Random>) -> Self {
         let state = self.state.lock();
         let mut names = state.durable.clone();

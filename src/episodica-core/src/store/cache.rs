@@ -1,0 +1,386 @@
+//! Vectors on disk: a cache beside a log, believed only as far as its checksums reach.
+//!
+//! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written by the index itself) and
+//! `<user>.manifest.json`, one line with the model, the identity and content hash of every row, length and CRC-32 of the two others, and a
+//! checksum of its own. The manifest is written last; whatever disagrees with it is a cache that isn't there. The caller compares rows
+//! with records: it embeds what is missing or changed, and drops what has no record.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::backend::{Backend, io_error, parent_of};
+use super::layout::{CachePaths, LogKind};
+use super::line::{check_line, encode_line};
+use super::log::LogPosition;
+use super::npy;
+use super::store::{Store, replace_file};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::model::Problem;
+
+/// The version of the manifest.
+const MANIFEST_VERSION: u32 = 1;
+
+const REMEDY: &str = "it is rebuilt from the log by itself; `rebuild_indices` does so at once";
+
+/// Which text a vector was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheRow {
+    /// Id of the record.
+    pub id: String,
+    /// Layer of the record; empty where it has one only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub layer: String,
+    /// Content hash of the text.
+    pub hash: String,
+}
+
+/// What the vectors are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VectorCacheHead {
+    /// Name and version of the embedding model.
+    pub model: String,
+    /// Length of a vector.
+    pub dimension: usize,
+    /// The structure of the index (`flat`, `hnsw`), in the words of whoever writes it.
+    pub index_kind: String,
+    /// How far the log reached.
+    pub log: LogPosition,
+    /// One row a vector, in the order of the vectors.
+    pub rows: Vec<CacheRow>,
+}
+
+/// A cache that agrees with its manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorCache {
+    /// What the vectors are.
+    pub head: VectorCacheHead,
+    /// The vectors, shape `(rows, dimension)`, each of length 1.
+    pub vectors: Array2<f32>,
+    /// The index file, if there is one whose checksum holds.
+    pub index: Option<PathBuf>,
+}
+
+/// Writes an index to the path that it is given.
+pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Sum {
+    bytes: u64,
+    crc32: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    version: u32,
+    normalized: bool,
+    embeddings: Sum,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<Sum>,
+    #[serde(flatten)]
+    head: VectorCacheHead,
+}
+
+fn sum(bytes: &[u8]) -> Sum {
+    Sum { bytes: bytes.len() as u64, crc32: format!("{:08x}", crc32fast::hash(bytes)) }
+}
+
+fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
+    let (mut source, mut chunk) = (backend.read_from(path, 0)?, vec![0; 256 << 10]);
+    let (mut hasher, mut bytes) = (crc32fast::Hasher::new(), 0);
+    loop {
+        match source.read(&mut chunk) {
+            Ok(0) => return Ok(Sum { bytes, crc32: format!("{:08x}", hasher.finalize()) }),
+            Ok(count) => {
+                hasher.update(&chunk[..count]);
+                bytes += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    name.into()
+}
+
+fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
+    match backend.remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io_error("cannot remove the file", path, error)),
+    }
+}
+
+impl Store {
+    /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the index there; `None` = there is no index.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Internal` if rows and vectors don't match; what `write_index` returns; `Io`. The log is untouched; what is left of the
+    /// cache is not believed.
+    pub fn save_vectors(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        head: &VectorCacheHead,
+        vectors: ArrayView2<'_, f32>,
+        write_index: Option<WriteIndex<'_>>,
+    ) -> Result<()> {
+        self.inner.check_writable()?;
+        if vectors.dim() != (head.rows.len(), head.dimension) {
+            return Err(Error::internal(format!("vectors and rows of a cache differ: `{:?}`", vectors.dim())));
+        }
+        let (backend, paths) = (&**self.backend(), self.layout().cache_paths(owner, kind));
+        let directory = parent_of(&paths.manifest);
+        backend.create_dir_all(directory).map_err(|error| io_error("cannot make the directory", directory, error))?;
+        let index = match write_index {
+            Some(write) => Some(save_index(backend, &paths.index, write)?),
+            None => {
+                remove(backend, &paths.index)?;
+                None
+            }
+        };
+        let embeddings = npy::encode(vectors);
+        replace_file(backend, &paths.embeddings, &embeddings)?;
+        let manifest = Manifest { version: MANIFEST_VERSION, normalized: true, embeddings: sum(&embeddings), index, head: head.clone() };
+        let mut line = Vec::new();
+        encode_line(&mut line, &manifest)?;
+        replace_file(backend, &paths.manifest, &line)
+    }
+
+    /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None` without one where there is none.
+    /// `model` and `dimension` (if known) are those of the embedder at hand.
+    ///
+    /// # Errors
+    /// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension; `Io`.
+    pub fn load_vectors(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        model: &str,
+        dimension: Option<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<VectorCache>> {
+        let (backend, paths) = (&**self.backend(), self.layout().cache_paths(owner, kind));
+        let mut problem = |path: &Path, message: String| {
+            problems.push(Problem { path: path.to_owned(), line: None, message, remedy: REMEDY.into() });
+        };
+        let Some(bytes) = read(backend, &paths.manifest)? else { return Ok(None) };
+        let manifest = match read_manifest(&bytes) {
+            Ok(manifest) => manifest,
+            Err(message) => {
+                problem(&paths.manifest, message);
+                return Ok(None);
+            }
+        };
+        check_model(&paths, &manifest.head, model, dimension)?;
+        let vectors = match read(backend, &paths.embeddings)? {
+            None => Err("the vectors are missing".to_owned()),
+            Some(bytes) if sum(&bytes) != manifest.embeddings => Err("the vectors don't have the checksum of the manifest".into()),
+            Some(bytes) => npy::decode(&bytes),
+        };
+        let vectors = vectors.and_then(|vectors| match vectors.dim() == (manifest.head.rows.len(), manifest.head.dimension) {
+            true => Ok(vectors),
+            false => Err("the vectors don't have the shape of the manifest".into()),
+        });
+        let vectors = match vectors {
+            Ok(vectors) => vectors,
+            Err(message) => {
+                problem(&paths.embeddings, message);
+                return Ok(None);
+            }
+        };
+        let index = match manifest.index {
+            None => None,
+            Some(expected) => match sum_of_file(backend, &paths.index) {
+                Ok(found) if found == expected => Some(paths.index),
+                Ok(_) => {
+                    problem(&paths.index, "the index doesn't have the checksum of the manifest".into());
+                    None
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    problem(&paths.index, "the index is missing".into());
+                    None
+                }
+                Err(error) => return Err(io_error("cannot read the index", &paths.index, error)),
+            },
+        };
+        Ok(Some(VectorCache { head: manifest.head, vectors, index }))
+    }
+
+    /// Removes the vector cache of one log, manifest first.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn remove_vectors(&self, owner: &Owner, kind: LogKind) -> Result<()> {
+        self.inner.check_writable()?;
+        let (backend, paths) = (&**self.backend(), self.layout().cache_paths(owner, kind));
+        let mut any = false;
+        for path in [&paths.manifest, &paths.embeddings, &paths.index] {
+            any |= remove(backend, path)?;
+        }
+        let directory = parent_of(&paths.manifest);
+        match any {
+            true => backend.sync_dir(directory).map_err(|error| io_error("cannot sync the directory", directory, error)),
+            false => Ok(()),
+        }
+    }
+}
+
+fn save_index(backend: &dyn Backend, path: &Path, write: WriteIndex<'_>) -> Result<Sum> {
+    let temporary = temporary(path);
+    let written = remove(backend, &temporary).and_then(|_| write(&temporary)).and_then(|()| {
+        let finish = || {
+            let sum = sum_of_file(backend, &temporary)?;
+            backend.open_append(&temporary)?.sync_data()?;
+            backend.rename(&temporary, path)?;
+            Ok(sum)
+        };
+        finish().map_err(|error| io_error("cannot write the index", path, error))
+    });
+    if written.is_err() {
+        let _ = backend.remove_file(&temporary);
+    }
+    written
+}
+
+fn read(backend: &dyn Backend, path: &Path) -> Result<Option<Vec<u8>>> {
+    match backend.read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("cannot read the file", path, error)),
+    }
+}
+
+fn read_manifest(bytes: &[u8]) -> Result<Manifest, String> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    match check_line(line) {
+        Ok(true) => {}
+        Ok(false) => return Err("the manifest has no checksum".into()),
+        Err(reason) => return Err(format!("the manifest is damaged: {reason}")),
+    }
+    let damaged = |error: serde_json::Error| format!("the manifest can't be read: {error}");
+    let Version { version } = serde_json::from_slice(line).map_err(damaged)?;
+    if version != MANIFEST_VERSION {
+        return Err(format!("the manifest has version {version}, this code reads version {MANIFEST_VERSION}"));
+    }
+    serde_json::from_slice(line).map_err(damaged)
+}
+
+fn check_model(paths: &CachePaths, head: &VectorCacheHead, model: &str, dimension: Option<usize>) -> Result<()> {
+    if head.model == model && dimension.is_none_or(|dimension| dimension == head.dimension) {
+        return Ok(());
+    }
+    let asked = dimension.map_or_else(String::new, |dimension| format!(" with {dimension} dimensions"));
+    let context = format!(
+        "the vectors come from embedding model `{}` with {} dimensions, the store was opened with `{model}`{asked}",
+        head.model, head.dimension
+    );
+    Err(Error::new(ErrorKind::EmbeddingMismatch, context)
+        .at(&paths.manifest, None)
+        .with_hint("call `rebuild_indices` to embed everything with the new model, or open the store with the old one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::{FixedClock, Moment};
+    use crate::store::log::Mode;
+    use crate::store::testing::MemoryBackend;
+
+    const KIND: LogKind = LogKind::Episodes;
+
+    fn owner() -> Owner {
+        Owner::new("default", "a").unwrap()
+    }
+
+    fn store(disk: &MemoryBackend) -> Store {
+        let clock = FixedClock::new(Moment::new(0, 0).unwrap());
+        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite, &clock).unwrap()
+    }
+
+    fn head() -> VectorCacheHead {
+        let row = |id: &str| CacheRow { id: id.into(), layer: "l0".into(), hash: "h".into() };
+        let (model, index_kind) = ("table-1".into(), "flat".into());
+        VectorCacheHead { model, dimension: 2, index_kind, log: LogPosition { bytes: 9, records: 1 }, rows: vec![row("e1"), row("e2")] }
+    }
+
+    fn saved() -> (MemoryBackend, Array2<f32>) {
+        let disk = MemoryBackend::new();
+        let vectors = ndarray::array![[1.0_f32, 0.0], [0.0, 1.0]];
+        let writer = disk.clone();
+        let mut write = |path: &Path| {
+            writer.create_new(path).unwrap().append(b"the index").unwrap();
+            Ok(())
+        };
+        store(&disk).save_vectors(&owner(), KIND, &head(), vectors.view(), Some(&mut write)).unwrap();
+        (disk.after_power_cut(), vectors)
+    }
+
+    fn load(disk: &MemoryBackend, problems: &mut Vec<Problem>) -> Option<VectorCache> {
+        store(disk).load_vectors(&owner(), KIND, "table-1", Some(2), problems).unwrap()
+    }
+
+    #[test]
+    fn a_cache_comes_back() {
+        let (disk, vectors) = saved();
+        let mut problems = Vec::new();
+        let index = Some("/m/episodes/vector_db/a.faiss".into());
+        assert_eq!(load(&disk, &mut problems), Some(VectorCache { head: head(), vectors, index }));
+        store(&disk).remove_vectors(&owner(), KIND).unwrap();
+        assert_eq!(load(&disk, &mut problems), None);
+        assert!(problems.is_empty());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let (disk, vectors) = saved();
+        let files: Vec<_> = disk.files().into_iter().filter(|(path, _)| path.starts_with("/m/episodes")).collect();
+        assert_eq!(files.len(), 3);
+        for (path, bytes) in files {
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                disk.put(&path, &flipped);
+                let mut problems = Vec::new();
+                let found = load(&disk, &mut problems);
+                match found {
+                    // The line feed behind the manifest says nothing.
+                    _ if bit / 8 == bytes.len() - 1 && path.extension().is_some_and(|extension| extension == "json") => {}
+                    None => assert_eq!(problems.len(), 1),
+                    Some(cache) => {
+                        assert_eq!((cache.index, problems.len()), (None, 1), "{} bit {bit}", path.display());
+                        assert_eq!(cache.vectors, vectors);
+                    }
+                }
+            }
+            disk.put(&path, &bytes);
+        }
+    }
+
+    #[test]
+    fn another_model_is_named() {
+        let (disk, _) = saved();
+        let mismatch =
+            |model, dimension| store(&disk).load_vectors(&owner(), KIND, model, dimension, &mut Vec::new()).unwrap_err().to_string();
+        assert_eq!(
+            mismatch("ada", Some(1536)),
+            "the vectors come from embedding model `table-1` with 2 dimensions, the store was opened with `ada` with 1536 dimensions \
+             in `/m/episodes/vector_db/a.manifest.json`"
+        );
+        assert!(mismatch("table-1", Some(3)).contains("`table-1` with 3 dimensions"));
+        assert!(store(&disk).load_vectors(&owner(), KIND, "table-1", None, &mut Vec::new()).unwrap().is_some());
+    }
+}

@@ -1,0 +1,118 @@
+//! Work on indexes that failed for good, kept so that it can be replayed: ids and reasons, no content.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::backend::Backend;
+use super::layout::SideFile;
+use super::log::{Log, Mode, Rewrite};
+use super::store::Store;
+use crate::clock::Moment;
+use crate::error::Result;
+use crate::ids::Owner;
+
+/// One piece of work that was given up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// The record that should have been indexed.
+    pub id: String,
+    /// `message`, `episodic` or `semantic`.
+    pub kind: String,
+    /// Which layer of it; empty = all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub layer: String,
+    /// The last error, in one line.
+    pub error: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was given up.
+    pub at: Moment,
+}
+
+/// The dead letters of one user.
+#[derive(Debug)]
+pub struct DeadLetters {
+    log: Log,
+}
+
+impl Store {
+    /// Opens a user's dead letters; the second value is what is in them, oldest first.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn dead_letters(&self, owner: &Owner) -> Result<(DeadLetters, Vec<DeadLetter>)> {
+        let path = self.layout().side_path(owner, SideFile::DeadLetters);
+        let (log, letters) = open(Arc::clone(self.backend()), self.layout().root(), &path, self.mode())?;
+        Ok((DeadLetters { log }, letters))
+    }
+}
+
+fn open(backend: Arc<dyn Backend>, root: &Path, path: &Path, mode: Mode) -> Result<(Log, Vec<DeadLetter>)> {
+    let mut letters = Vec::new();
+    let (log, _) = Log::open(backend, root, path, mode, &mut |line| {
+        letters.push(serde_json::from_slice(line.bytes).map_err(|error| format!("not a dead letter: {error}"))?);
+        Ok(())
+    })?;
+    Ok((log, letters))
+}
+
+impl DeadLetters {
+    /// Adds letters, durably.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn append(&mut self, letters: &[DeadLetter]) -> Result<()> {
+        self.log.append(letters).map(|_| ())
+    }
+
+    /// Removes the letters that were replayed: those for which `done` is true.
+    ///
+    /// # Errors
+    /// As [`Log::rewrite`].
+    pub fn settle(&mut self, done: &dyn Fn(&DeadLetter) -> bool) -> Result<()> {
+        self.log.rewrite(&mut |line| match serde_json::from_slice(line.bytes) {
+            Ok(letter) if done(&letter) => Rewrite::Drop,
+            _ => Rewrite::Keep,
+        })
+    }
+}
+
+/// Removes the letters about erased records; `true` if there was one.
+pub(super) fn scrub(backend: &Arc<dyn Backend>, root: &Path, path: &Path, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
+    let (log, letters) = open(Arc::clone(backend), root, path, Mode::ReadWrite)?;
+    let found = letters.iter().any(|letter| gone(&letter.id));
+    if found {
+        DeadLetters { log }.settle(&|letter| gone(&letter.id))?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::FixedClock;
+    use crate::store::testing::MemoryBackend;
+
+    #[test]
+    fn letters_wait_until_they_are_settled() {
+        let disk = MemoryBackend::new();
+        let at = Moment::parse("2026-11-01T08:00:00Z").unwrap();
+        let store = Store::open_on(Arc::new(disk), Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+        let owner = Owner::new("default", "a").unwrap();
+        let letter = |id: &str| DeadLetter {
+            id: id.into(),
+            kind: "episodic".into(),
+            layer: String::new(),
+            error: "endpoint is down".into(),
+            attempts: 3,
+            at,
+        };
+        let (mut letters, found) = store.dead_letters(&owner).unwrap();
+        assert!(found.is_empty());
+        letters.append(&[letter("e1"), letter("e2")]).unwrap();
+        letters.settle(&|letter| letter.id == "e1").unwrap();
+        assert_eq!(store.dead_letters(&owner).unwrap().1, [letter("e2")]);
+    }
+}
