@@ -6,6 +6,7 @@ precision: the differences between two BLAS builds, about 1e-15, vanish in the r
 obviously right over being fast and knows only what sentence-transformers models of the BERT
 family need: absolute positions, exact GELU, no token-type switch.
 """
+
 from __future__ import annotations
 
 import json
@@ -115,8 +116,14 @@ def is_punctuation(char: str) -> bool:
 def is_cjk(char: str) -> bool:
     """The blocks of Han characters that BERT splits one by one."""
     blocks = (
-        (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
-        (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+        (0x4E00, 0x9FFF),
+        (0x3400, 0x4DBF),
+        (0x20000, 0x2A6DF),
+        (0x2A700, 0x2B73F),
+        (0x2B740, 0x2B81F),
+        (0x2B820, 0x2CEAF),
+        (0xF900, 0xFAFF),
+        (0x2F800, 0x2FA1F),
     )
     return any(low <= ord(char) <= high for low, high in blocks)
 

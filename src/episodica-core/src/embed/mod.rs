@@ -1,10 +1,12 @@
 //! Text to vectors. Implementations normalise their rows; nobody else does.
 //!
-//! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]), microseconds a message. Remote models and
-//! Python callables implement [`Embedder`] elsewhere.
+//! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]), microseconds a message.
+//! [`TransformerEmbedder`] computes a sentence encoder of the BERT family from a folder: milliseconds a message. Remote models and Python
+//! callables implement [`Embedder`] elsewhere.
 
 mod features;
 mod static_table;
+mod transformer;
 mod wordpiece;
 
 use ndarray::Array2;
@@ -12,6 +14,7 @@ use ndarray::Array2;
 use crate::error::Result;
 
 pub use static_table::{STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector};
+pub use transformer::TransformerEmbedder;
 
 /// Turns texts into vectors of one fixed dimension.
 pub trait Embedder: Send + Sync {

@@ -1,0 +1,135 @@
+//! The [`Embedder`] over a sentence-transformers folder.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::path::Path;
+
+use ndarray::Array2;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use tokenizers::Tokenizer;
+
+use super::folder::{Folder, io};
+use super::forward::Encoder;
+use super::weights::Weights;
+use crate::embed::Embedder;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Tokens that one thread computes at once: enough for full speed of the matrix products, while their results stay in the cache.
+const TOKENS_PER_PACK: usize = 512;
+
+/// Bytes of a text that the tokenizer sees for each token that fits the model. Words are shorter; this only keeps a pasted file
+/// from being tokenised for nothing.
+const BYTES_PER_TOKEN: usize = 64;
+
+/// A sentence encoder of the BERT family, computed on the CPU in this process.
+///
+/// Texts beyond the model's longest input are cut, as sentence-transformers does. Vectors always have length 1.
+pub struct TransformerEmbedder {
+    encoder: Encoder,
+    tokenizer: Tokenizer,
+    max_tokens: usize,
+    lower_case: bool,
+    model: String,
+}
+
+impl TransformerEmbedder {
+    /// Reads a folder as sentence-transformers saves it: `config.json` (`model_type` `bert`), `model.safetensors` (float32),
+    /// `tokenizer.json`, `modules.json`, `1_Pooling/config.json` (mean or `[CLS]`), and `sentence_bert_config.json` if it is there.
+    ///
+    /// # Errors
+    /// `Embedding`, with the path, for a file that is missing or not what it should be, an architecture, activation, pooling or module
+    /// that is not supported, and parameters of another shape than `config.json` says.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        let root = folder.as_ref();
+        let Folder { config, pooling, tokenizer, max_tokens, lower_case } = Folder::read(root)?;
+        let path = root.join("model.safetensors");
+        let bytes = fs_err::read(&path).map_err(|error| io(&path, error))?;
+        let encoder = Encoder::new(Weights::read(&bytes, &path, &config)?, &config, pooling);
+        let model = model_name(root, &bytes, &encoder, [max_tokens, usize::from(lower_case)])?;
+        Ok(Self { encoder, tokenizer, max_tokens, lower_case, model })
+    }
+
+    /// Token ids with `[CLS]` and `[SEP]`; none for a text without any token of its own.
+    fn ids(&self, text: &str) -> Result<Vec<u32>> {
+        let limit = self.max_tokens.saturating_mul(BYTES_PER_TOKEN).min(text.len());
+        let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let text = &text[..end];
+        let text = if self.lower_case { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) };
+        let encoding = self
+            .tokenizer
+            .encode_fast(text, true)
+            .map_err(|error| Error::new(ErrorKind::Embedding, "the tokenizer failed on a text").caused_by(error))?;
+        let blank = encoding.get_special_tokens_mask().iter().all(|special| *special == 1);
+        Ok(if blank { Vec::new() } else { encoding.get_ids().to_vec() })
+    }
+}
+
+impl Embedder for TransformerEmbedder {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        Some(self.encoder.dimension())
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let sequences = texts.par_iter().map(|text| self.ids(text)).collect::<Result<Vec<_>>>()?;
+        // Longest first, so that no thread starts the largest pack when the others are done. Empty ones keep their rows of zeros.
+        let mut order: Vec<usize> = (0..texts.len()).filter(|at| !sequences[*at].is_empty()).collect();
+        order.sort_by_key(|at| Reverse(sequences[*at].len()));
+        let vectors: Vec<(&[usize], Array2<f32>)> = packs(&order, &sequences)
+            .into_par_iter()
+            .map(|pack| {
+                let pack_sequences: Vec<&[u32]> = pack.iter().map(|at| sequences[*at].as_slice()).collect();
+                (pack, self.encoder.embed(&pack_sequences))
+            })
+            .collect();
+        let mut rows = Array2::zeros((texts.len(), self.encoder.dimension()));
+        for (pack, vectors) in vectors {
+            for (at, vector) in pack.iter().zip(vectors.rows()) {
+                rows.row_mut(*at).assign(&vector);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// Cuts `order` into runs of at most [`TOKENS_PER_PACK`] tokens, at least one sequence each, and at least one run a thread if
+/// there are that many sequences.
+fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
+    let total: usize = order.iter().map(|at| sequences[*at].len()).sum();
+    let limit = TOKENS_PER_PACK.min(total.div_ceil(rayon::current_num_threads()));
+    let mut packs = Vec::new();
+    let mut rest = order;
+    while !rest.is_empty() {
+        let mut tokens = 0;
+        let fitting = rest.iter().take_while(|at| {
+            tokens += sequences[**at].len();
+            tokens <= limit
+        });
+        let (pack, tail) = rest.split_at(fitting.count().max(1));
+        packs.push(pack);
+        rest = tail;
+    }
+    packs
+}
+
+/// A name that survives moving the folder: the dimension, and a digest of everything that the vectors depend on.
+fn model_name(root: &Path, weights: &[u8], encoder: &Encoder, settings: [usize; 2]) -> Result<String> {
+    let mut digest = Sha256::new();
+    for name in ["config.json", "tokenizer.json"] {
+        let path = root.join(name);
+        digest.update(fs_err::read(&path).map_err(|error| io(&path, error))?);
+    }
+    digest.update(weights);
+    digest.update([encoder.pooling as u8]);
+    settings.iter().for_each(|setting| digest.update((*setting as u64).to_le_bytes()));
+    let short: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("sentence-transformers-{}@{short}", encoder.dimension()))
+}

@@ -1,0 +1,194 @@
+//! The files of a sentence-transformers folder, read and checked.
+//!
+//! ```text
+//! config.json                 the architecture
+//! model.safetensors           the parameters
+//! tokenizer.json              text to ids
+//! modules.json                what follows the encoder: pooling, normalisation
+//! 1_Pooling/config.json       how states become one vector
+//! sentence_bert_config.json   longest input (optional)
+//! ```
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokenizers::{Tokenizer, TruncationParams};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// `config.json`; the names are those of the transformers library.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Config {
+    pub model_type: String,
+    pub vocab_size: usize,
+    pub hidden_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub intermediate_size: usize,
+    pub max_position_embeddings: usize,
+    pub type_vocab_size: usize,
+    pub hidden_act: String,
+    #[serde(default = "bert_layer_norm_eps")]
+    pub layer_norm_eps: f32,
+    #[serde(default)]
+    pub position_embedding_type: Option<String>,
+}
+
+fn bert_layer_norm_eps() -> f32 {
+    1e-12
+}
+
+/// How the states of the tokens become the vector of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pooling {
+    /// Their mean.
+    Mean,
+    /// The state of the first token, `[CLS]`.
+    Cls,
+}
+
+/// What a folder says, without the parameters.
+pub(super) struct Folder {
+    pub config: Config,
+    pub pooling: Pooling,
+    pub tokenizer: Tokenizer,
+    /// Longest input in tokens, `[CLS]` and `[SEP]` included.
+    pub max_tokens: usize,
+    /// Texts go through `str::to_lowercase` before the tokenizer.
+    pub lower_case: bool,
+}
+
+#[derive(Deserialize)]
+struct Module {
+    path: String,
+    r#type: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PoolingConfig {
+    pooling_mode_cls_token: bool,
+    pooling_mode_mean_tokens: bool,
+    pooling_mode_max_tokens: bool,
+    pooling_mode_mean_sqrt_len_tokens: bool,
+    pooling_mode_weightedmean_tokens: bool,
+    pooling_mode_lasttoken: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct InputConfig {
+    max_seq_length: Option<usize>,
+    do_lower_case: bool,
+}
+
+impl Folder {
+    /// Reads the settings below `root`.
+    pub(super) fn read(root: &Path) -> Result<Self> {
+        let config = read_config(&root.join("config.json"))?;
+        let (encoder, pooling) = read_modules(root)?;
+        if encoder != root {
+            return Err(unsupported("the encoder must be at the top of the folder, not in", encoder.display(), &root.join("modules.json")));
+        }
+        let input_path = root.join("sentence_bert_config.json");
+        let input: InputConfig = if input_path.exists() { json(&input_path)? } else { InputConfig::default() };
+        let max_tokens = input.max_seq_length.unwrap_or(usize::MAX).min(config.max_position_embeddings);
+        if max_tokens < 3 {
+            return Err(unsupported("no room between [CLS] and [SEP] for max_seq_length", max_tokens, &input_path));
+        }
+        let tokenizer = read_tokenizer(&root.join("tokenizer.json"), &config, max_tokens)?;
+        Ok(Self { config, pooling, tokenizer, max_tokens, lower_case: input.do_lower_case })
+    }
+}
+
+fn read_config(path: &Path) -> Result<Config> {
+    let config: Config = json(path)?;
+    if config.model_type != "bert" {
+        return Err(unsupported("only `bert` can be computed here, not the architecture", &config.model_type, path)
+            .with_hint("serve other models behind an OpenAI-compatible endpoint, or pass a Python callable"));
+    }
+    if config.hidden_act != "gelu" {
+        return Err(unsupported("hidden_act must be `gelu`, not", &config.hidden_act, path));
+    }
+    if let Some(kind) = config.position_embedding_type.as_deref().filter(|kind| *kind != "absolute") {
+        return Err(unsupported("position_embedding_type must be `absolute`, not", kind, path));
+    }
+    let sizes = [config.vocab_size, config.hidden_size, config.num_attention_heads, config.intermediate_size, config.type_vocab_size];
+    if sizes.contains(&0) || !config.hidden_size.is_multiple_of(config.num_attention_heads) {
+        return Err(unsupported(
+            "hidden_size must be a multiple of num_attention_heads, and no size 0: hidden_size",
+            config.hidden_size,
+            path,
+        ));
+    }
+    Ok(config)
+}
+
+/// The encoder's folder, and the pooling. Vectors are normalised whether a `Normalize` module stands there or not.
+fn read_modules(root: &Path) -> Result<(PathBuf, Pooling)> {
+    let path = root.join("modules.json");
+    let modules: Vec<Module> = json(&path)?;
+    let (mut encoder, mut pooling) = (None, None);
+    for module in modules {
+        let place = if module.path.is_empty() { root.to_owned() } else { root.join(&module.path) };
+        match module.r#type.rsplit('.').next() {
+            Some("Transformer") => encoder = Some(place),
+            Some("Pooling") => pooling = Some(read_pooling(&place.join("config.json"))?),
+            Some("Normalize") => {}
+            _ => return Err(unsupported("cannot compute the module", &module.r#type, &path)),
+        }
+    }
+    match (encoder, pooling) {
+        (Some(encoder), Some(pooling)) => Ok((encoder, pooling)),
+        _ => Err(failure("a Transformer and a Pooling module are needed", &path)),
+    }
+}
+
+fn read_pooling(path: &Path) -> Result<Pooling> {
+    let config: PoolingConfig = json(path)?;
+    let others = config.pooling_mode_max_tokens
+        || config.pooling_mode_mean_sqrt_len_tokens
+        || config.pooling_mode_weightedmean_tokens
+        || config.pooling_mode_lasttoken;
+    match (config.pooling_mode_mean_tokens, config.pooling_mode_cls_token, others) {
+        (true, false, false) => Ok(Pooling::Mean),
+        (false, true, false) => Ok(Pooling::Cls),
+        _ => Err(failure("exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no other mode", path)),
+    }
+}
+
+fn read_tokenizer(path: &Path, config: &Config, max_tokens: usize) -> Result<Tokenizer> {
+    let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
+    let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| failure("not a tokenizer", path).caused_by(error))?;
+    // Sequences are computed without padding; the file's own limit is that of its training.
+    tokenizer.with_padding(None);
+    let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(truncation)).map_err(|error| failure("cannot shorten texts", path).caused_by(error))?;
+    let tokens = tokenizer.get_vocab_size(true);
+    if tokens > config.vocab_size {
+        let context = format!("the tokenizer has {tokens} tokens, the model `{}`", config.vocab_size);
+        return Err(failure(context, path));
+    }
+    Ok(tokenizer)
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
+    serde_json::from_slice(&bytes).map_err(|error| failure("not the JSON that a sentence-transformers folder has", path).caused_by(error))
+}
+
+fn unsupported(what: &str, value: impl Display, path: &Path) -> Error {
+    failure(format!("{what} `{value}`"), path)
+}
+
+pub(super) fn failure(context: impl Into<String>, path: &Path) -> Error {
+    Error::new(ErrorKind::Embedding, context).at(path, None)
+}
+
+pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
+    failure("cannot read a file of the embedding model", path)
+        .caused_by(error)
+        .with_hint("the folder must hold config.json, model.safetensors, tokenizer.json, modules.json and 1_Pooling/config.json")
+}

@@ -1,0 +1,122 @@
+//! The parameters of a BERT encoder, read from `model.safetensors` and checked against `config.json`.
+
+use std::path::Path;
+
+use ndarray::{Array1, Array2, Axis, concatenate};
+use safetensors::{Dtype, SafeTensors};
+
+use super::folder::{Config, failure};
+use crate::error::Result;
+
+/// An affine map: `x · weightᵀ + bias`.
+pub(super) struct Linear {
+    /// Shape (out, in).
+    pub weight: Array2<f32>,
+    pub bias: Array1<f32>,
+}
+
+/// Gain and shift of a layer normalisation.
+pub(super) struct Norm {
+    pub gain: Array1<f32>,
+    pub shift: Array1<f32>,
+}
+
+/// One block of the encoder; `hidden` is the width of a state.
+pub(super) struct Layer {
+    /// Queries, keys and values in one map: (3 hidden, hidden).
+    pub query_key_value: Linear,
+    pub attention_output: Linear,
+    pub attention_norm: Norm,
+    /// (intermediate, hidden).
+    pub expand: Linear,
+    /// (hidden, intermediate).
+    pub contract: Linear,
+    pub output_norm: Norm,
+}
+
+/// All parameters that a forward pass needs; the pooler head of BERT isn't among them.
+pub(super) struct Weights {
+    /// (vocabulary, hidden).
+    pub words: Array2<f32>,
+    /// (positions, hidden); the vector of token type 0 is already added.
+    pub positions: Array2<f32>,
+    pub embedding_norm: Norm,
+    pub layers: Vec<Layer>,
+}
+
+impl Weights {
+    /// Takes the parameters out of the bytes of `path`.
+    pub(super) fn read(bytes: &[u8], path: &Path, config: &Config) -> Result<Self> {
+        let tensors = SafeTensors::deserialize(bytes).map_err(|error| failure("not a safetensors file", path).caused_by(error))?;
+        let prefix = if tensors.tensor("bert.embeddings.word_embeddings.weight").is_ok() { "bert." } else { "" };
+        let source = Source { tensors, prefix, path };
+        let hidden = config.hidden_size;
+        let types = source.matrix("embeddings.token_type_embeddings.weight", config.type_vocab_size, hidden)?;
+        let positions = source.matrix("embeddings.position_embeddings.weight", config.max_position_embeddings, hidden)?;
+        Ok(Self {
+            words: source.matrix("embeddings.word_embeddings.weight", config.vocab_size, hidden)?,
+            positions: positions + types.row(0),
+            embedding_norm: source.norm("embeddings.LayerNorm", hidden)?,
+            layers: (0..config.num_hidden_layers).map(|number| source.layer(number, config)).collect::<Result<_>>()?,
+        })
+    }
+}
+
+struct Source<'a> {
+    tensors: SafeTensors<'a>,
+    prefix: &'static str,
+    path: &'a Path,
+}
+
+impl Source<'_> {
+    fn layer(&self, number: usize, config: &Config) -> Result<Layer> {
+        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        let name = |part: &str| format!("encoder.layer.{number}.{part}");
+        let heads = ["query", "key", "value"].map(|part| self.linear(&name(&format!("attention.self.{part}")), hidden, hidden));
+        let [query, key, value] = heads;
+        let (query, key, value) = (query?, key?, value?);
+        let joined = "invariant: the three maps have one shape";
+        Ok(Layer {
+            query_key_value: Linear {
+                weight: concatenate(Axis(0), &[query.weight.view(), key.weight.view(), value.weight.view()]).expect(joined),
+                bias: concatenate(Axis(0), &[query.bias.view(), key.bias.view(), value.bias.view()]).expect(joined),
+            },
+            attention_output: self.linear(&name("attention.output.dense"), hidden, hidden)?,
+            attention_norm: self.norm(&name("attention.output.LayerNorm"), hidden)?,
+            expand: self.linear(&name("intermediate.dense"), inner, hidden)?,
+            contract: self.linear(&name("output.dense"), hidden, inner)?,
+            output_norm: self.norm(&name("output.LayerNorm"), hidden)?,
+        })
+    }
+
+    fn linear(&self, name: &str, rows: usize, columns: usize) -> Result<Linear> {
+        Ok(Linear { weight: self.matrix(&format!("{name}.weight"), rows, columns)?, bias: self.vector(&format!("{name}.bias"), rows)? })
+    }
+
+    fn norm(&self, name: &str, length: usize) -> Result<Norm> {
+        Ok(Norm { gain: self.vector(&format!("{name}.weight"), length)?, shift: self.vector(&format!("{name}.bias"), length)? })
+    }
+
+    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>> {
+        let values = self.values(name, &[rows, columns])?;
+        Ok(Array2::from_shape_vec((rows, columns), values).expect("invariant: the shape was compared"))
+    }
+
+    fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>> {
+        self.values(name, &[length]).map(Array1::from)
+    }
+
+    fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let name = format!("{}{name}", self.prefix);
+        let tensor = self.tensors.tensor(&name).map_err(|error| failure(format!("no tensor `{name}`"), self.path).caused_by(error))?;
+        if tensor.shape() != shape {
+            let context = format!("tensor `{name}` has shape {:?}, config.json wants `{shape:?}`", tensor.shape());
+            return Err(failure(context, self.path));
+        }
+        if tensor.dtype() != Dtype::F32 {
+            return Err(failure(format!("tensor `{name}` must be F32, not `{}`", tensor.dtype()), self.path));
+        }
+        let (values, _) = tensor.data().as_chunks();
+        Ok(values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+}
