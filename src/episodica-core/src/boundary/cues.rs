@@ -133,7 +133,7 @@ pub(super) const CLOSE_STRONG: &[&str] = &[
 
 /// Say goodbye only where a sentence begins with them ("I had a good night" does not).
 pub(super) const CLOSE_OPENING: &[&str] =
-    &["good night", "goodnight", "night night", "have a good", "have a great", "have a nice", "have fun", "cheers", "later"];
+    &["see you", "good night", "goodnight", "night night", "have a good", "have a great", "have a nice", "have fun", "cheers", "later"];
 
 /// After a goodbye, these take the talk up again.
 pub(super) const RESUME: &[&str] = &["wait", "hold on", "before you go", "oh wait", "hang on", "等等", "等一下", "先别走"];

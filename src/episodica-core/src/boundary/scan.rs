@@ -174,7 +174,9 @@ impl<'a> Scan<'a> {
             }
             Turn::Weak | Turn::None => {}
         }
-        if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel) {
+        // A goodbye that is about to come belongs to what it ends.
+        let parting = self.readings[place..end].iter().any(|reading| reading.closes);
+        if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel && !parting) {
             // The longer a segment already is, the less it takes to end it.
             let room = (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
             let confidence = 0.8 * shift + 0.15 * room - doubt;

@@ -115,12 +115,10 @@ fn headline(source: &Source, scored: &Scored, whole: bool) -> Option<String> {
 
 /// The first clauses of a Chinese sentence that together say something.
 fn clause(text: &str) -> &str {
-    let mut chars = 0;
-    for (at, c) in text.char_indices() {
+    for (chars, (at, c)) in text.char_indices().enumerate() {
         if matches!(c, '，' | ',' | '；' | '。') && chars >= MIN_CLAUSE_CHARS {
             return &text[..at];
         }
-        chars += 1;
     }
     text
 }
