@@ -113,15 +113,19 @@ impl Grammar {
         Some(if count.exact { found } else { found.unsure() })
     }
 
-    /// A count that begins at `at`, and the token after it.
+    /// A count that begins at `at`, perhaps with one "about" before it, and the token after it.
     pub(super) fn quantity(&self, at: usize) -> Option<(usize, Quantity)> {
+        if self.word(at) != Word::About {
+            return self.plain_quantity(at);
+        }
+        let (end, quantity) = self.plain_quantity(at + 1)?;
+        Some((end, Quantity { exact: false, ..quantity }))
+    }
+
+    fn plain_quantity(&self, at: usize) -> Option<(usize, Quantity)> {
         let exact = |n: i64| Quantity { least: n, most: n, exact: true, half: false };
         let few = Quantity { least: 2, most: 5, exact: false, half: false };
         let (end, quantity) = match (self.kind(at)?, self.word(at + 1)) {
-            (Kind::Word(Word::About), _) => {
-                let (end, quantity) = self.quantity(at + 1)?;
-                return Some((end, Quantity { exact: false, ..quantity }));
-            }
             (Kind::Word(Word::A), Word::Few) => (at + 2, few),
             (Kind::Word(Word::A), Word::Couple) => (at + 2, exact(2)),
             (Kind::Word(Word::A), Word::Half) => (at + 2, Quantity { half: true, ..exact(1) }),

@@ -113,6 +113,40 @@ fn what_is_no_date() {
     ]);
 }
 
+#[test]
+fn runs_of_one_word_are_linear() {
+    let anchor = Moment::parse(MAY).expect("valid");
+    for piece in [
+        "about ",
+        "last ",
+        "the ",
+        "two ",
+        "5 ",
+        "5-",
+        "in ",
+        "May ",
+        "to ",
+        "of ",
+        "this past ",
+        "a few ",
+        "'",
+        "New Year ",
+        "上",
+        "下个",
+        "一",
+        "5月到",
+        "1年",
+        "周",
+        "最近",
+    ] {
+        // The last word makes the grammar run at all.
+        let text = piece.repeat(400_000 / piece.len()) + " weeks ago";
+        let began = std::time::Instant::now();
+        mentions(&text, anchor);
+        assert!(began.elapsed().as_secs() < 10, "{piece}");
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_panics_and_ranges_are_on_boundaries(text in "\\PC{0,60}", micros in -62_135_596_800_000_000i64..253_402_300_799_000_000, offset in -86_399i32..86_400) {
