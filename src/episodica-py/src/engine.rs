@@ -202,6 +202,21 @@ impl Engine {
         Ok(list.into_any())
     }
 
+    fn update<'py>(&self, py: Python<'py>, user_id: &str, id: &str, content: &str) -> PyResult<Bound<'py, PyAny>> {
+        let record = self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
+        convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))
+    }
+
+    fn delete<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, None, |core, control| core.delete(user_id, id, control))?;
+        convert::plain(py, &report)
+    }
+
+    fn delete_user_data<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, None, |core, control| core.delete_user_data(user_id, control))?;
+        convert::plain(py, &report)
+    }
+
     fn users(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.run(py, None, |core, _| core.users())
     }

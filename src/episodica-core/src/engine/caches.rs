@@ -1,61 +1,226 @@
-//! Vectors between two openings: read where they agree with the logs, computed where they don't.
+//! Vectors between two openings, and from an old view to a new one: taken over where the text is the same, computed where it isn't.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ndarray::{Array2, Axis};
 
 use super::system::Engine;
 use super::user::User;
 use super::view::View;
 use crate::control::Control;
 use crate::error::Result;
-use crate::model::{Episode, Message, Problem, SemanticMemory};
-use crate::store::UserStore;
+use crate::ids::{Owner, content_hash};
+use crate::index::{Field, VectorIndexKind};
+use crate::model::Problem;
+use crate::store::{CacheRow, LogKind, VectorCache, VectorCacheHead};
+
+/// Layers of an episode in the caches.
+const L0: &str = "L0";
+const L1: &str = "L1";
+
+/// Vectors by what they were made from.
+#[derive(Default)]
+pub(super) struct Known {
+    places: HashMap<(String, String), (String, usize)>,
+    vectors: Array2<f32>,
+    /// The file of an index over just these vectors in this order, if there is a sound one.
+    index: Option<std::path::PathBuf>,
+}
+
+/// Known vectors of the three logs.
+#[derive(Default)]
+pub(super) struct KnownVectors([Option<Known>; 3]);
+
+/// One text that wants a vector.
+struct Wanted {
+    slot: u32,
+    row: CacheRow,
+    text: String,
+}
 
 impl Engine {
-    /// Gives every record of a fresh view its vectors.
-    pub(super) fn restore_vectors(
-        &self,
-        _store: &UserStore,
-        view: &mut View,
-        _problems: &mut Vec<Problem>,
-        control: &dyn Control,
-    ) -> Result<()> {
-        self.embed_view(view, control)
+    /// The vectors on disk, as far as they can be believed.
+    pub(super) fn read_caches(&self, owner: &Owner, problems: &mut Vec<Problem>) -> Result<KnownVectors> {
+        let mut known = KnownVectors::default();
+        for kind in LogKind::ALL {
+            let cache = self.store.load_vectors(owner, kind, self.embedder.model(), self.embedder.dimension(), problems)?;
+            known.0[kind as usize] = cache.map(Known::from);
+        }
+        Ok(known)
     }
 
-    /// Embeds every record of a view that has no vectors at all.
-    pub(super) fn embed_view(&self, view: &mut View, control: &dyn Control) -> Result<()> {
+    /// The vectors of a view that is about to be replaced.
+    pub(super) fn carry_over(view: &View) -> KnownVectors {
+        KnownVectors(LogKind::ALL.map(|kind| {
+            let (rows, vectors) = cached(view, kind)?;
+            Some(Known::new(rows, vectors, None))
+        }))
+    }
+
+    /// Gives every record of a fresh view its vectors; returns how many were computed.
+    pub(super) fn fill_vectors(&self, view: &mut View, known: KnownVectors, control: &dyn Control) -> Result<usize> {
+        let [messages, episodes, semantic] = known.0;
+        let wanted = wanted_messages(view);
+        let mut computed = self.fill(&mut view.messages.field, &wanted, messages.unwrap_or_default(), control)?;
+        if let Some(vectors) = view.messages.field.vectors() {
+            view.unembedded.retain(|slot| vectors.vector(u64::from(*slot)).is_none());
+        }
+        let episodes = episodes.unwrap_or_default();
+        let (abstracts, narratives) = (wanted_layer(view, L0), wanted_layer(view, L1));
+        computed += self.fill(&mut view.abstracts, &abstracts, episodes.share(), control)?;
+        computed += self.fill(&mut view.narratives, &narratives, episodes, control)?;
+        let wanted = wanted_facts(view);
+        computed += self.fill(&mut view.statements, &wanted, semantic.unwrap_or_default(), control)?;
+        Ok(computed)
+    }
+
+    /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder. Returns how many it computed.
+    fn fill(&self, field: &mut Field, wanted: &[Wanted], known: Known, control: &dyn Control) -> Result<usize> {
         let to = self.indexing();
-        let slots: Vec<u32> = view.unembedded.iter().copied().collect();
-        let messages: Vec<Arc<Message>> = slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
-        let texts: Vec<&str> = messages.iter().map(|message| Self::message_text(message)).collect();
-        if let Some(rows) = self.embed_all(&texts, control)? {
-            view.add_message_vectors(&slots, rows.view(), &to)?;
+        let slots = |wanted: &[&Wanted]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
+        let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for one in wanted {
+            match known.places.get(&(one.row.id.clone(), one.row.layer.clone())) {
+                Some((hash, row)) if *hash == one.row.hash => {
+                    found.push(one);
+                    rows.push(*row);
+                }
+                _ => missing.push(one),
+            }
         }
-        let (slots, episodes): (Vec<u64>, Vec<Arc<Episode>>) =
-            view.episodes.iter().map(|(slot, episode)| (u64::from(slot), Arc::clone(episode))).unzip();
-        let abstracts: Vec<String> = episodes.iter().map(|episode| episode.abstract_text()).collect();
-        let narratives: Vec<&str> = episodes.iter().map(|episode| episode.content.as_str()).collect();
-        let abstracts: Vec<&str> = abstracts.iter().map(String::as_str).collect();
-        if let (Some(abstracts), Some(narratives)) = (self.embed_all(&abstracts, control)?, self.embed_all(&narratives, control)?) {
-            to.add(&mut view.abstracts, &slots, Some(abstracts.view()))?;
-            to.add(&mut view.narratives, &slots, Some(narratives.view()))?;
+        let in_order = rows.len() == known.vectors.nrows() && rows.iter().enumerate().all(|(at, row)| at == *row);
+        match &known.index {
+            // A graph is worth reading: building it anew takes minutes where reading takes moments.
+            Some(path) if in_order && rows.len() >= to.config.hnsw_threshold => {
+                if let Ok(index) = self.vectors.read(path, known.vectors.ncols(), slots(&found)) {
+                    field.set_vectors(index);
+                } else {
+                    to.add(field, &slots(&found), Some(known.vectors.view()))?;
+                }
+            }
+            _ if in_order => to.add(field, &slots(&found), Some(known.vectors.view()))?,
+            _ => to.add(field, &slots(&found), Some(known.vectors.select(Axis(0), &rows).view()))?,
         }
-        let (slots, facts): (Vec<u64>, Vec<Arc<SemanticMemory>>) =
-            view.facts.iter().map(|(slot, fact)| (u64::from(slot), Arc::clone(fact))).unzip();
-        let texts: Vec<&str> = facts.iter().map(|fact| fact.content.as_str()).collect();
-        if let Some(rows) = self.embed_all(&texts, control)? {
-            to.add(&mut view.statements, &slots, Some(rows.view()))?;
+        let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
+        match self.embed_all(&texts, control)? {
+            Some(rows) => to.add(field, &slots(&missing), Some(rows.view())).map(|()| missing.len()),
+            None => Ok(0),
+        }
+    }
+
+    /// Writes the vectors of a user for the next opening, if any changed.
+    pub(super) fn save_caches(&self, user: &User) -> Result<()> {
+        if self.read_only || !user.vectors_changed.swap(false, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let view = user.view.read();
+        for kind in LogKind::ALL {
+            let Some((rows, vectors)) = cached(&view, kind) else {
+                self.store.remove_vectors(&user.owner, kind)?;
+                continue;
+            };
+            let field = match kind {
+                LogKind::Messages => &view.messages.field,
+                LogKind::Episodes => &view.narratives,
+                LogKind::Semantic => &view.statements,
+            };
+            // The two layers of episodes share a cache but no index; they are never many enough for a graph to be worth a file.
+            let index = field.vectors().filter(|_| kind != LogKind::Episodes);
+            let head = VectorCacheHead {
+                model: self.embedder.model().to_owned(),
+                dimension: vectors.ncols(),
+                index_kind: match index.map(crate::index::VectorIndex::kind) {
+                    Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
+                    _ => "flat".to_owned(),
+                },
+                log: user.store.position(kind),
+                rows,
+            };
+            let mut write = |path: &Path| match index {
+                Some(index) => index.write(path),
+                None => {
+                    let mut both = self.vectors.create(VectorIndexKind::Flat, vectors.ncols())?;
+                    both.add(&(0..vectors.nrows() as u64).collect::<Vec<u64>>(), vectors.view())?;
+                    both.write(path)
+                }
+            };
+            self.store.save_vectors(&user.owner, kind, &head, vectors.view(), Some(&mut write))?;
         }
         Ok(())
     }
 
-    /// Opens a user with all vectors computed anew.
+    /// Opens a user with all vectors computed anew; `None` if there is no such user.
     pub(super) fn rebuilt_user(&self, user_id: &str, control: &dyn Control) -> Result<Option<Arc<User>>> {
+        let owner = self.owner(user_id)?;
+        if let Some(user) = self.open_user(user_id) {
+            let turn = user.turns.take(control)?;
+            self.rebuild_view(&user, KnownVectors::default(), |_| {}, control)?;
+            drop(turn);
+            return Ok(Some(user));
+        }
+        for kind in LogKind::ALL {
+            self.store.remove_vectors(&owner, kind)?;
+        }
         self.user(user_id, false, control)
     }
+}
 
-    /// Writes the vectors of a user for the next opening.
-    pub(super) fn save_caches(&self, _user: &User) -> Result<()> {
-        Ok(())
+impl Known {
+    fn new(rows: Vec<CacheRow>, vectors: Array2<f32>, index: Option<std::path::PathBuf>) -> Self {
+        let places = rows.into_iter().enumerate().map(|(at, row)| ((row.id, row.layer), (row.hash, at))).collect();
+        Self { places, vectors, index }
     }
+
+    /// The same vectors for a second field.
+    fn share(&self) -> Self {
+        Self { places: self.places.clone(), vectors: self.vectors.clone(), index: None }
+    }
+}
+
+impl From<VectorCache> for Known {
+    fn from(cache: VectorCache) -> Self {
+        Self::new(cache.head.rows, cache.vectors, cache.index)
+    }
+}
+
+fn wanted_messages(view: &View) -> Vec<Wanted> {
+    let messages = view.messages.records().iter().enumerate();
+    messages.map(|(slot, message)| wanted(slot as u32, &message.message_id, "", Engine::message_text(message))).collect()
+}
+
+fn wanted_layer(view: &View, layer: &str) -> Vec<Wanted> {
+    let text = |episode: &crate::model::Episode| if layer == L0 { episode.abstract_text() } else { episode.content.clone() };
+    view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, layer, &text(episode))).collect()
+}
+
+fn wanted_facts(view: &View) -> Vec<Wanted> {
+    view.facts.iter().map(|(slot, fact)| wanted(slot, &fact.memory_id, "", &fact.content)).collect()
+}
+
+fn wanted(slot: u32, id: &str, layer: &str, text: &str) -> Wanted {
+    Wanted { slot, row: CacheRow { id: id.to_owned(), layer: layer.to_owned(), hash: content_hash(text) }, text: text.to_owned() }
+}
+
+/// What the cache of a log holds: rows and vectors; `None` where there are none.
+fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Array2<f32>)> {
+    let fields: Vec<(&Field, Vec<Wanted>)> = match kind {
+        LogKind::Messages => vec![(&view.messages.field, wanted_messages(view))],
+        LogKind::Episodes => vec![(&view.abstracts, wanted_layer(view, L0)), (&view.narratives, wanted_layer(view, L1))],
+        LogKind::Semantic => vec![(&view.statements, wanted_facts(view))],
+    };
+    let (mut rows, mut parts) = (Vec::new(), Vec::new());
+    for (field, wanted) in &fields {
+        let Some(vectors) = field.vectors() else { continue };
+        let by_slot: HashMap<u64, &Wanted> = wanted.iter().map(|one| (u64::from(one.slot), one)).collect();
+        let known: Vec<(usize, &CacheRow)> =
+            vectors.labels().iter().enumerate().filter_map(|(at, label)| Some((at, &by_slot.get(label)?.row))).collect();
+        rows.extend(known.iter().map(|(_, row)| (*row).clone()));
+        parts.push(vectors.vectors().select(Axis(0), &known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
+    }
+    let views: Vec<_> = parts.iter().map(|rows| rows.view()).collect();
+    let vectors = ndarray::concatenate(Axis(0), &views).ok()?;
+    (!rows.is_empty()).then_some((rows, vectors))
 }

@@ -150,6 +150,7 @@ impl Engine {
             return Ok(());
         }
         user.store.append_episodes(episodes, &[], &[])?;
+        user.note_change();
         let mut view = user.view.write();
         for (number, episode) in episodes.iter().enumerate() {
             let rows = rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));

@@ -145,6 +145,7 @@ impl Engine {
         if let Some(rows) = self.embed_all(&texts, control)? {
             self.counters.messages_embedded.fetch_add(slots.len() as u64, Ordering::Relaxed);
             user.view.write().add_message_vectors(&slots, rows.view(), &self.indexing())?;
+            user.note_change();
         }
         Ok(())
     }

@@ -131,6 +131,7 @@ impl Engine {
             return Ok(());
         }
         user.store.append_semantic(&learned.records, &[], &notes)?;
+        user.note_change();
         let mut view = user.view.write();
         let mut other = 0;
         for (memory, row) in learned.latest.into_values() {

@@ -8,6 +8,7 @@
 
 mod caches;
 mod context;
+mod erase;
 mod form;
 mod ingest;
 mod learn;

@@ -205,7 +205,12 @@ impl Engine {
         Ok(self.read_only && self.store.users(&owner.tenant)?.contains(&owner.user))
     }
 
-    fn open_user(&self, user_id: &str) -> Option<Arc<User>> {
+    /// Keeps everybody from opening users while it is held.
+    pub(super) fn hold_openings(&self, control: &dyn Control) -> Result<super::turn::Turn<'_>> {
+        self.opening.take(control)
+    }
+
+    pub(super) fn open_user(&self, user_id: &str) -> Option<Arc<User>> {
         let user = self.users.lock().get(user_id).cloned()?;
         self.touch(&user);
         Some(user)

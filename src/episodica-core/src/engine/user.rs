@@ -1,12 +1,13 @@
 //! One open user: logs, view, and who may write.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use ndarray::{Array2, Axis, concatenate};
 use parking_lot::{Mutex, RwLock};
 use rayon::prelude::*;
 
+use super::caches::KnownVectors;
 use super::system::Engine;
 use super::turn::Turns;
 use super::view::View;
@@ -35,6 +36,8 @@ pub(crate) struct User {
     stamps: [Option<FileStamp>; 3],
     pub last_used: AtomicU64,
     heap_bytes: AtomicUsize,
+    /// Have vectors been added or removed since the caches were written?
+    pub vectors_changed: AtomicBool,
 }
 
 /// What only the writer needs.
@@ -48,6 +51,11 @@ impl User {
     /// Rough size in memory, in bytes, as of the last change.
     pub fn heap_bytes(&self) -> usize {
         self.heap_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the caches are out of date.
+    pub fn note_change(&self) {
+        self.vectors_changed.store(true, Ordering::SeqCst);
     }
 
     /// Measures anew.
@@ -68,7 +76,8 @@ impl Engine {
         let mut problems = loaded.problems.clone();
         let next_seq = loaded.next_seq;
         let stamps = store.stamps()?;
-        let view = self.build_view(&store, loaded, &mut problems, control)?;
+        let known = self.read_caches(&owner, &mut problems)?;
+        let (view, computed) = self.build_view(loaded, known, control)?;
         let user = User {
             owner,
             store,
@@ -79,12 +88,13 @@ impl Engine {
             stamps,
             last_used: AtomicU64::new(0),
             heap_bytes: AtomicUsize::new(0),
+            vectors_changed: AtomicBool::new(computed),
         };
         user.measure();
         Ok(user)
     }
 
-    fn build_view(&self, store: &UserStore, loaded: LoadedUser, problems: &mut Vec<Problem>, control: &dyn Control) -> Result<View> {
+    pub(super) fn build_view(&self, loaded: LoadedUser, known: KnownVectors, control: &dyn Control) -> Result<(View, bool)> {
         let to = self.indexing();
         let mut view = View::default();
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
@@ -118,8 +128,8 @@ impl Engine {
         }
         view.episode_history = loaded.episode_history;
         view.fact_history = loaded.semantic_history;
-        self.restore_vectors(store, &mut view, problems, control)?;
-        Ok(view)
+        let computed = self.fill_vectors(&mut view, known, control)?;
+        Ok((view, computed > 0))
     }
 
     /// The vectors of texts in batches, one row a text; `None` (and a count) when the embedder fails.

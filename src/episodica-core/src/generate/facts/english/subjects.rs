@@ -142,18 +142,19 @@ impl Reader<'_> {
         if !specific || last <= verb + 1 {
             return found.push(Err(RejectReason::Vague));
         }
-        found.push(rewrite(tokens, start + 1..last, self.talk, self.mentions(), View { third: true, ahead: true, dates: true, company: false }).map(
-            |piece| Draft {
-                kind: MemoryKind::Entity,
-                subject: user.clone(),
-                attribute: (start + 1..verb).map(|index| tokens.low(index)).collect::<Vec<_>>().join(" "),
-                value: String::new(),
-                confidence: 0.7,
-                importance: 0.55,
-                content: format!("{user}'s {}.", piece.text),
-                from: None,
-            },
-        ));
+        found.push(
+            rewrite(tokens, start + 1..last, self.talk, self.mentions(), View { third: true, ahead: true, dates: true, company: false })
+                .map(|piece| Draft {
+                    kind: MemoryKind::Entity,
+                    subject: user.clone(),
+                    attribute: (start + 1..verb).map(|index| tokens.low(index)).collect::<Vec<_>>().join(" "),
+                    value: String::new(),
+                    confidence: 0.7,
+                    importance: 0.55,
+                    content: format!("{user}'s {}.", piece.text),
+                    from: None,
+                }),
+        );
     }
 
     /// The verb of "Harry Potter is my favourite book".

@@ -1,0 +1,245 @@
+//! Changing and deleting what is remembered. An update keeps the version before; a deletion leaves no byte.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::caches::KnownVectors;
+use super::read::AnyRecord;
+use super::system::Engine;
+use super::user::User;
+use super::view::View;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::generate::episode::write_offline;
+use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
+use crate::store::{Erasure, LoadedUser};
+
+impl Engine {
+    /// Replaces the text of a semantic memory or the narrative of an episode; the version before stays in [`Engine::history`]. A superseded
+    /// memory holds again afterwards: the way to undo a supersession.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown id, an empty text, or a message (what was said is not rewritten).
+    pub fn update(&self, user_id: &str, id: &str, content: &str, control: &dyn Control) -> Result<AnyRecord> {
+        self.check_writable()?;
+        if content.trim().is_empty() {
+            return Err(Error::invalid("content is empty: ``"));
+        }
+        let unknown = || Error::invalid(format!("no record of this user has the id: `{id}`"));
+        let user = self.user(user_id, false, control)?.ok_or_else(unknown)?;
+        let _turn = user.turns.take(control)?;
+        let now = self.clock.now();
+        let provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
+        match self.get(user_id, id, control)?.ok_or_else(unknown)? {
+            AnyRecord::Message(_) => Err(Error::invalid(format!("a message is what was said and can't be rewritten: `{id}`"))
+                .with_hint("delete it, or add a new one")),
+            AnyRecord::Semantic(known) => {
+                let memory = Arc::new(SemanticMemory {
+                    content: content.to_owned(),
+                    valid_to: None,
+                    superseded_by: None,
+                    updated_at: now,
+                    revision_count: known.revision_count + 1,
+                    provenance,
+                    ..(*known).clone()
+                });
+                let rows = self.embed_all(&[content], control)?;
+                let _writer = user.writer.lock();
+                user.store.append_semantic(&[Arc::clone(&memory)], &[], &[])?;
+                let mut view = user.view.write();
+                view.put_fact(Arc::clone(&memory), rows.as_ref().map(|rows| rows.view()), &self.indexing())?;
+                user.note_change();
+                Ok(AnyRecord::Semantic(memory))
+            }
+            AnyRecord::Episode(known) => {
+                let episode = Episode { content: content.to_owned(), revision: known.revision + 1, provenance, ..(*known).clone() };
+                let episode = Arc::new(episode);
+                let texts = Self::episode_texts(std::slice::from_ref(&episode));
+                let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
+                let learned = !user.view.read().unlearned.contains_key(&episode.episode_id);
+                self.commit_episodes(&user, std::slice::from_ref(&episode), rows)?;
+                if learned {
+                    // The messages are the same: there is nothing new to learn from them.
+                    user.view.write().unlearned.remove(&episode.episode_id);
+                }
+                Ok(AnyRecord::Episode(episode))
+            }
+        }
+    }
+
+    /// Deletes a record with all its versions, and what follows from it.
+    ///
+    /// * A semantic memory goes alone.
+    /// * A message takes the memories with it that only it proves; its episode is written anew without it, or goes if nothing is left.
+    /// * An episode takes its messages with it, and the memories that only they prove.
+    ///
+    /// When this returns, no byte of the deleted texts is in any file of the store; interrupted, it is finished at the next opening.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`. An unknown id deletes nothing.
+    pub fn delete(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<DeleteReport> {
+        self.check_writable()?;
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(DeleteReport::default()) };
+        let Some(record) = self.get(user_id, id, control)? else { return Ok(DeleteReport::default()) };
+        let _turn = user.turns.take(control)?;
+        let mut erasure = Erasure::default();
+        match record {
+            AnyRecord::Semantic(memory) => erasure.semantic.push(memory.memory_id.clone()),
+            AnyRecord::Message(message) => erasure.messages.push(message.message_id.clone()),
+            AnyRecord::Episode(episode) => {
+                erasure.messages.extend(episode.original_messages.iter().map(|message| message.message_id.clone()));
+                erasure.episodes.push(episode.episode_id.clone());
+            }
+        }
+        self.follow(&user.view.read(), &mut erasure);
+        let report = DeleteReport {
+            messages: erasure.messages.len(),
+            episodes: erasure.episodes.len(),
+            semantic_memories: erasure.semantic.len(),
+            files: 0,
+        };
+        let writer = user.writer.lock();
+        let files = user.store.erase(erasure.clone())?;
+        let known = Self::carry_over(&user.view.read());
+        drop(writer);
+        self.rebuild_view(&user, known, |loaded| forget(loaded, &erasure), control)?;
+        self.save_caches(&user)?;
+        Ok(DeleteReport { files, ..report })
+    }
+
+    /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search finds them. An unknown user has nothing.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`: then call again, or open the store again, which finishes it.
+    pub fn delete_user_data(&self, user_id: &str, control: &dyn Control) -> Result<DeleteReport> {
+        self.check_writable()?;
+        let owner = self.owner(user_id)?;
+        let mut report = DeleteReport::default();
+        // A cache of another model does not keep anybody from being deleted: what can't be opened is not counted.
+        if let Ok(Some(user)) = self.user(user_id, false, control) {
+            let view = user.view.read();
+            (report.messages, report.episodes, report.semantic_memories) = (view.messages.len(), view.episodes.len(), view.facts.len());
+        }
+        let _opening = self.hold_openings(control)?;
+        if let Some(user) = self.open_user(user_id) {
+            let turn = user.turns.take(control)?;
+            user.writer.lock().gone = true;
+            self.forget(user_id);
+            drop(turn);
+            // Searches under way finish with what they have; nobody can begin one any more.
+            while Arc::strong_count(&user) > 1 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+        report.files = self.store.erase_user(&owner)?;
+        Ok(report)
+    }
+
+    /// Adds to an erasure what follows from it.
+    fn follow(&self, view: &View, erasure: &mut Erasure) {
+        let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
+        let episodes: HashSet<String> = erasure.episodes.iter().cloned().collect();
+        let (mut gone, mut replaced) = (Vec::new(), Vec::new());
+        for (_, episode) in view.episodes.iter().filter(|(_, episode)| !episodes.contains(&episode.episode_id)) {
+            let left: Vec<Arc<Message>> =
+                episode.original_messages.iter().filter(|message| !messages.contains(message.message_id.as_str())).cloned().collect();
+            match left.len() {
+                0 => gone.push(episode.episode_id.clone()),
+                count if count < episode.message_count => replaced.push(Arc::new(self.without(episode, left))),
+                _ => {}
+            }
+        }
+        let known: HashSet<&str> = erasure.semantic.iter().map(String::as_str).collect();
+        let (mut unproved, mut poorer) = (Vec::new(), Vec::new());
+        for (_, fact) in view.facts.iter().filter(|(_, fact)| !known.contains(fact.memory_id.as_str())) {
+            let proofs: Vec<String> = fact.source_messages.iter().filter(|id| !messages.contains(id.as_str())).cloned().collect();
+            let sources: Vec<String> =
+                fact.source_episodes.iter().filter(|id| !episodes.contains(*id) && !gone.contains(*id)).cloned().collect();
+            let had_proof = !fact.source_messages.is_empty() || !fact.source_episodes.is_empty();
+            let lost = proofs.len() < fact.source_messages.len() || sources.len() < fact.source_episodes.len();
+            match () {
+                () if lost && had_proof && proofs.is_empty() && (sources.is_empty() || !fact.source_messages.is_empty()) => {
+                    unproved.push(fact.memory_id.clone());
+                }
+                () if lost => {
+                    let fact = SemanticMemory { source_messages: proofs, source_episodes: sources, ..(**fact).clone() };
+                    poorer.push(Arc::new(fact));
+                }
+                () => {}
+            }
+        }
+        erasure.episodes.extend(gone);
+        erasure.replace_episodes.extend(replaced);
+        erasure.semantic.extend(unproved);
+        erasure.replace_semantic.extend(poorer);
+    }
+
+    /// The episode written anew over the messages that are left.
+    fn without(&self, episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
+        let text = write_offline(&left);
+        Episode {
+            title: text.title,
+            summary: text.summary,
+            content: text.content,
+            topics: text.topics,
+            entities: text.entities,
+            message_count: left.len(),
+            original_messages: left,
+            revision: episode.revision + 1,
+            provenance: Provenance { method: "offline".to_owned(), ..Provenance::default() },
+            ..episode.clone()
+        }
+    }
+
+    /// Replaces the view by one over the same records, changed by `change`. The caller has the user's turn.
+    pub(super) fn rebuild_view(
+        &self,
+        user: &User,
+        known: KnownVectors,
+        change: impl FnOnce(&mut LoadedUser),
+        control: &dyn Control,
+    ) -> Result<()> {
+        let _writer = user.writer.lock();
+        let (mut loaded, unlearned, closed) = {
+            let view = user.view.read();
+            let loaded = LoadedUser {
+                messages: view.messages.records().to_vec(),
+                episodes: view.episodes.iter().map(|(_, episode)| Arc::clone(episode)).collect(),
+                episode_history: view.episode_history.clone(),
+                semantic: view.facts.iter().map(|(_, fact)| Arc::clone(fact)).collect(),
+                semantic_history: view.fact_history.clone(),
+                ..LoadedUser::default()
+            };
+            (loaded, view.unlearned.clone(), view.closed_sessions.clone())
+        };
+        change(&mut loaded);
+        let (mut view, _) = self.build_view(loaded, known, control)?;
+        view.unlearned = unlearned.into_iter().filter(|(id, _)| view.episodes.slot(id).is_some()).collect();
+        view.closed_sessions = closed;
+        *user.view.write() = view;
+        user.note_change();
+        user.measure();
+        Ok(())
+    }
+}
+
+/// Takes out of what was loaded what an erasure took out of the logs.
+fn forget(loaded: &mut LoadedUser, erasure: &Erasure) {
+    let messages: HashSet<&String> = erasure.messages.iter().collect();
+    loaded.messages.retain(|message| !messages.contains(&message.message_id));
+    loaded.episodes.retain(|episode| !erasure.episodes.contains(&episode.episode_id));
+    loaded.semantic.retain(|memory| !erasure.semantic.contains(&memory.memory_id));
+    loaded.episode_history.retain(|id, _| !erasure.episodes.contains(id));
+    loaded.semantic_history.retain(|id, _| !erasure.semantic.contains(id));
+    for revisions in loaded.episode_history.values_mut() {
+        revisions.retain(|episode| episode.original_messages.iter().all(|message| !messages.contains(&message.message_id)));
+    }
+    for new in &erasure.replace_episodes {
+        loaded.episodes.iter_mut().filter(|episode| episode.episode_id == new.episode_id).for_each(|episode| *episode = Arc::clone(new));
+        loaded.episode_history.remove(&new.episode_id);
+    }
+    for new in &erasure.replace_semantic {
+        loaded.semantic.iter_mut().filter(|memory| memory.memory_id == new.memory_id).for_each(|memory| *memory = Arc::clone(new));
+        loaded.semantic_history.remove(&new.memory_id);
+    }
+}
