@@ -75,6 +75,19 @@ format: $(SETUP)  ## Format all code
 	ruff format
 	ruff check --fix-only
 
+# Where runs of the evaluation go; a run whose data or settings changed wants another folder.
+EVAL_OUT ?= evaluation/runs
+EVAL_OPTIONS ?= --workers 2
+
+.PHONY: eval
+eval: $(NATIVE)  ## Measure retrieval without an LLM; EVAL_DATA=file for LoCoMo data, EVAL_OPTIONS for more
+	rm -rf "$(EVAL_OUT)/sample"
+	$(BIN)/python -m evaluation.locomo.run --data python/episodica/data/sample_conversation.json --out "$(EVAL_OUT)/sample" $(EVAL_OPTIONS)
+ifneq ($(EVAL_DATA),)
+	rm -rf "$(EVAL_OUT)/locomo"
+	$(BIN)/python -m evaluation.locomo.run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
+endif
+
 .PHONY: wheel
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl

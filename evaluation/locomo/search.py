@@ -1,0 +1,17 @@
+"""Asks every LoCoMo question of the memory and of the baselines, and answers them if a model is named.
+
+Writes `results.json` for each system: rows with question, answer, category, evidence, response and memories by conversation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# The script runs as a file and as a module.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from evaluation.common import pipeline
+from evaluation.locomo.data import load
+
+if __name__ == "__main__":
+    raise SystemExit(pipeline.search(pipeline.Benchmark(load), __doc__))
