@@ -12,6 +12,8 @@ mod person;
 mod salience;
 mod source;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod title;
 
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};

@@ -44,7 +44,7 @@ pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
     let phrases = phrases(&source, &words);
     let scored = salience::scored(&source, &words);
     EpisodeText {
-        title: title::write(&source, &scored, &phrases),
+        title: title::write(&source, &scored, &phrases, &moments),
         summary: summary::write(&source, &scored, &moments),
         content: narrative::write(&source, &scored, &moments),
         topics: phrases.iter().take(MAX_TOPICS).map(|phrase| phrase.text.clone()).collect(),

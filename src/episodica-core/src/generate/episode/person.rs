@@ -86,6 +86,11 @@ pub(super) fn english(sentence: &str, name: &str) -> Option<String> {
         None if opens_with_my => {}
         _ => return None,
     }
+    // "They give me strength": two meanings of "them" in one sentence.
+    let others = bares.iter().any(|word| matches!(&**word, "they" | "them" | "their" | "they're" | "they've"));
+    if others && bares.iter().any(|word| matches!(&**word, "my" | "me" | "mine" | "myself")) {
+        return None;
+    }
     let mut out: Vec<String> = Vec::with_capacity(words.len() + 1);
     let mut named = false;
     let mut at = 0;
@@ -217,12 +222,15 @@ pub(super) fn chinese(sentence: &str, name: &str) -> Option<String> {
         return None;
     }
     let rest = &text[at + '我'.len_utf8()..];
+    // "我妈" is "Maya's mother", not a name of its own.
+    let kin =
+        rest.starts_with(['妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔', '姑', '舅', '姨']);
     let rest = rest.replace("我的", "自己的").replace("我自己", "自己");
     if rest.contains('我') {
         return None;
     }
     let spaced = name.ends_with(|c: char| c.is_ascii_alphanumeric());
-    let mut out = format!("{}{name}{}{rest}", &text[..at], if spaced { " " } else { "" });
+    let mut out = format!("{}{name}{}{}{rest}", &text[..at], if spaced { " " } else { "" }, if kin { "的" } else { "" });
     let end = out.trim_end_matches(['!', '！', '~', '～', ' ', '.', '。']).len();
     out.truncate(end);
     out.push('。');
@@ -260,6 +268,7 @@ mod tests {
             "It rained.",
             "I yeet it.",
             "I left because I was tired.",
+            "I love that they help me.",
         ] {
             assert_eq!(english(said, "Maya"), None, "{said}");
         }
@@ -269,6 +278,7 @@ mod tests {
     #[test]
     fn chinese_has_no_endings() {
         assert_eq!(chinese("我上周五提了辞职!", "林晓禾").as_deref(), Some("林晓禾上周五提了辞职。"));
+        assert_eq!(chinese("我妈买了一箱芒果", "林晓禾").as_deref(), Some("林晓禾的妈买了一箱芒果。"));
         assert_eq!(chinese("嗯，我搬到了我的新家", "Maya").as_deref(), Some("Maya 搬到了自己的新家。"));
     }
 }

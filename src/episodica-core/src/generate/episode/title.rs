@@ -7,7 +7,9 @@ use super::person::{self, possessive};
 use super::salience::Scored;
 use super::source::Source;
 use super::summary::plain;
+use crate::clock::Moment;
 use crate::text::Language;
+use crate::text::time::resolve_text;
 
 /// Most characters of a title.
 const MAX_CHARS: usize = 80;
@@ -22,8 +24,8 @@ const MIN_CLAUSE_CHARS: usize = 8;
 /// A further phrase is at least this telling, compared with the first.
 const LEAST_SHARE: f32 = 0.5;
 /// Writes the title.
-pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> String {
-    let title = of_phrases(source, phrases).or_else(|| of_sentence(source, scored)).unwrap_or_else(|| of_names(source));
+pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase], moments: &[Moment]) -> String {
+    let title = of_phrases(source, phrases).or_else(|| of_sentence(source, scored, moments)).unwrap_or_else(|| of_names(source));
     capitalised(&title)
 }
 
@@ -71,13 +73,15 @@ fn joined(parts: Vec<String>, language: Language) -> String {
 }
 
 /// The most telling sentence, whole if there is one that fits.
-fn of_sentence(source: &Source, scored: &[Scored]) -> Option<String> {
+fn of_sentence(source: &Source, scored: &[Scored], moments: &[Moment]) -> Option<String> {
     let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0 && !is_note(source, scored)).collect();
     order.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let best = order.first().copied();
     let least = best.map_or(0.0, |best| LEAST_SENTENCE_SHARE * best.score());
-    let whole = order.iter().take_while(|scored| scored.score() >= least).find_map(|scored| headline(source, scored, true));
-    whole.or_else(|| headline(source, best.or_else(|| scored.iter().find(|scored| !source.turns[scored.turn].text.is_empty()))?, false))
+    let whole = order.iter().take_while(|scored| scored.score() >= least).find_map(|scored| headline(source, scored, moments, true));
+    whole.or_else(|| {
+        headline(source, best.or_else(|| scored.iter().find(|scored| !source.turns[scored.turn].text.is_empty()))?, moments, false)
+    })
 }
 
 /// A note in brackets about the message.
@@ -87,13 +91,14 @@ fn is_note(source: &Source, scored: &Scored) -> bool {
 }
 
 /// A sentence as a title; with `whole`, only one that is told in the third person and needn't be clipped.
-fn headline(source: &Source, scored: &Scored, whole: bool) -> Option<String> {
+fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -> Option<String> {
     let turn = &source.turns[scored.turn];
     let unit = &turn.units[scored.unit];
     if whole && (scored.features.len() < MIN_HEADLINE_FEATURES) {
         return None;
     }
-    let text = plain(source.without_address(turn.unit_text(unit))).split_whitespace().collect::<Vec<_>>().join(" ");
+    let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn], turn.language);
+    let text = plain(source.without_address(&resolved)).split_whitespace().collect::<Vec<_>>().join(" ");
     let name = &source.speaker(turn).short;
     let told = match turn.language {
         _ if unit.asks || unit.is_code => None,
