@@ -11,7 +11,7 @@ import re
 import threading
 from collections import Counter
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import snowballstemmer
 
@@ -21,6 +21,7 @@ from .dataset import Conversation
 from .ranking import verbatim
 from .systems import Packed, Retrieved
 
+Value = TypeVar("Value")
 # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009): the usual middle of their ranges.
 BM25_K1 = 1.2
 BM25_B = 0.75
@@ -30,6 +31,18 @@ def rendered(message: dict[str, Any]) -> str:
     """A message as a line of context: date, speaker, words."""
     date = datetime.fromisoformat(message["timestamp"]).strftime("%Y-%m-%d %H:%M")
     return f"[{date}] {message.get('name') or message['role']}: {message['content']}"
+
+
+# Conversations whose derived data a baseline keeps: LongMemEval has one for every question.
+_KEPT = 16
+
+
+def _keep(cache: dict[str, Value], user: str, value: Value) -> Value:
+    """Puts a value into a cache whose oldest entries fall out."""
+    cache[user] = value
+    for oldest in list(cache)[:-_KEPT]:
+        cache.pop(oldest, None)
+    return value
 
 
 class _Baseline:
@@ -43,9 +56,9 @@ class _Baseline:
 
     def _cost(self, conversation: Conversation) -> list[int]:
         """Tokens of each message's line. A line break may be a token of its own."""
-        if conversation.user not in self._costs:
-            self._costs[conversation.user] = [count_tokens(rendered(one)) + 1 for one in conversation.messages]
-        return self._costs[conversation.user]
+        if (known := self._costs.get(conversation.user)) is not None:
+            return known
+        return _keep(self._costs, conversation.user, [count_tokens(rendered(one)) + 1 for one in conversation.messages])
 
     def build(self, conversation: Conversation) -> dict[str, Any]:
         """Nothing is built."""
@@ -112,11 +125,11 @@ class Bm25(_Baseline):
             return self._stems[word]
 
     def _index(self, conversation: Conversation) -> tuple[list[Counter[str]], list[int], Counter[str]]:
-        if conversation.user not in self._indexes:
-            counts = [Counter(self._terms(f"{one.get('name') or ''} {one['content']}")) for one in conversation.messages]
-            found_in = Counter(term for count in counts for term in count)
-            self._indexes[conversation.user] = (counts, [count.total() for count in counts], found_in)
-        return self._indexes[conversation.user]
+        if (known := self._indexes.get(conversation.user)) is not None:
+            return known
+        counts = [Counter(self._terms(f"{one.get('name') or ''} {one['content']}")) for one in conversation.messages]
+        found_in = Counter(term for count in counts for term in count)
+        return _keep(self._indexes, conversation.user, (counts, [count.total() for count in counts], found_in))
 
     def ranked(self, conversation: Conversation, question: str) -> list[int]:
         """By score; equal scores in the order of time."""
@@ -178,6 +191,6 @@ class FullContext(_Baseline):
 
     def context(self, conversation: Conversation, question: str, max_tokens: int) -> Packed:
         """Everything; ``max_tokens`` is not obeyed."""
-        if conversation.user not in self._packed:
-            self._packed[conversation.user] = packed(conversation.messages)
-        return self._packed[conversation.user]
+        if (known := self._packed.get(conversation.user)) is not None:
+            return known
+        return _keep(self._packed, conversation.user, packed(conversation.messages))

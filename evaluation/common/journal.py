@@ -79,8 +79,13 @@ def _drop_torn_line(path: Path) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Replaces a JSON file in one step, so that a kill leaves the old or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces a text file in one step."""
     temporary = path.with_name(path.name + ".part")
-    temporary.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from .baselines import Bm25, FullContext, Random
 from .chat import ChatClient
 from .dataset import Dataset
+from .judging import LEAST_RUNS
 from .manifest import note, open_manifest
 from .systems import Episodica, System
 
@@ -51,7 +52,7 @@ def add_models(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--llm-options", type=_json_object, metavar="JSON", help='sent with each call (default: {"temperature": 0, "seed": 1})'
     )
-    made.add_argument("--judge-runs", type=int, default=3, metavar="N", help="times each judge is asked, 3 or more (default: 3)")
+    made.add_argument("--judge-runs", type=_judge_runs, default=3, metavar="N", help="times each judge is asked, 3 or more (default: 3)")
     made.add_argument("--calibration", type=int, default=40, metavar="N", help="questions for the judges' calibration (default: 40)")
 
 
@@ -68,6 +69,12 @@ def make_client(args: argparse.Namespace, role: str) -> ChatClient | None:
     options = {"temperature": 0, "seed": 1} if args.llm_options is None else args.llm_options
     note(args.out, "models", role, {"model": model, "options": options})
     return ChatClient(url, model, key, options)
+
+
+def _judge_runs(text: str) -> int:
+    if int(text) < LEAST_RUNS:
+        raise argparse.ArgumentTypeError(f"one judge run is a coin toss: at least {LEAST_RUNS}")
+    return int(text)
 
 
 def _systems(text: str) -> list[str]:

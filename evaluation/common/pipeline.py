@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,16 @@ from .manifest import ManifestError, note
 from .prompts import prompt
 from .scoring import score_answers, write_metrics
 
+Export = Callable[[Path, list[dict[str, Any]], dict[str, dict[str, Any]]], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """How a benchmark's data is read, and by which prompts its answers are marked."""
+    """How a benchmark's data is read, by which prompts its answers are marked, and what its own scorer wants to be given."""
 
     load: options.Loader
     rules: Rules = locomo_rules
+    export: Export | None = None
 
 
 def add(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
@@ -41,7 +44,7 @@ def search(benchmark: Benchmark, description: str | None, argv: Sequence[str] | 
     options.add_systems(made)
     options.add_models(made)
     args = made.parse_args(argv)
-    return _guarded(lambda: _search(options.prepare(args, benchmark.load), args))
+    return _guarded(lambda: _search(options.prepare(args, benchmark.load), args, benchmark.export))
 
 
 def evals(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
@@ -68,7 +71,7 @@ def run(benchmark: Benchmark, description: str | None, argv: Sequence[str] | Non
     def work() -> None:
         dataset = options.prepare(args, benchmark.load)
         _add(dataset, args, args.systems)
-        _search(dataset, args)
+        _search(dataset, args, benchmark.export)
         _evals(dataset, args, benchmark.rules)
         _report(dataset, args)
 
@@ -97,7 +100,7 @@ def _add(dataset: Dataset, args: argparse.Namespace, systems: Sequence[str]) -> 
             system.close()
 
 
-def _search(dataset: Dataset, args: argparse.Namespace) -> None:
+def _search(dataset: Dataset, args: argparse.Namespace, export: Export | None) -> None:
     client = options.make_client(args, "answer")
     for name in args.systems:
         folder = args.out / name
@@ -111,6 +114,8 @@ def _search(dataset: Dataset, args: argparse.Namespace) -> None:
             system.close()
         answers = answer(rows, folder, client, workers=args.workers) if client else _by_key(folder / "answers.jsonl")
         stages.write_results(folder, rows, answers)
+        if export and answers:
+            export(folder, rows, answers)
     if client:
         for used in ("answer", "choice"):
             note(args.out, "prompts", used, prompt(used).stamp)

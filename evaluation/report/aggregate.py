@@ -41,7 +41,9 @@ def _counts(dataset: Dataset) -> dict[str, Any]:
         "questions": len(questions),
         "corrected": sum(1 for one in questions if one.correction),
         "by_category": {name: sum(1 for one in questions if one.category == name) for name in _categories(questions)},
-        "without_evidence": sum(1 for one in questions if one.kind == ANSWERABLE and not one.gold["corrected"].messages),
+        "without_evidence": sum(
+            1 for one in questions if one.kind == ANSWERABLE and not (one.gold["corrected"].messages or one.gold["corrected"].sessions)
+        ),
     }
 
 

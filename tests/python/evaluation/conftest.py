@@ -1,9 +1,13 @@
-"""Makes `evaluation` importable, and runs its commands."""
+"""Makes `evaluation` importable; a small dataset, and a scripted chat endpoint."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +62,69 @@ def talk(tmp_path: Path) -> Path:
 
 def write(path: Path, data: Any) -> None:
     path.write_text(json.dumps(data), encoding="utf-8")
+
+
+Reply = tuple[int, str]
+Script = Callable[[str, dict[str, Any]], Reply]
+
+
+class ChatServer:
+    """A scripted chat endpoint on the loopback interface. `script` gets prompt and request, and returns status and text.
+
+    It stops by itself after `most` calls: a client gone wild gets refusals instead of answers.
+    """
+
+    def __init__(self, script: Script, most: int = 500) -> None:
+        self.script = script
+        self.calls: list[dict[str, Any]] = []
+        self.headers: dict[str, str] = {}
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.calls.append({**body, "path": self.path, "authorization": self.headers.get("Authorization")})
+                too_many = len(outer.calls) > most
+                status, text = (403, "") if too_many else outer.script(body["messages"][0]["content"], body)
+                answer = {
+                    "model": "scripted-1",
+                    "choices": [{"message": {"role": "assistant", "content": text}}],
+                    "usage": {"prompt_tokens": 100, "completion_tokens": 2},
+                }
+                data = json.dumps(answer if status == 200 else {"error": text}).encode()
+                with contextlib.suppress(OSError):  # the client may have been killed
+                    self.send_response(status)
+                    for name, value in outer.headers.items():
+                        self.send_header(name, value)
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ChatServer]]:
+    """Starts scripted servers, and stops them at the end of the test."""
+    monkeypatch.setenv("no_proxy", "*")
+    started: list[ChatServer] = []
+
+    def start(script: Script, most: int = 500) -> ChatServer:
+        started.append(ChatServer(script, most))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
