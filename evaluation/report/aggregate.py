@@ -28,7 +28,7 @@ def aggregate(dataset: Dataset, out: Path, rows: dict[str, list[dict[str, Any]]]
         "counts": _counts(dataset),
         "problems": [{"question": one.question, "what": one.what, "value": one.value} for one in dataset.problems],
         "systems": systems,
-        "comparisons": _comparisons(rows, {name: _metrics(out / name) for name in rows}),
+        "comparisons": _comparisons(rows, {name: scored_rows(out / name) for name in rows}),
         "calibration": summarise(out / "calibration.jsonl"),
     }
 
@@ -55,7 +55,7 @@ def _system(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
     build = list({row["key"]: row for row in read_rows(folder / "build.jsonl")}.values())
     answers = list({row["key"]: row for row in read_rows(folder / "answers.jsonl")}.values())
     marks = list({row["key"]: row for row in read_rows(folder / "judgements.jsonl")}.values())
-    scored = _metrics(folder)
+    scored = scored_rows(folder)
     return {
         "retrieval": {key: _tables(rows, metric_names(), lambda row, key=key: row["scores"].get(key, {})) for key in KEYS},
         "answers": _answers(scored),
@@ -129,7 +129,8 @@ def _curve(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return points
 
 
-def _metrics(folder: Path) -> list[dict[str, Any]]:
+def scored_rows(folder: Path) -> list[dict[str, Any]]:
+    """The scored answers of a system, answerable questions first; none without answers."""
     rows: list[dict[str, Any]] = []
     for name in ("metrics.json", "abstention.json"):
         if (folder / name).exists():

@@ -123,7 +123,7 @@ def _cost(systems: Any, colours: Any, key: str) -> Chart:
             if metric in table and tokens:
                 points = _over(table, [(tokens, metric)])
                 series.append(Series(name, colours[name], points))
-        return Chart("cost_and_quality", "line", "Cost against quality", "tokens of the context (mean)", metric, tuple(series), log_x=True)
+        return Chart("answers_cost", "line", "Cost against quality", "tokens of the context (mean)", metric, tuple(series), log_x=True)
     series = []
     for name, one in systems.items():
         names = [(at["tokens"], f"answer_token_recall@{at['budget']}") for at in one["curve"]]

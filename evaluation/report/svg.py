@@ -9,6 +9,8 @@ from .charts import Chart, Point
 
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 62, 16, 58, 52
+# Least distance of two labels.
+_ROOM = 46
 _INNER_WIDTH, _INNER_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
 
@@ -71,9 +73,12 @@ def _lines(chart: Chart, top: float) -> list[str]:
         return LEFT + 14 + (_INNER_WIDTH - 28) * share
 
     parts = []
+    shown = -math.inf
     for value in _ticks(xs, chart.log_x):
-        mark = f'x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill-opacity="0.75"'
-        parts.append(f"<text {mark}>{value:,.0f}</text>")
+        if x(value) - shown > _ROOM:
+            shown = x(value)
+            mark = f'x="{shown:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill-opacity="0.75"'
+            parts.append(f"<text {mark}>{value:,.0f}</text>")
     middle = LEFT + _INNER_WIDTH / 2
     axis = f'<text x="{middle:.0f}" y="{HEIGHT - 12}" text-anchor="middle" fill-opacity="0.75">'
     parts.append(f"{axis}{escape(chart.x_label)}{', logarithmic' if chart.log_x else ''}</text>")
@@ -96,10 +101,11 @@ def _lines(chart: Chart, top: float) -> list[str]:
 
 
 def _ticks(xs: list[float], log: bool) -> list[float]:
-    """Round numbers within the range, or the values themselves where these are few."""
-    if len(xs) <= 5 or not log:
-        return xs if len(xs) <= 8 else [xs[0], xs[-1]]
-    return [base * 10**power for power in range(7) for base in (1, 2, 5) if xs[0] <= base * 10**power <= xs[-1]]
+    """The values themselves where these are few and whole, else round numbers within the range, else its ends."""
+    if len(xs) <= 8 and all(value == round(value) for value in xs):
+        return xs
+    rounded = [base * 10**power for power in range(7) for base in (1, 2, 5) if xs[0] <= base * 10**power <= xs[-1]]
+    return [float(one) for one in rounded] if log and len(rounded) > 1 else [xs[0], xs[-1]]
 
 
 def _whisker(x: float, point: Point, top: float, colour: str) -> str:

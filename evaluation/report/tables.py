@@ -135,11 +135,14 @@ def calibration(summary: dict[str, Any]) -> list[Table]:
 
 
 def comparisons(summary: dict[str, Any]) -> list[Table]:
-    """Paired differences of the memory and each other system."""
+    """Paired differences of the memory and each other system: retrieval and answers apart."""
+    answered = {*ANSWER_METRICS, *ABSTENTION_METRICS}
     made = []
-    for other in dict.fromkeys(one["first"] for one in summary["comparisons"]):
-        picked = [one for one in summary["comparisons"] if one["first"] == other]
-        made.append(differences(f"{picked[0]['second']} minus {other}, question by question", picked))
+    for level, of_answers in (("retrieval", False), ("answers", True)):
+        for other in dict.fromkeys(one["first"] for one in summary["comparisons"]):
+            picked = [one for one in summary["comparisons"] if one["first"] == other and (one["metric"] in answered) is of_answers]
+            if picked:
+                made.append(differences(f"{picked[0]['second']} minus {other}, {level}, question by question", picked))
     return [one for one in made if one.rows]
 
 
