@@ -88,6 +88,17 @@ ifneq ($(EVAL_DATA),)
 	$(BIN)/python -m evaluation.locomo.run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
 endif
 
+.PHONY: bench
+bench: $(NATIVE)  ## Measure speed; BENCH_DATA=file for a larger conversation in LoCoMo's format
+	$(BIN)/python -m evaluation.benchmarks.speed $(BENCH_DATA)
+
+# The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
+RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard tests/fixtures/conversations/*.json)
+
+.PHONY: bench-retrieval
+bench-retrieval: $(NATIVE)  ## Measure what finds best: methods, categories, ablations; BENCH_DATA=file adds LoCoMo data
+	$(BIN)/python -m evaluation.benchmarks.retrieval $(BENCH_DATA) $(RETRIEVAL_DATA)
+
 .PHONY: wheel
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl

@@ -132,6 +132,9 @@ class MemoryConfig:
         Named retrieval numbers: ``"default"``, ``"cortex"`` or ``"memo"``.
     layer_weights
         Weights of summary, narrative and messages in an episode's score; renormalised over the layers present.
+    message_weights
+        Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement, answer. Left as they are,
+        the vector counts 0.5 with another embedder than the package's own.
     rrf_k
         ``k`` of reciprocal rank fusion.
     hnsw_threshold
@@ -178,6 +181,7 @@ class MemoryConfig:
     min_importance: float = 0.5
     preset: Preset = "default"
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
+    message_weights: tuple[float, float, float, float, float, float, float] = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
     rrf_k: float = 60.0
     hnsw_threshold: int = 50_000
     memory_budget_bytes: int = 512 * 1024 * 1024
@@ -267,7 +271,7 @@ def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = 
 
 
 def type_name(example: Any) -> str:
-    names = {bool: "boolean", int: "integer", float: "number", str: "text", tuple: "list of three numbers"}
+    names = {bool: "boolean", int: "integer", float: "number", str: "text", tuple: "list of numbers"}
     return names.get(type(example), "section")
 
 

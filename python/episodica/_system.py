@@ -16,7 +16,7 @@ from ._reports import AddResult, DeleteReport, RebuildReport
 from ._values import Episode, Message, Record, record_from_dict
 
 LLM: TypeAlias = LLMConfig | Callable[..., Any]
-Embedding: TypeAlias = EmbeddingConfig | Callable[[list[str]], Any]
+Embedding: TypeAlias = EmbeddingConfig | Mapping[str, Any] | str | os.PathLike[str] | Callable[[list[str]], Any]
 
 
 class MemorySystem(MemoryReader):
@@ -35,8 +35,9 @@ class MemorySystem(MemoryReader):
     llm
         ``None`` (what ``config`` names, else offline), an :class:`LLMConfig`, or a callable.
     embedding
-        ``None`` (what ``config`` names, else the embedder inside the package), an :class:`EmbeddingConfig`, or a callable from
-        ``list[str]`` to an array of shape (texts, dimension), float32. A callable's attribute ``model`` names the model that its
+        ``None`` (what ``config`` names, else the embedder inside the package), an :class:`EmbeddingConfig` (or its fields in a
+        mapping, or just the path of a local folder), or a callable from ``list[str]`` to an array of shape (texts, dimension),
+        float32. A callable's attribute ``model`` names the model that its
         vectors come from; without one its qualified name does.
     **overrides
         Fields of :class:`MemoryConfig`, which win over ``config``.
@@ -265,6 +266,10 @@ def _llm_spec(llm: object) -> dict[str, Any] | None:
 def _embedding_spec(embedding: object) -> dict[str, Any] | None:
     if embedding is None:
         return None
+    if isinstance(embedding, (str, os.PathLike)):
+        embedding = EmbeddingConfig(path=embedding)
+    elif isinstance(embedding, Mapping):
+        embedding = MemoryConfig(embedding=embedding).embedding  # type: ignore[arg-type]
     if isinstance(embedding, EmbeddingConfig):
         return embedding._native()
     if not callable(embedding):

@@ -71,7 +71,7 @@ def test_environment_values(variable: str, text: str, name: str, value: Any) -> 
         ({"trace": 1}, "trace must be a boolean, not `int`", None),
         ({"boundary_mode": "heuristics"}, "boundary_mode is unknown: `heuristics`", "did you mean `heuristic`?"),
         ({"preset": 3}, "preset is unknown: `3`", "known are `default`, `cortex`, `memo`"),
-        ({"layer_weights": [1, 2]}, "layer_weights must be a list of three numbers, not `list`", None),
+        ({"layer_weights": [1, 2]}, "layer_weights must be a list of numbers, not `list`", None),
         ({"llm": {"modle": "x"}}, "unknown setting: `llm.modle`", "did you mean `llm.model`?"),
         ({"llm": {}}, "an LLM needs a model: `llm.model` is missing", None),
         ({"llm": "gpt"}, "llm must be a section, not `str`", None),

@@ -53,13 +53,17 @@ pub(crate) fn message(owner: &Owner, message: &Message) -> Value {
 /// An episode with its address.
 pub(crate) fn episode(owner: &Owner, episode: &Episode) -> Value {
     let mut value = with_uri(serde_json::to_value(episode).unwrap_or_default(), owner.uri("episode", &episode.episode_id));
+    value["boundary"]["confidence"] = short(episode.boundary.confidence);
     value["original_messages"] = episode.original_messages.iter().map(|inner| message(owner, inner)).collect();
     value
 }
 
 /// A semantic memory with its address.
 pub(crate) fn semantic(owner: &Owner, memory: &SemanticMemory) -> Value {
-    with_uri(serde_json::to_value(memory).unwrap_or_default(), owner.uri("semantic", &memory.memory_id))
+    let mut value = with_uri(serde_json::to_value(memory).unwrap_or_default(), owner.uri("semantic", &memory.memory_id));
+    value["confidence"] = short(memory.confidence);
+    value["importance"] = short(memory.importance);
+    value
 }
 
 /// A record of any kind, with its kind under `type` where `tagged`.
@@ -73,6 +77,11 @@ pub(crate) fn record(owner: &Owner, record: &AnyRecord, tagged: bool) -> Value {
         value["type"] = kind.into();
     }
     value
+}
+
+/// A single-precision number with its own digits: 0.8, not 0.800000011920929.
+fn short(value: f32) -> Value {
+    value.to_string().parse::<f64>().unwrap_or_default().into()
 }
 
 fn with_uri(mut value: Value, uri: String) -> Value {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use episodica_core::clock::SystemClock;
 use episodica_core::config::Config;
-use episodica_core::embed::{Embedder, StaticEmbedder, StaticTable};
+use episodica_core::embed::{Embedder, StaticEmbedder, StaticTable, TransformerEmbedder};
 use episodica_core::engine::{ContextRequest, Engine as Core, Parts};
 use episodica_core::ids::Owner;
 use episodica_core::store::RealBackend;
@@ -217,6 +217,11 @@ impl Engine {
         convert::plain(py, &report)
     }
 
+    fn trace<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let steps = self.run(py, None, |core, control| core.trace(user_id, id, control))?;
+        convert::plain(py, &steps)
+    }
+
     fn users(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.run(py, None, |core, _| core.users())
     }
@@ -270,6 +275,11 @@ fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>) -> PyResult<A
     let required = |key: &str| embedding.get_item(key)?.ok_or_else(|| errors::misuse(&format!("embedding lacks {key}")));
     let kind: String = required("kind")?.extract()?;
     match kind.as_str() {
+        "local_folder" => {
+            let path: PathBuf = required("path")?.extract()?;
+            let model = py.detach(|| TransformerEmbedder::open(&path)).map_err(|error| errors::to_exception(py, &error))?;
+            Ok(Arc::new(model))
+        }
         "callable" => Ok(Arc::new(CallableEmbedder::new(required("callable")?.unbind(), required("model")?.extract()?))),
         other => {
             let error = Error::new(ErrorKind::Config, format!("this version has no embedder of kind: `{other}`"));

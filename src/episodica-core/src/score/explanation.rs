@@ -23,7 +23,7 @@ impl Explanation {
 
     /// `weight x raw`, with both in the detail.
     pub fn weighted(name: impl Into<String>, weight: f64, raw: f64) -> Self {
-        Self::leaf(name, weight * raw, format!("{} x {raw:.4}", weight as f32))
+        Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}"))
     }
 
     /// The sum of `children`, added in order.

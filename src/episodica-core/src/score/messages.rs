@@ -33,7 +33,7 @@ pub const TERMS: [&str; 7] = ["words", "tokens", "vector", "speaker", "date", "s
 
 /// What each term is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights(pub [f32; TERMS.len()]);
+pub struct Weights(pub [f64; TERMS.len()]);
 
 impl Weights {
     /// The configured weights; where nobody changed them, the vectors of a sentence embedder count more than the static table's.
@@ -42,18 +42,23 @@ impl Weights {
         if sentence_embedder && weights == MESSAGE_WEIGHTS {
             weights[VECTOR] = SENTENCE_VECTOR_WEIGHT;
         }
-        Self(weights)
+        Self(weights.map(decimal))
     }
 
     /// What the cosine term is worth.
-    pub fn vector(&self) -> f32 {
+    pub fn vector(&self) -> f64 {
         self.0[VECTOR]
     }
 
     fn sum(&self, terms: &[f32; TERMS.len()]) -> f64 {
         let weighted = self.0.iter().zip(terms).filter(|(_, raw)| **raw != 0.0);
-        weighted.fold(0.0, |sum, (weight, raw)| sum + f64::from(*weight) * f64::from(*raw))
+        weighted.fold(0.0, |sum, (weight, raw)| sum + weight * f64::from(*raw))
     }
+}
+
+/// The number that a single-precision setting was written as: 0.3, not 0.300000011920929.
+pub(super) fn decimal(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }
 
 /// A message with its score and the unweighted terms of it.
@@ -73,7 +78,7 @@ impl ScoredMessage {
     /// The score as a tree; its value is `score`, bit for bit.
     pub fn explain(&self, weights: &Weights) -> Explanation {
         let leaves = TERMS.iter().zip(weights.0).zip(self.terms).filter(|(_, raw)| *raw != 0.0);
-        let children = leaves.map(|((name, weight), raw)| Explanation::weighted(*name, f64::from(weight), f64::from(raw))).collect();
+        let children = leaves.map(|((name, weight), raw)| Explanation::weighted(*name, weight, f64::from(raw))).collect();
         Explanation::sum("message", "", children)
     }
 }

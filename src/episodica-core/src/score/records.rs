@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ndarray::ArrayView1;
 
 use super::lexical::bm25;
+use super::messages::decimal;
 use super::{Explanation, QueryTerm, ScoredMessage};
 use crate::index::Field;
 
@@ -145,7 +146,7 @@ impl<'a> EpisodeLayers<'a> {
         matched.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let present = [true, true, !members.is_empty()];
         let total: f32 = self.weights.iter().zip(present).filter(|(_, here)| *here).map(|(weight, _)| weight).sum();
-        let share = |layer: usize| f64::from(self.weights[layer]) / f64::from(total.max(1e-9));
+        let share = |layer: usize| decimal(self.weights[layer]) / decimal(total.max(1e-9));
         let mut parts = Vec::with_capacity(3);
         for (number, (name, layer)) in [("L0", self.abstracts), ("L1", self.narratives)].into_iter().enumerate() {
             let scale = if self.best[number] > 0.0 { share(number) / self.best[number] } else { 0.0 };
@@ -177,7 +178,7 @@ pub struct StatementFacts {
     /// Windowless MaxSim of question and statement.
     pub tokens: f32,
     /// What `vector` counts.
-    pub vector_weight: f32,
+    pub vector_weight: f64,
     /// Does it still hold?
     pub current: bool,
     /// Is its subject named in the question?
@@ -190,7 +191,7 @@ pub fn score_statement(scores: &FieldScores, slot: u32, facts: StatementFacts) -
     let parts = [
         ("words", STATEMENT_WORDS, f64::from(scores.words(slot))),
         ("tokens", STATEMENT_TOKENS, f64::from(facts.tokens)),
-        ("vector", f64::from(facts.vector_weight), f64::from(scores.meaning(slot))),
+        ("vector", facts.vector_weight, f64::from(scores.meaning(slot))),
         ("subject", STATEMENT_SUBJECT, flag(facts.about_named)),
         ("current", STATEMENT_CURRENT, flag(facts.current)),
     ];
