@@ -112,7 +112,7 @@ fn block<S: RawData>(mut matrix: ArrayBase<S, Ix2>, rows: &Range<usize>, columns
 
 fn linear(x: &Array2<f32>, map: &Linear) -> Array2<f32> {
     let mut product = rows_of(&map.bias, x.nrows());
-    general_mat_mul(1.0, x, &map.weight.t(), 1.0, &mut product);
+    general_mat_mul(1.0, x, &map.weight, 1.0, &mut product);
     product
 }
 

@@ -8,9 +8,9 @@ use safetensors::{Dtype, SafeTensors};
 use super::folder::{Config, failure};
 use crate::error::Result;
 
-/// An affine map: `x · weightᵀ + bias`.
+/// An affine map: `x · weight + bias`.
 pub(super) struct Linear {
-    /// Shape (out, in).
+    /// Shape (in, out), in rows: the file has it the other way round, but a product reads it faster like this.
     pub weight: Array2<f32>,
     pub bias: Array1<f32>,
 }
@@ -23,13 +23,13 @@ pub(super) struct Norm {
 
 /// One block of the encoder; `hidden` is the width of a state.
 pub(super) struct Layer {
-    /// Queries, keys and values in one map: (3 hidden, hidden).
+    /// Queries, keys and values in one map: (hidden, 3 hidden).
     pub query_key_value: Linear,
     pub attention_output: Linear,
     pub attention_norm: Norm,
-    /// (intermediate, hidden).
-    pub expand: Linear,
     /// (hidden, intermediate).
+    pub expand: Linear,
+    /// (intermediate, hidden).
     pub contract: Linear,
     pub output_norm: Norm,
 }
@@ -78,19 +78,20 @@ impl Source<'_> {
         let joined = "invariant: the three maps have one shape";
         Ok(Layer {
             query_key_value: Linear {
-                weight: concatenate(Axis(0), &[query.weight.view(), key.weight.view(), value.weight.view()]).expect(joined),
+                weight: concatenate(Axis(1), &[query.weight.view(), key.weight.view(), value.weight.view()]).expect(joined),
                 bias: concatenate(Axis(0), &[query.bias.view(), key.bias.view(), value.bias.view()]).expect(joined),
             },
             attention_output: self.linear(&name("attention.output.dense"), hidden, hidden)?,
             attention_norm: self.norm(&name("attention.output.LayerNorm"), hidden)?,
-            expand: self.linear(&name("intermediate.dense"), inner, hidden)?,
-            contract: self.linear(&name("output.dense"), hidden, inner)?,
+            expand: self.linear(&name("intermediate.dense"), hidden, inner)?,
+            contract: self.linear(&name("output.dense"), inner, hidden)?,
             output_norm: self.norm(&name("output.LayerNorm"), hidden)?,
         })
     }
 
-    fn linear(&self, name: &str, rows: usize, columns: usize) -> Result<Linear> {
-        Ok(Linear { weight: self.matrix(&format!("{name}.weight"), rows, columns)?, bias: self.vector(&format!("{name}.bias"), rows)? })
+    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
+        let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
+        Ok(Linear { weight: weight.t().as_standard_layout().into_owned(), bias: self.vector(&format!("{name}.bias"), outputs)? })
     }
 
     fn norm(&self, name: &str, length: usize) -> Result<Norm> {
