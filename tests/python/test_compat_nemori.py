@@ -1,0 +1,181 @@
+"""Scripts written for Nemori run on `episodica`."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica.compat import _nemori_config, nemori
+from episodica.compat.nemori import MemoryConfig, MemorySystem, NemoriMemory
+
+TALK = [
+    {"role": "Nuria", "content": "I adopted a tortoise called Bolt.", "timestamp": "2024-02-01T10:00:00", "metadata": {"n": 1}},
+    {"role": "Pavel", "content": "Mine would eat the whole balcony.", "timestamp": "2024-02-01T10:00:00"},
+    {"role": "Nuria", "content": "I work as a baker in Brno.", "timestamp": "no date"},
+]
+EPISODIC = "type score episode_id title content original_messages boundary_reason timestamp created_at message_count search_method"
+SEMANTIC = "type score memory_id content knowledge_type confidence related_episodes created_at search_method"
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(_nemori_config, "_reported", set())
+    before = dict(sys.modules)
+    yield
+    for name in [name for name in sys.modules if name == "nemori" or name.startswith("nemori.")]:
+        del sys.modules[name]
+    sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
+    assert not nemori._open, "a store was left open"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> MemoryConfig:
+    return MemoryConfig.from_dict({"storage_path": str(tmp_path / "memories"), "buffer_size_min": 2, "buffer_size_max": 20})
+
+
+def test_the_facade_from_messages_to_hits(config: MemoryConfig) -> None:
+    with NemoriMemory(config) as memory:
+        added = memory.add_messages("nuria_0", TALK)
+        assert (added["status"], added["messages_added"], added["buffer_size_before"]) == ("success", 3, 0)
+        assert memory.flush("nuria_0") is not None
+        assert memory.wait_for_semantic("nuria_0", timeout=30)
+        found = memory.search("nuria_0", "What is the tortoise called?", top_k_episodes=5, top_k_semantic=5, search_method="hybrid")
+        assert set(found) == {"episodic", "semantic"}
+        first = found["episodic"][0]
+        assert set(EPISODIC.split()) <= set(first)
+        assert first["type"] == "episodic"
+        assert first["original_messages"][0] == {
+            "role": "Nuria",
+            "content": "I adopted a tortoise called Bolt.",
+            "timestamp": "2024-02-01T10:00:00+00:00",
+            "metadata": {"n": 1},
+        }
+        assert all(set(SEMANTIC.split()) <= set(hit) for hit in found["semantic"])
+        assert len(memory.search("nuria_0", "tortoise", top_k_episodes=1, top_k_semantic=0)["episodic"]) == 1
+        assert memory.stats("nuria_0")["user"]["messages"] == 3
+
+
+def test_flush_names_an_episode_also_where_nothing_is_left_to_close(config: MemoryConfig) -> None:
+    with NemoriMemory(config) as memory:
+        assert memory.flush("nobody") is None
+        memory.add_messages("a", TALK)
+        first = memory.flush("a")
+        assert first
+        assert memory.flush("a") == first
+
+
+@pytest.mark.parametrize("method", ["vector", "bm25", "text", "hybrid", "norlift", "anything"])
+def test_search_methods(config: MemoryConfig, method: str) -> None:
+    with NemoriMemory(config) as memory:
+        memory.add_messages("a", TALK)
+        memory.flush("a")
+        found = memory.search("a", "tortoise", search_method=method)
+        assert found["episodic"][0]["search_method"] == method
+
+
+async def test_asearch(config: MemoryConfig) -> None:
+    with NemoriMemory(config) as memory:
+        memory.add_messages("a", TALK)
+        assert await memory.asearch("a", "tortoise") == memory.search("a", "tortoise")
+
+
+def test_the_core_class(config: MemoryConfig) -> None:
+    system = MemorySystem(config, "en")
+    system.add_messages("a", TALK)
+    made = system.force_episode_creation("a")
+    assert made
+    assert {"episode_id", "title", "message_count", "boundary_reason"} == set(made)
+    assert system.wait_for_semantic_generation("a", timeout=30.0)
+    assert system.get_semantic_generation_status("a") == {"active_tasks": 0, "total_tasks": 0, "tasks": []}
+    assert {"system", "performance", "config", "user"} == set(system.get_stats("a"))
+    assert system.search_all("a", "baker", top_k_episodes=2, top_k_semantic=2)["episodic"]
+    assert system.search_all("a", "  ") == {"episodic": [], "semantic": []}
+    assert all(system.delete_user_data("a").values())
+    assert system.search_all("a", "baker")["episodic"] == []
+    system.close()
+    system.close()
+
+
+def test_many_memories_share_one_store(config: MemoryConfig) -> None:
+    memories = [NemoriMemory(config) for _ in range(3)]
+    memories[0].add_messages("a", TALK)
+    memories[0].close()
+    assert memories[1].flush("a")
+    memories[1].close()
+    assert memories[2].search("a", "tortoise")["episodic"]
+    memories[2].close()
+    with NemoriMemory(config) as again:
+        assert again.search("a", "tortoise")["episodic"]
+
+
+def test_a_bad_message_is_a_status(config: MemoryConfig) -> None:
+    with NemoriMemory(config) as memory:
+        assert memory.add_messages("a", [{"role": "user"}])["status"] == "error"
+        assert memory.add_messages("a", [{"role": "user", "content": " "}])["messages_added"] == 0
+
+
+def test_unknown_settings_are_reported_once(tmp_path: Path) -> None:
+    data = {"storage_path": str(tmp_path), "dsn": "postgresql://localhost/nemori", "llm_model": "some-model", "cache_size": 3}
+    with pytest.warns(UserWarning, match="no effect in episodica: cache_size, dsn, llm_model$"):
+        config = MemoryConfig.from_dict(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MemoryConfig.from_dict(data).dsn == config.dsn == "postgresql://localhost/nemori"
+    with pytest.raises(AttributeError, match="no `nonsense`"):
+        _ = config.nonsense
+
+
+def test_settings_are_translated_and_keys_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    config = MemoryConfig.from_dict({"buffer_size_max": 9, "batch_threshold": 20, "enable_semantic_memory": False})
+    assert config.overrides() == {"buffer_size_max": 9, "boundary_window_messages": 9, "semantic_memory": False}
+    assert MemoryConfig().overrides() == {}
+    assert config.openai_api_key == "sk-secret"
+    assert "sk-secret" not in repr(config) + str(config.to_dict())
+    assert config.validate()
+    assert not MemoryConfig(buffer_size_min=5, buffer_size_max=5).validate()
+
+
+def test_import_nemori_after_install(config: MemoryConfig) -> None:
+    nemori.install()
+    import nemori as theirs  # type: ignore[import-not-found,unused-ignore]
+    from nemori.api.facade import NemoriMemory as Facade  # type: ignore[import-not-found,unused-ignore]
+
+    assert theirs.NemoriMemory is Facade is NemoriMemory
+    with theirs.NemoriMemory(config) as memory:
+        assert memory.add_messages("a", TALK)["status"] == "success"
+
+
+def test_a_script_runs_unchanged(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json, sys\n"
+        "import helper\n"
+        "from nemori import NemoriMemory, MemoryConfig\n"
+        "memory = NemoriMemory(config=MemoryConfig.from_dict({'storage_path': sys.argv[1]}))\n"
+        f"memory.add_messages('u', {TALK!r})\n"
+        "memory.flush('u')\n"
+        "print(json.dumps([hit['message_count'] for hit in memory.search('u', helper.QUERY)['episodic']]))\n"
+        "memory.close()\n"
+    )
+    (tmp_path / "helper.py").write_text("QUERY = 'tortoise'\n")
+    done = run(script, tmp_path / "memories")
+    assert (done.returncode, done.stdout.strip()) in {(0, "[3]"), (0, "[2, 1]"), (0, "[1, 2]")}, done.stderr
+    assert (run().returncode, run("--help").returncode, run(tmp_path / "none.py").returncode) == (2, 0, 2)
+
+
+def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "episodica.compat.nemori", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_examples() -> None:
+    assert doctest.testmod(nemori).failed == 0
+    assert doctest.testmod(_nemori_config).failed == 0
