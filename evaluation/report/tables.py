@@ -60,19 +60,22 @@ def retrieval(summary: dict[str, Any], key: str) -> Table:
             rows.append((metric, *cells))
     n = next((one["retrieval"][key][HEADLINE[1]][OVERALL]["n"] for one in systems.values() if HEADLINE[1] in one["retrieval"][key]), 0)
     return Table(
-        f"Retrieval, {_evidence(summary, key)}", ("metric", *systems), rows, f"{n} questions with evidence; 95 % intervals in brackets."
+        f"Retrieval, {_against(summary, key, 'evidence')}",
+        ("metric", *systems),
+        rows,
+        f"{n} questions with evidence; 95 % intervals in brackets.",
     )
 
 
-def _evidence(summary: dict[str, Any], key: str) -> str:
+def _against(summary: dict[str, Any], key: str, what: str) -> str:
     """What the figures are measured against; without corrections both keys are the published one."""
-    return f"{key} evidence" if summary["counts"]["corrected"] else "evidence as published"
+    return f"{key} {what}" if summary["counts"]["corrected"] else f"{what} as published"
 
 
 def by_category(summary: dict[str, Any], key: str, metrics: tuple[str, ...] = BY_CATEGORY) -> list[Table]:
     """One table a metric: categories down, systems across."""
     found = {name: one["retrieval"][key] for name, one in summary["systems"].items()}
-    made = [_groups(f"{metric} by category, {_evidence(summary, key)}", metric, found) for metric in metrics]
+    made = [_groups(f"{metric} by category, {_against(summary, key, 'evidence')}", metric, found) for metric in metrics]
     return [one for one in made if one.rows]
 
 
@@ -82,9 +85,9 @@ def answers(summary: dict[str, Any], key: str) -> list[Table]:
     if not tables:
         return []
     rows = [(metric, *(cell(one.get(metric, {}).get(OVERALL)) for one in tables.values())) for metric in ANSWER_METRICS]
-    made = [Table(f"Answers, {key} answers", ("metric", *tables), [row for row in rows if set(row[1:]) != {NONE}])]
+    made = [Table(f"Answers, {_against(summary, key, 'answers')}", ("metric", *tables), [row for row in rows if set(row[1:]) != {NONE}])]
     metrics = ("llm_score_strict", "llm_score", "f1_multiset")
-    made += [_groups(f"{metric} by category, {key} answers", metric, tables) for metric in metrics]
+    made += [_groups(f"{metric} by category, {_against(summary, key, 'answers')}", metric, tables) for metric in metrics]
     return [one for one in made if one.rows]
 
 
