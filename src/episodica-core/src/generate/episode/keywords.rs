@@ -6,7 +6,8 @@
 
 use super::han;
 use super::lexicon::{KeyMap, exact_key};
-use super::source::{Source, Turn, Unit, Word};
+use super::source::{Source, Turn};
+use super::units::{Unit, Word};
 
 /// Longest phrase, in words.
 const MAX_PHRASE_WORDS: usize = 4;

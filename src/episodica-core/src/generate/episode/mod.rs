@@ -15,5 +15,6 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod title;
+mod units;
 
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};

@@ -6,7 +6,8 @@
 
 use super::person;
 use super::salience::Scored;
-use super::source::{Source, Turn, Unit};
+use super::source::{Source, Turn};
+use super::units::Unit;
 use crate::clock::Moment;
 use crate::text::time::{TimeMention, mentions, resolve_text};
 use crate::text::{Language, count_tokens};

@@ -2,7 +2,8 @@
 
 use super::keywords::Salience;
 use super::lexicon::{exact_key, is_stop_char};
-use super::source::{Source, Turn, Unit};
+use super::source::{Source, Turn};
+use super::units::Unit;
 
 /// Words of a sentence that count.
 const MAX_FEATURES: usize = 40;

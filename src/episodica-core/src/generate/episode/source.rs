@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use super::lexicon::{Class, KeyMap, class_of, exact_key, key};
+use super::lexicon::{KeyMap, exact_key, key};
+use super::units::{Unit, Word, units};
 use crate::model::Message;
-use crate::text::{Language, is_cjk, language, sentences};
+use crate::text::{Language, language};
 
 /// Of a longer message, this many bytes are read from the front …
 const FRONT_BYTES: usize = 6_000;
 /// … and this many from the end.
 const BACK_BYTES: usize = 1_500;
-/// Sentences of one message that are read; a table or a log has more.
-const MAX_SENTENCES: usize = 120;
 /// The front of a message tells its language.
 const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
@@ -54,39 +53,6 @@ pub(super) struct Turn {
     pub language: Language,
     /// Its sentences and blocks of code.
     pub units: Vec<Unit>,
-}
-
-/// A sentence, or a block of code, as a range of its turn's text.
-pub(super) struct Unit {
-    /// Range in bytes.
-    pub start: usize,
-    pub end: usize,
-    /// Code, a log or a stack trace: kept by lines, never reworded, no source of titles.
-    pub is_code: bool,
-    /// Ends in a question mark (or a Chinese question particle).
-    pub asks: bool,
-    /// Words, in order; none for code.
-    pub words: Vec<Word>,
-}
-
-/// A word, as a range of its turn's text.
-#[derive(Clone, Copy)]
-pub(super) struct Word {
-    pub start: usize,
-    pub end: usize,
-    /// Same for all forms of the word.
-    pub key: u64,
-    pub class: Class,
-    /// Punctuation (more than a space) stands between it and the word before, or it opens the sentence.
-    pub breaks: bool,
-    /// First word of its sentence.
-    pub first: bool,
-    /// Begins with a capital letter.
-    pub capital: bool,
-    /// Holds a digit, or what only identifiers hold (`/`, `_`, `::`, inner dots or capitals).
-    pub technical: bool,
-    /// A run of a script without spaces: to be cut into words by other means.
-    pub unspaced: bool,
 }
 
 impl Source {
@@ -264,141 +230,9 @@ fn clean(text: &str) -> String {
     out
 }
 
-/// Cuts a text into sentences and blocks of code.
-fn units(text: &str) -> Vec<Unit> {
-    let mut found: Vec<Unit> = Vec::new();
-    if !text.contains('\n') {
-        prose(text, 0, text.len(), &mut found);
-        return found;
-    }
-    let (mut fenced, mut at) = (false, 0);
-    for line in text.split_inclusive('\n') {
-        let (start, end) = (at, at + line.trim_end().len());
-        at += line.len();
-        let fence = line.trim_start().starts_with("```");
-        if fenced || fence || looks_like_code(line) {
-            match found.last_mut() {
-                // The lines of one block stay one unit.
-                Some(last) if last.is_code && (fenced || !fence) => last.end = end,
-                _ => found.push(Unit { start, end, is_code: true, asks: false, words: Vec::new() }),
-            }
-            fenced ^= fence;
-        } else if found.len() < MAX_SENTENCES {
-            prose(text, start, end, &mut found);
-        }
-    }
-    found.retain(|unit| unit.end > unit.start);
-    found
-}
-
-/// Indented lines, frames of stack traces and lines of logs.
-fn looks_like_code(line: &str) -> bool {
-    let trimmed = line.trim_start();
-    let indent = line.len() - trimmed.len();
-    if trimmed.is_empty() {
-        return false;
-    }
-    indent >= 4 && !trimmed.starts_with(['-', '*', '•', '+'])
-        || trimmed.starts_with("at ") && trimmed.contains('(') && trimmed.contains(')')
-        || trimmed.starts_with("File \"")
-        || trimmed.starts_with("Traceback (")
-        || trimmed.starts_with("$ ")
-        || trimmed.len() > 6 && trimmed.ends_with(['{', ';']) && !trimmed.contains("; ")
-}
-
-fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
-    for sentence in sentences(&text[start..end]) {
-        if found.len() >= MAX_SENTENCES {
-            return;
-        }
-        let from = sentence.as_ptr() as usize - text.as_ptr() as usize;
-        let to = from + sentence.len();
-        let asks = sentence.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '?' && c != '？').ends_with(['?', '？'])
-            || sentence.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(['吗', '呢']);
-        found.push(Unit { start: from, end: to, is_code: false, asks, words: words(text, from, to) });
-    }
-}
-
-/// Characters that belong to a word only between two letters or digits (paths, versions, identifiers, contractions).
-fn joins(c: char) -> bool {
-    matches!(c, '\'' | '’' | ',' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')
-}
-
-/// Characters that come before a word without breaking a phrase.
-fn is_gap(c: char) -> bool {
-    c == ' ' || c == '\u{a0}' || c == '`' || c == '*' || c == '_' || c == '"' || c == '“' || c == '”'
-}
-
-fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
-    let mut found: Vec<Word> = Vec::with_capacity((end - start) / 6 + 1);
-    let mut chars = text[start..end].char_indices().map(|(at, c)| (start + at, c)).peekable();
-    let (mut breaks, mut first) = (true, true);
-    while let Some((at, c)) = chars.next() {
-        if !c.is_alphanumeric() {
-            breaks |= !is_gap(c);
-            continue;
-        }
-        let unspaced = is_cjk(c);
-        let (mut stop, mut technical) = (at + c.len_utf8(), c.is_ascii_digit());
-        let mut previous = c;
-        while let Some((next_at, next)) = chars.peek().copied() {
-            if next.is_alphanumeric() && is_cjk(next) == unspaced {
-                technical |= next.is_ascii_digit() || next.is_uppercase() && previous.is_lowercase();
-                stop = next_at + next.len_utf8();
-                previous = next;
-                chars.next();
-            } else if !unspaced
-                && joins(next)
-                && (next != ',' || previous.is_ascii_digit())
-                && text[next_at + next.len_utf8()..end].chars().next().is_some_and(|c| (c.is_alphanumeric() || c == ':') && !is_cjk(c))
-            {
-                technical |= !matches!(next, '\'' | '’' | ',' | '-' | '·' | '&');
-                previous = next;
-                chars.next();
-            } else {
-                break;
-            }
-        }
-        let word = &text[at..stop];
-        found.push(Word {
-            start: at,
-            end: stop,
-            key: if unspaced || technical { exact_key(word) } else { key(word) },
-            class: if unspaced { Class::default() } else { class_of(word) },
-            breaks,
-            first,
-            capital: c.is_uppercase(),
-            technical,
-            unspaced,
-        });
-        (breaks, first) = (false, false);
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn split(text: &str) -> Vec<&str> {
-        words(text, 0, text.len()).iter().map(|word| &text[word.start..word.end]).collect()
-    }
-
-    #[test]
-    fn identifiers_stay_whole_and_sentences_lose_their_stops() {
-        assert_eq!(
-            split("Error FG-1042 in src/net/pool.rs, line 188: rustls 0.22 (e.g. std::fs). Don't!"),
-            ["Error", "FG-1042", "in", "src/net/pool.rs", "line", "188", "rustls", "0.22", "e.g", "std::fs", "Don't"]
-        );
-        assert_eq!(split("我用Rust写代码"), ["我用", "Rust", "写代码"]);
-    }
-
-    #[test]
-    fn code_is_one_unit() {
-        let text = "Look:\n```rust\nfn main() {\n  run();\n}\n```\nIt fails. Why?";
-        let kinds: Vec<(bool, bool)> = units(text).iter().map(|unit| (unit.is_code, unit.asks)).collect();
-        assert_eq!(kinds, [(false, false), (true, false), (false, false), (false, true)]);
-    }
 
     #[test]
     fn long_messages_are_read_at_both_ends() {
