@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::backend::FileStamp;
 use super::layout::LogKind;
 use super::line::encode_line;
-use super::log::{Log, LogPosition, Mode, Recovery};
+use super::log::{Log, LogPosition, Mode, Recovery, Rewrite};
 use super::nemori::{self, UNPLACED};
 use super::records::{Deleted, StateRecord, is_deleted, is_state};
 use super::scan::Line;
@@ -310,6 +310,17 @@ impl UserStore {
     /// How far a log reaches.
     pub fn position(&self, kind: LogKind) -> LogPosition {
         self.log(kind).lock().position()
+    }
+
+    /// Rewrites one log, each line as `decide` says, atomically. Revisions are history: to drop lines is to lose it.
+    ///
+    /// # Errors
+    /// As [`Log::rewrite`].
+    pub fn rewrite(&self, kind: LogKind, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
+        if self.erasing.load(Ordering::SeqCst) {
+            self.resume_erasure()?;
+        }
+        self.log(kind).lock().rewrite(decide)
     }
 
     /// State of the three files on disk: two equal answers mean that nothing was written between them. How a read-only view finds out

@@ -1,0 +1,139 @@
+use std::io::ErrorKind as IoKind;
+
+use super::*;
+use crate::store::testing::{CountdownBackend, Failure, MemoryBackend};
+
+type Disk = CountdownBackend<MemoryBackend>;
+const PATH: &str = "/s/messages/a_messages.jsonl";
+
+fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
+    let mut seen = Vec::new();
+    let backend: Arc<dyn Backend> = Arc::new(disk.clone());
+    let (log, recovery) = Log::open(backend, Path::new("/s"), Path::new(PATH), Mode::ReadWrite, &mut |line| {
+        let value: serde_json::Value = serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
+        seen.push(value["n"].as_u64().ok_or("no number")?);
+        Ok(())
+    })
+    .unwrap();
+    (log, recovery, seen)
+}
+
+fn row(n: u64) -> serde_json::Value {
+    serde_json::json!({ "n": n })
+}
+
+#[test]
+fn what_is_acknowledged_survives_a_power_cut() {
+    let disk = Disk::new(MemoryBackend::new());
+    let (mut log, ..) = open(&disk);
+    log.append(&[row(1), row(2)]).unwrap();
+    log.append(&[row(3)]).unwrap();
+    let after = Disk::new(disk.inner().after_power_cut());
+    assert_eq!(open(&after).2, [1, 2, 3]);
+    assert_eq!(log.position(), LogPosition { bytes: 75, records: 3 });
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_work_goes_on() {
+    let disk = Disk::new(MemoryBackend::new());
+    let (mut log, ..) = open(&disk);
+    log.append(&[row(1)]).unwrap();
+    disk.take_operations();
+    // stat, then the append itself.
+    disk.fail_after(1, Failure::FromThenOn, IoKind::StorageFull);
+    let error = log.append(&[row(2)]).unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot append to the log in `{PATH}`"));
+    assert_eq!(error.hint(), Some("free some disk space and call again; nothing acknowledged was lost"));
+    assert!(disk.inner().files()[Path::new(PATH)].len() > 25, "the failed append left a part of itself");
+    assert!(log.append(&[row(2)]).is_err());
+    disk.heal();
+    log.append(&[row(3)]).unwrap();
+    assert_eq!(open(&disk).2, [1, 3]);
+}
+
+#[test]
+fn after_a_failed_sync_the_file_is_replaced() {
+    let disk = Disk::new(MemoryBackend::new());
+    let (mut log, ..) = open(&disk);
+    log.append(&[row(1)]).unwrap();
+    let before = log.stamp().unwrap().unwrap().file_number;
+    disk.fail_after(2, Failure::Once, IoKind::Other);
+    let error = log.append(&[row(2)]).unwrap_err();
+    assert_eq!(error.chain(), format!("cannot sync the log in `{PATH}`: injected failure"));
+    log.append(&[row(3)]).unwrap();
+    assert_ne!(log.stamp().unwrap().unwrap().file_number, before);
+    assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [1, 3]);
+}
+
+#[test]
+fn a_torn_line_is_cut_and_a_bad_line_is_quarantined() {
+    let disk = Disk::new(MemoryBackend::new());
+    disk.inner().put(PATH, b"{\"n\":1}\n{\"n\":\"x\"}\n{\"n\":2}\n{\"n\":");
+    let (mut log, recovery, seen) = open(&disk);
+    assert_eq!((seen, recovery.torn_bytes, recovery.quarantined), (vec![1, 2], 5, 1));
+    let told: Vec<&str> = recovery.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(told, ["line is no record: no number", "the last line was never finished: `5` bytes"]);
+    log.append(&[row(3)]).unwrap();
+    let (_, recovery, seen) = open(&disk);
+    assert_eq!((seen, recovery.problems), (vec![1, 2, 3], vec![]));
+    let quarantine = disk.inner().files()[Path::new("/s/messages/a_messages.jsonl.quarantine.jsonl")].clone();
+    assert!(String::from_utf8(quarantine).unwrap().contains(r#""line":2,"reason":"no number","text":"{\"n\":\"x\"}""#));
+}
+
+#[test]
+fn a_missing_line_feed_is_added_before_the_next_record() {
+    for end in ["", "\u{1}"] {
+        let disk = Disk::new(MemoryBackend::new());
+        let mut bytes = encode_records(&[row(1)]).unwrap();
+        bytes.pop();
+        bytes.extend_from_slice(end.as_bytes());
+        disk.inner().put(PATH, &bytes);
+        let (mut log, _, seen) = open(&disk);
+        assert_eq!(seen, [1]);
+        log.append(&[row(2)]).unwrap();
+        assert_eq!(open(&disk).2, [1, 2]);
+    }
+}
+
+#[test]
+fn a_file_that_somebody_else_changed_is_not_written() {
+    let disk = Disk::new(MemoryBackend::new());
+    let (mut log, ..) = open(&disk);
+    log.append(&[row(1)]).unwrap();
+    disk.inner().put(PATH, b"{\"n\":9}\n");
+    let error = log.append(&[row(2)]).unwrap_err();
+    assert_eq!(error.to_string(), format!("the log was changed by another program while it was open in `{PATH}`"));
+}
+
+#[test]
+fn appending_nothing_settles_what_a_dead_writer_left() {
+    let memory = MemoryBackend::new();
+    memory.create_dir_all(Path::new("/s/messages")).unwrap();
+    memory.create_new(Path::new(PATH)).unwrap().append(&encode_records(&[row(1)]).unwrap()).unwrap();
+    let disk = Disk::new(memory);
+    let (mut log, _, seen) = open(&disk);
+    assert_eq!(seen, [1]);
+    assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [0_u64; 0]);
+    log.append::<serde_json::Value>(&[]).unwrap();
+    assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [1]);
+}
+
+#[test]
+fn rewriting_keeps_drops_and_replaces() {
+    let disk = Disk::new(MemoryBackend::new());
+    let (mut log, ..) = open(&disk);
+    log.append(&[row(1), row(2), row(3)]).unwrap();
+    let mut rewritten = 0;
+    log.rewrite(&mut |line| {
+        rewritten += 1;
+        match line.number {
+            1 => Rewrite::Drop,
+            2 => Rewrite::Replace(encode_records(&[row(7), row(8)]).unwrap()),
+            _ => Rewrite::Keep,
+        }
+    })
+    .unwrap();
+    log.append(&[row(4)]).unwrap();
+    assert_eq!((rewritten, log.position().records), (3, 4));
+    assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [7, 8, 3, 4]);
+}
