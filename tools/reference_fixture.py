@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+
 from bert_numpy import Bert, WordPiece
 
 MAX_TOKENS = 256

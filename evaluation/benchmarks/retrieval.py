@@ -2,8 +2,8 @@
 
     python -m evaluation.benchmarks.retrieval DATA [DATA ...]
 
-DATA are files in LoCoMo's format. Figures are turn-level recall of the audited evidence (categories 1-4) among the first k message hits, and
-coverage inside a context of N tokens, with 95 % bootstrap intervals over questions.
+DATA are files in LoCoMo's format. Figures are turn-level recall of the audited evidence (categories 1-4) among the first k message
+hits, and coverage inside a context of N tokens, with 95 % bootstrap intervals over questions.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ WEIGHTS = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
 KS = (5, 10, 20, 50)
 BUDGETS = (1000, 2000)
 
-# Turn-level recall@10 on all ten LoCoMo conversations, as measured on a 2-core machine in November 2026 with MiniLM vectors (the last two: BM25
-# alone, and the best hand-mixed sum of a trial). Other conversations than any file given here, so for orientation only.
+# Turn-level recall@10 on all ten LoCoMo conversations, measured in November 2026 with MiniLM vectors: other conversations than
+# those of any file given here, so for orientation only.
 PEERS = {"mem0 (dense)": 0.451, "MemPalace": 0.535, "engram-search": 0.544, "cogito-mem": 0.565, "RRF of BM25 and dense": 0.571}
 PEERS |= {"BM25 with stemming": 0.611, "taosMD MaxSim": 0.660, "hand-mixed sums, MaxSim, session": 0.789}
 
@@ -110,7 +110,9 @@ def main() -> None:
         conversations = load(data).conversations
         print(f"\n## {data.name}")
         variants = {method: measure(conversations, method, contexts=method == "hybrid", **settings) for method in METHODS}
-        recalls = {name: [Row(row.group, {k: v for k, v in row.values.items() if k[0] == "r"}) for row in rows] for name, rows in variants.items()}
+        recalls = {
+            name: [Row(row.group, {k: v for k, v in row.values.items() if k[0] == "r"}) for row in rows] for name, rows in variants.items()
+        }
         print_table("Methods", recalls, by_category=True)
         full = variants["hybrid"]
         print_table("Default, with contexts", {"hybrid": full}, by_category=True)

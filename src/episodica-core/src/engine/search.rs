@@ -30,6 +30,9 @@ const CORTEX_STEP: f32 = 0.1;
 const MEMO_SIMILARITY: f64 = 0.7;
 const MEMO_IMPORTANCE: f64 = 0.3;
 
+/// The messages of each episode, best first, by slots.
+type Members = HashMap<u32, Vec<u32>>;
+
 /// A question made ready: read, embedded, and what may answer it.
 pub(super) struct Prepared {
     pub query: Query,
@@ -344,7 +347,7 @@ impl Search<'_> {
     }
 
     /// Episodes, best first, and the messages of each by how well they matched.
-    fn episodes(&self) -> Result<(Vec<ScoredRecord>, HashMap<u32, Vec<u32>>)> {
+    fn episodes(&self) -> Result<(Vec<ScoredRecord>, Members)> {
         let view = self.view;
         let terms = &self.prepared.query.all_terms;
         let abstracts = FieldScores::new(&view.abstracts, terms, self.vector(), BM25_B);
@@ -408,7 +411,7 @@ impl Search<'_> {
         lift(&similarities, &sources).into_iter().map(|(number, lift)| (names[number].to_owned(), lift)).collect()
     }
 
-    fn episode_hits(&self, ranked: Vec<ScoredRecord>, mut members: HashMap<u32, Vec<u32>>) -> Vec<Hit> {
+    fn episode_hits(&self, ranked: Vec<ScoredRecord>, mut members: Members) -> Vec<Hit> {
         let ranked =
             ranked.into_iter().filter_map(|scored| self.view.episodes.get(scored.slot).map(|episode| (scored, Arc::clone(episode))));
         ranked

@@ -60,7 +60,6 @@ impl<R> Table<R> {
     pub fn len(&self) -> usize {
         self.slots.len()
     }
-
 }
 
 /// All of one user in memory.

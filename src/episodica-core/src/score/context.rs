@@ -39,6 +39,9 @@ pub struct Packed {
 /// The day (on the speaker's own clock) and session a message stands under.
 type Place = (jiff::civil::Date, Option<Arc<str>>);
 
+/// A place in the order of the text: the day, when the first message of it was said, the session.
+type Sitting = (jiff::civil::Date, crate::clock::Moment, Option<Arc<str>>);
+
 /// Opens the list of statements.
 const STATEMENTS: &str = "# Known\n";
 
@@ -146,7 +149,7 @@ impl Packing<'_> {
             said.iter().for_each(|number| text.push_str(&statement_line(&self.statements[*number].text)));
         }
         // Sessions stay together even where their times cross.
-        let mut days: BTreeMap<(jiff::civil::Date, crate::clock::Moment, Option<Arc<str>>), Vec<u32>> = BTreeMap::new();
+        let mut days: BTreeMap<Sitting, Vec<u32>> = BTreeMap::new();
         let mut starts: BTreeMap<Place, crate::clock::Moment> = BTreeMap::new();
         for slot in chosen {
             let time = self.index.get(*slot).timestamp;
