@@ -65,8 +65,8 @@ class _Baseline:
         return {"messages": len(conversation.messages), "duplicates": 0, "complete": True, "seconds": 0.0}
 
     def ranked(self, conversation: Conversation, question: str) -> list[int]:
-        """Positions of the messages, best first."""
-        raise NotImplementedError
+        """Positions of the messages, best first; in the order of time where a baseline has no opinion."""
+        return list(range(len(conversation.messages)))
 
     def retrieve(self, conversation: Conversation, question: str, k: int) -> Retrieved:
         """Messages only: a baseline has no episodes."""

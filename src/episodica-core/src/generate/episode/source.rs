@@ -97,7 +97,7 @@ impl Source {
         Self { turns, language: main, speakers, name_keys }
     }
 
-    /// Is the word a speaker's name, or a short form of one ("Mel" of Melanie)?
+    /// Is the word a speaker's name, or a short form of one ("Max" of Maximilian)?
     pub fn is_speaker_name(&self, turn: &Turn, word: &Word) -> bool {
         if self.name_keys.contains_key(&word.key) {
             return true;
