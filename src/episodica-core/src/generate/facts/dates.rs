@@ -33,7 +33,8 @@ pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> 
 
 /// Is the mention vague ("a few weeks ago"), so that its days are only about right?
 pub(super) fn is_vague(mention: &TimeMention) -> bool {
-    !mention.confident && mention.from != mention.to
+    let one_month = mention.grain == Grain::Month && mention.from.month() == mention.to.month();
+    !mention.confident && mention.from != mention.to && !one_month
 }
 
 /// The mention in words, without a preposition.

@@ -12,6 +12,8 @@ mod english;
 mod extract;
 mod numbers;
 mod support;
+#[cfg(test)]
+mod tests;
 
 pub use candidate::{Candidate, Extraction, RejectReason};
 pub use extract::{RULES_VERSION, extract_offline};

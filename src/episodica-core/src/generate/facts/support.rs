@@ -166,3 +166,69 @@ fn is_known(name: &str, known: &HashSet<&str>) -> bool {
     let found = |word: &str| known.contains(word) || word.strip_suffix('s').is_some_and(|stem| stem.len() > 2 && known.contains(stem));
     found(bare) || bare.contains(['-', '&']) && bare.split(['-', '&']).all(|part| part.is_empty() || found(part))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::facts::tests::said;
+    use proptest::prelude::*;
+
+    const DAY: &str = "2024-03-11T09:30:00+01:00";
+
+    fn check(statement: &str, source: &str) -> Result<(), RejectReason> {
+        let message = said(0, "user", Some("Alice"), DAY, source);
+        supported(statement, &[&message], &["Alice", "Bob"])
+    }
+
+    #[test]
+    fn what_the_messages_say_is_supported() {
+        for (statement, source) in [
+            ("Alice moved to Lyon on 8 March 2024.", "I moved to Lyon last Friday."),
+            ("Alice moved to Lyon in March 2024.", "I moved to Lyon last Friday."),
+            ("Enjoys long walks in Kew.", "I like long walks in Kew"),
+            ("Alice has three cats and 12 hens.", "We have 3 cats, twelve hens"),
+            ("Bob gave Alice a book.", "you gave me a book"),
+            ("The user's dog Rex is five.", "rex, my dog, is 5"),
+            ("Alice was in Bath in the week of 4 March 2024.", "I was in Bath last week"),
+            ("As of 11 March 2024, Alice runs daily.", "I run every day"),
+            ("Alice's exam is on 15 March 2024.", "My exam is on Friday."),
+            ("小李2024年3月8日搬到上海。", "小李:我上周五搬到上海"),
+            ("用户养了三只猫。", "我有3只猫"),
+            ("用户居住在杭州。", "我住杭州"),
+        ] {
+            assert_eq!(check(statement, source), Ok(()), "{statement}");
+        }
+    }
+
+    #[test]
+    fn inventions_are_refused() {
+        use RejectReason::{Empty, UnsupportedDate, UnsupportedName, UnsupportedNumber};
+        for (statement, source, reason) in [
+            ("Alice moved to Paris.", "I moved to Lyon.", UnsupportedName),
+            ("Carol moved to Lyon.", "I moved to Lyon.", UnsupportedName),
+            ("Alice works with Bob Smith.", "I work with Bob.", UnsupportedName),
+            ("Alice works at Meta.", "I work at a big company.", UnsupportedName),
+            ("Alice has four cats.", "I have 3 cats.", UnsupportedNumber),
+            ("Alice paid 1,250 euros.", "I paid 1,150 euros.", UnsupportedNumber),
+            ("Alice moved on 9 March 2024.", "I moved last Friday.", UnsupportedDate),
+            ("Alice moved on 8 March 2024.", "I moved last month.", UnsupportedDate),
+            ("Alice moved in 2019.", "I moved.", UnsupportedDate),
+            ("用户叫欧阳锋。", "我叫小李", UnsupportedName),
+            ("小张搬到上海。", "我搬到上海", UnsupportedName),
+            ("用户有五只猫。", "我有三只猫", UnsupportedNumber),
+            (" ... ", "I moved.", Empty),
+        ] {
+            assert_eq!(check(statement, source), Err(reason), "{statement}");
+        }
+        assert_eq!(supported("Alice sings.", &[], &["Alice"]), Err(RejectReason::NoSource));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_supports_itself_without_capitals_and_nothing_panics(text in "[a-z]{1,6}( [a-z]{1,6}){0,6}", other in "\\PC{0,60}") {
+            prop_assert_eq!(check(&text, &text), Ok(()));
+            let _ = check(&other, &text);
+            let _ = check(&text, &other);
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
+use crate::text::{is_cjk, normalized_hash};
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +57,8 @@ pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32
     order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
     let current = |index: &&usize| nearest[**index].0.is_current();
 
-    let same_text = |index: &&usize| words(&nearest[**index].0.content) == words(&candidate.content);
+    let hash = normalized_hash(&candidate.content);
+    let same_text = |index: &&usize| normalized_hash(&nearest[**index].0.content) == hash;
     if let Some(index) = order.iter().filter(current).find(same_text) {
         return decision(EventKind::Ignore, Some(*index), "says the same");
     }

@@ -6,6 +6,8 @@
 
 mod decide;
 mod records;
+#[cfg(test)]
+mod tests;
 
 pub use decide::{Decision, is_single_valued, reconcile_offline};
 pub use records::{Applied, apply, restore};

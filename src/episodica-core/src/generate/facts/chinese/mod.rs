@@ -1,17 +1,12 @@
-//! Chinese sentences.
+//! Chinese sentences: clause by clause, by what stands after 我 (or after "my" kin), in Chinese statements.
 
-use super::RejectReason;
-use super::extract::{Draft, Talk};
+mod clause;
+mod cues;
+mod lexicon;
+mod patterns;
 
-pub(super) fn read(_sentence: &str, _talk: &Talk) -> Vec<Result<Draft, RejectReason>> {
-    Vec::new()
-}
-pub(super) fn procedure(_sentence: &str) -> bool {
-    false
-}
-pub(super) fn is_problem(_sentence: &str) -> bool {
-    false
-}
-pub(super) fn is_solution(_sentence: &str) -> bool {
-    false
-}
+#[cfg(test)]
+mod tests;
+
+pub(super) use clause::read;
+pub(super) use cues::{is_problem, is_solution, procedure};

@@ -1,6 +1,7 @@
 //! Where clauses begin and end.
 
-use super::lexicon::{BREAKING, OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING, TIME_OPENERS};
+use super::lexicon::{BREAKING, COORDINATE, OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING, TIME_OPENERS};
+use super::states::still;
 use super::tokens::{Shape, Tokens};
 use super::verbs::Form;
 
@@ -31,7 +32,7 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
         if matches!(word, "i" | "we") && matches!(next, "think" | "guess" | "believe" | "suppose" | "mean") && is_subject(tokens, at + 2) {
             lead.hedged |= next != "mean";
             at += 2;
-        } else if is_subject(tokens, at) || word == "let" && next == "'s" {
+        } else if is_subject(tokens, at) || word == "let" && next == "'s" || still(tokens, at) {
             break;
         } else if tokens.is(at, SUPPOSING) {
             lead.supposing = true;
@@ -54,7 +55,10 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
 
 /// A name that is called: "Mel, ...", "Jon! ...".
 fn is_called(tokens: &Tokens, at: usize) -> bool {
-    tokens.is_capital(at) && matches!(tokens.low(at + 1), "," | "!" | "." | "-" | "–" | ":") && tokens.verb(at).is_none()
+    tokens.is_capital(at)
+        && tokens.low(at) != "decision"
+        && matches!(tokens.low(at + 1), "," | "!" | "." | "-" | "–" | ":")
+        && tokens.verb(at).is_none()
 }
 
 /// The end of an adverbial that starts here: at its comma, or before a subject pronoun that follows within a few words.
@@ -64,7 +68,11 @@ fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
     if !tokens.is(start, SUBORDINATING) && !tokens.is(start, TIME_OPENERS) && tokens.shape(start) != Shape::Number {
         return None;
     }
-    let clause = tokens.is(start, SUBORDINATING) && !matches!(opener, "in" | "on" | "at" | "for" | "during" | "about" | "because" | "like");
+    let dated =
+        tokens.shape(start + 1) == Shape::Number || tokens.is(start + 1, TIME_OPENERS) && !matches!(tokens.low(start + 1), "the" | "a");
+    let clause = tokens.is(start, SUBORDINATING)
+        && !dated
+        && !matches!(opener, "in" | "on" | "at" | "for" | "during" | "about" | "because" | "like");
     for index in start..limit {
         let word = tokens.low(index);
         if word == "," {
@@ -81,6 +89,11 @@ fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// Is the token a past form?
+pub(super) fn is_past(tokens: &Tokens, at: usize) -> bool {
+    tokens.verb(at).is_some_and(|(_, form)| form == Form::Past)
 }
 
 /// Does a noun stand right before the subject at `at`, as in "the book I read"?
@@ -132,7 +145,7 @@ fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         {
             word != "so" || !matches!(next, "much" | "many" | "well" | "hard" | "long")
         }
-        "and" if index > start && !list && tokens.verb(index + 1).is_some_and(|(_, form)| form == Form::Past) => true,
+        "and" if index > start && !list && (is_past(tokens, index + 1) || tokens.is(index + 1, COORDINATE)) => true,
         "and" | "or" | "while" | "until" | "as" | "then" | "since" | "when" => {
             let own = matches!(word, "since" | "when" | "while" | "until") && matches!(next, "i");
             !own && (begins_clause(tokens, index + 1)

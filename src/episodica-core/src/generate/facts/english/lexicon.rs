@@ -92,12 +92,15 @@ pub(super) const LANGUAGES: Class = Class(1 << 20);
 pub(super) const REPORTING: Class = Class(1 << 22);
 /// Words that, after a comma, begin something that is not part of the statement.
 pub(super) const BREAKING: Class = Class(1 << 23);
+/// Base forms that go on about the same subject after "and": "I live in Lisbon and work at ...".
+pub(super) const COORDINATE: Class = Class(1 << 25);
 /// Adjectives that make a thing no more specific.
 pub(super) const PLAIN: Class = Class(1 << 24);
 /// Openers of an adverbial of time.
 pub(super) const TIME_OPENERS: Class = Class(1 << 21);
 
-const LISTS: [(Class, &str); 25] = [
+const LISTS: [(Class, &str); 26] = [
+    (COORDINATE, "work live study teach"),
     (REPORTING, "got moved bought visited went quit finished joined started adopted won met broke signed attended booked"),
     (
         BREAKING,
@@ -106,7 +109,7 @@ const LISTS: [(Class, &str); 25] = [
     ),
     (
         PLAIN,
-        "really new big good great nice amazing awesome little long few whole best such cool lovely wonderful fun tough hard same own super very right next huge special \
+        "crazy bad wild rough hectic busy really new big good great nice amazing awesome little long few whole best such cool lovely wonderful fun tough hard same own super very right next huge special \
      different important positive quick small first",
     ),
     (
@@ -194,8 +197,8 @@ const LISTS: [(Class, &str); 25] = [
         "it this that these those thing things stuff something anything everything nothing lot lots bit fun blast time times chance luck way ways idea ideas \
      one ones some any more most enough you your yours he she they them him how what when where why who such feeling feelings moment moments vibe vibes sight look looks \
      here there myself yourself sound sounds energy point question part much so same kind words word attitude spirit support mess ton tons couple place \
-     spot pic picture photo everyone everybody someone somebody anyone nobody people others another steps step back out up down mind sense note deal progress \
-     success goal goals dream dreams experience experiences break care best lead role long hard well better good great",
+     spot pic picture photo everyone everybody someone somebody anyone nobody people others another somewhere anywhere steps step back out up down mind sense note deal progress \
+     success goal goals dream dreams experience experiences break care best lead bed sleep role long hard well better good great",
     ),
     (
         DANGLING,
@@ -206,7 +209,7 @@ const LISTS: [(Class, &str); 25] = [
     (
         VAGUE_PLANS,
         "be know say see hear keep tell thank ask do get have stay let feel think wish share talk chat remember hang show look focus sound call wait hope \
-     believe mention point stop help catch come forget understand",
+     believe focus mention point stop help catch come forget understand",
     ),
     (
         IMPERATIVES,

@@ -14,6 +14,9 @@ mod subjects;
 mod tokens;
 mod verbs;
 
+#[cfg(test)]
+mod tests;
+
 pub(super) use cues::{is_problem, is_solution, procedure};
 pub(super) use lexicon::{COMMON_OPENERS, word};
 pub(super) use sentence::read;

@@ -240,6 +240,8 @@ impl Writer {
             return None;
         }
         self.words.insert(0, "can't".to_owned());
+        // "can't stand" is a dislike, not the denial of one.
+        self.negated = base != "hate";
         Some(self.done(base, tokens.low(main), main + 1, When::Now))
     }
 

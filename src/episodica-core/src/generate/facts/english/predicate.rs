@@ -1,13 +1,14 @@
 //! What a subject and its verb phrase state: the kind, the value, the weight, and the text.
 
 use super::clauses::{MAX_CLAUSE, end};
-use super::lexicon::{JOB_NOUNS, LANGUAGES, SUPPOSING, VAGUE_PLANS, within};
+use super::lexicon::{JOB_NOUNS, LANGUAGES, RELATIONS, SUPPOSING, VAGUE_PLANS, within, word};
 use super::phrase::{Person, Phrase};
 use super::render::{View, dated, held_from, rewrite};
 use super::rules::{When, rules};
 use super::sentence::{Clause, Reader};
 use super::states::{Reading, is_vague};
 use super::tokens::Shape;
+use super::verbs::Form;
 use super::{phrase, states};
 use crate::generate::facts::RejectReason;
 use crate::generate::facts::dates;
@@ -29,10 +30,26 @@ impl Reader<'_> {
         let tokens = self.tokens;
         let listing = matches!(
             phrase.verb,
-            "love" | "like" | "enjoy" | "hate" | "adore" | "prefer" | "speak" | "have" | "play" | "be" | "eat" | "dislike"
+            "love"
+                | "like"
+                | "enjoy"
+                | "hate"
+                | "adore"
+                | "prefer"
+                | "speak"
+                | "have"
+                | "play"
+                | "be"
+                | "eat"
+                | "dislike"
+                | "want"
+                | "plan"
+                | "hope"
+                | "aim"
+                | "intend"
         );
         let last = end(tokens, phrase.next, listing);
-        let Some(reading) = self.reading(&mut phrase, last)? else { return Ok((last, None)) };
+        let Some(reading) = self.reading(&mut phrase, last, adverbial)? else { return Ok((last, None)) };
         if last - phrase.next > MAX_CLAUSE {
             return Err(RejectReason::Vague);
         }
@@ -72,7 +89,7 @@ impl Reader<'_> {
         content.push('.');
         let importance = f32::from(reading.importance) / 100.0 + self.specifics(phrase.next, last, mention.is_some(), phrase.when);
         let value = if reading.fixed.is_empty() { normal(&self.value(reading.value)) } else { reading.fixed.to_owned() };
-        let value = if phrase.negated && !value.is_empty() { format!("not {value}") } else { value };
+        let value = if (phrase.negated || reading.ended) && !value.is_empty() { format!("not {value}") } else { value };
         let dates = phrase.when == When::Past || reading.attribute == "employer" || reading.attribute == "home";
         let from = mention.filter(|_| dates).and_then(|mention| held_from(&mention, self.talk.said.local().date()));
         let draft = Draft {
@@ -89,7 +106,12 @@ impl Reader<'_> {
     }
 
     /// Which kind of statement the verb and its complement make; `None` for none.
-    pub(super) fn reading(&self, phrase: &mut Phrase, last: usize) -> Result<Option<Reading>, RejectReason> {
+    pub(super) fn reading(
+        &self,
+        phrase: &mut Phrase,
+        last: usize,
+        adverbial: Option<(usize, usize)>,
+    ) -> Result<Option<Reading>, RejectReason> {
         let tokens = self.tokens;
         let at = phrase.next;
         match phrase.verb {
@@ -98,11 +120,11 @@ impl Reader<'_> {
             _ => {}
         }
         let next = tokens.low(at);
-        let fits = |list: &str| if at < last { list == "*" || within(list, next) } else { within(list, ".") };
+        let fits = |list: &str| if at < last { within(list, "*") || within(list, next) } else { within(list, ".") };
         let Some(rule) = rules(phrase.verb).iter().find(|rule| {
             rule.when == phrase.when && (fits(rule.next) || rule.next.starts_with("a an") && tokens.is_capital(at) && at < last)
         }) else {
-            return Ok(self.dated_event(phrase, last));
+            return Ok(self.dated_event(phrase, last, adverbial));
         };
         let eats = rule.attribute == "diet_detail";
         if phrase.negated {
@@ -142,7 +164,7 @@ impl Reader<'_> {
     }
 
     /// A verb without a row of its own: what happened, or is to happen, on a day that is told.
-    fn dated_event(&self, phrase: &Phrase, last: usize) -> Option<Reading> {
+    fn dated_event(&self, phrase: &Phrase, last: usize, adverbial: Option<(usize, usize)>) -> Option<Reading> {
         let tokens = self.tokens;
         let at = phrase.next;
         let talk = matches!(
@@ -165,6 +187,7 @@ impl Reader<'_> {
                 | "come"
                 | "keep"
                 | "hope"
+                | "wear"
                 | "help"
                 | "call"
                 | "see"
@@ -172,7 +195,8 @@ impl Reader<'_> {
         if phrase.negated || talk || at >= last || is_vague(tokens, at, last) {
             return None;
         }
-        let Some(mention) = self.mentioned(at, last) else {
+        let led = adverbial.and_then(|(from, to)| self.mentioned(from, to));
+        let Some(mention) = self.mentioned(at, last).or(led) else {
             let named = (at..last).any(|index| tokens.is_capital(index) && !self.talk.is_participant(tokens.raw(index)));
             return (named && phrase.when == When::Past).then(|| Reading::new(MemoryKind::Event, "event", (at, last), 66, 43));
         };
@@ -215,7 +239,7 @@ impl Reader<'_> {
                 if matches!(tokens.low(at), "the") {
                     reading.importance -= 8;
                 }
-                if tokens.low(at) == "to" && matches!(tokens.low(at + 1), "think" | "see" | "hear" | "know" | "believe" | "say") {
+                if tokens.low(at) == "to" && matches!(tokens.low(at + 1), "just" | "think" | "see" | "hear" | "know" | "believe" | "say") {
                     return Err(RejectReason::Vague);
                 }
             }
@@ -223,6 +247,7 @@ impl Reader<'_> {
                 let job = (at..last).any(|index| tokens.is(index, JOB_NOUNS));
                 match (at..last).find(|index| tokens.low(*index) == "at" && tokens.is_capital(index + 1)) {
                     Some(place) if job => {
+                        reading.ended = true;
                         reading.attribute = "employer".to_owned();
                         reading.value = (place + 1, last);
                         reading.importance = 68;
@@ -234,8 +259,28 @@ impl Reader<'_> {
                     }
                 }
             }
+            (MemoryKind::Relationship, "pass" | "die") => reading.fixed = "died",
+            (MemoryKind::WorkHistory, "become") if (at..last).any(|index| tokens.is(index, RELATIONS)) => {
+                reading.kind = MemoryKind::Relationship
+            }
             (MemoryKind::Relationship, "break") => reading.fixed = "single",
             (MemoryKind::Relationship, "marry") => reading.fixed = "married",
+            (MemoryKind::Goal, "think" | "consider") if !phrase.progressive || !matches!(tokens.verb(at + 1), Some((_, Form::Ing))) => {
+                return Err(RejectReason::Vague);
+            }
+            (MemoryKind::Preference, "play") => {
+                let without = matches!(tokens.low(at), "for" | "since" | "with" | "in" | "at" | "well" | "it" | "together")
+                    || tokens.low(at).ends_with("ly");
+                if without {
+                    return Err(RejectReason::Vague);
+                }
+            }
+            (MemoryKind::Event, "start" | "begin") => {
+                let inner = matches!(tokens.verb(at), Some((base, Form::Ing)) if word(base).class.has(VAGUE_PLANS) || matches!(base, "try" | "get" | "realize"));
+                if inner || tokens.low(at) == "to" {
+                    return Err(RejectReason::Vague);
+                }
+            }
             (MemoryKind::Decision, _) if last <= at + 1 => return Err(RejectReason::Vague),
             (MemoryKind::PersonalInfo, "speak") => {
                 let language = (at..last).any(|index| tokens.is(index, LANGUAGES));
@@ -271,6 +316,7 @@ impl Reader<'_> {
                         | "after"
                         | "before"
                         | "now"
+                        | "anymore"
                         | "to"
                         | "during"
                         | "again"
@@ -304,7 +350,7 @@ impl Reader<'_> {
 pub(super) fn normal(text: &str) -> String {
     let lower = text.to_lowercase();
     let trimmed = lower.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '+' | '#' | '%'));
-    ["a ", "an ", "the ", "my ", "our ", "their "]
+    ["a ", "an ", "the ", "my ", "our ", "their ", "to ", "for ", "on ", "in ", "at ", "about "]
         .iter()
         .find_map(|article| trimmed.strip_prefix(article))
         .unwrap_or(trimmed)

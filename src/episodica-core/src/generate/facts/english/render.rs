@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::civil::Date;
 
 use super::lexicon::{DANGLING, word};
-use super::tokens::Tokens;
+use super::tokens::{Shape, Tokens};
 use crate::generate::facts::RejectReason;
 use crate::generate::facts::dates;
 use crate::generate::facts::extract::Talk;
@@ -52,10 +52,30 @@ pub(super) fn rewrite(
         if let Some(mention) = mentions.iter().find(|mention| mention.start <= bytes.start && bytes.start < mention.end) {
             let surface = &tokens.text()[mention.start..mention.end];
             let mention = &dates::meant(mention, surface, view.ahead, today);
-            let habit = matches!(
-                tokens.low(tokens.at_byte(mention.end)),
-                "nights" | "mornings" | "evenings" | "afternoons" | "night" | "morning" | "evening" | "afternoon"
-            ) && !mention.confident;
+            let after = tokens.at_byte(mention.end);
+            // "Wednesday nights", "Tuesday meetings": which day of the week, not which day.
+            let habit = !mention.confident
+                && tokens.shape(after) == Shape::Word
+                && after < range.end
+                && !matches!(
+                    tokens.low(after),
+                    "at" | "in"
+                        | "to"
+                        | "for"
+                        | "with"
+                        | "and"
+                        | "on"
+                        | "from"
+                        | "when"
+                        | "after"
+                        | "before"
+                        | "while"
+                        | "by"
+                        | "near"
+                        | "as"
+                        | "of"
+                        | "because"
+                );
             if mention.relative && !habit && (mention.confident || view.dates) {
                 let before = index.checked_sub(1).filter(|_| index > range.start).map_or("", |before| tokens.low(before));
                 push(&mut piece.text, " ", &dated(mention, before));
@@ -75,9 +95,8 @@ pub(super) fn rewrite(
         let step = replace(tokens, index, &range, talk, nouns, view)?;
         let (text, taken) = step;
         push(&mut piece.text, gap(tokens, index, &range), &text);
-        // A referent for later pronouns: what an article, a possessive or a capital letter presents as a thing or person.
-        let presented =
-            index > range.start && matches!(tokens.low(index - 1), "a" | "an" | "the" | "my" | "our" | "some" | "two" | "three");
+        // A referent for later pronouns: what "a", a possessive or a capital letter presents as a thing or person.
+        let presented = index > range.start && matches!(tokens.low(index - 1), "a" | "an" | "my" | "our" | "some" | "two" | "three");
         nouns += usize::from(presented || tokens.is_capital(index) && index > 0);
         index += taken;
     }

@@ -90,8 +90,7 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "retire" => {
-            const ROWS: &[Rule] =
-                &[row("from in as .", Past, WorkHistory, "job_status", 88, 70), row("from in .", Ahead, Goal, "plan", 80, 60)];
+            const ROWS: &[Rule] = &[row("* .", Past, WorkHistory, "job_status", 88, 70), row("from in .", Ahead, Goal, "plan", 80, 60)];
             ROWS
         }
         "join" | "enroll" | "enrol" | "register" => {
@@ -266,8 +265,11 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "think" | "consider" => {
-            const ROWS: &[Rule] =
-                &[row("of about adopting moving buying getting starting studying changing leaving", Now, Goal, "considering", 72, 46)];
+            const ROWS: &[Rule] = &[row("of about", Now, Goal, "considering", 72, 46)];
+            ROWS
+        }
+        "grow" => {
+            const ROWS: &[Rule] = &[row("up", Past, PersonalInfo, "childhood", 86, 60), row("a my our some", Past, Event, "event", 74, 42)];
             ROWS
         }
         "change" => {

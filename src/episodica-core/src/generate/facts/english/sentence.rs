@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use super::clauses::{Lead, begins_clause, end, headed, lead};
-use super::lexicon::REPORTING;
+use super::clauses::{Lead, begins_clause, end, headed, is_past, lead};
+use super::lexicon::{COORDINATE, REPORTING};
 use super::phrase::{Person, Phrase};
 use super::tokens::Tokens;
 use super::verbs::Form;
@@ -17,7 +17,7 @@ pub(super) type Found = Vec<Result<Draft, RejectReason>>;
 /// The statements of a sentence.
 pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Found {
     let mut found = Vec::new();
-    if sentence.len() < 8 || !promising(sentence) {
+    if sentence.len() < 6 || !promising(sentence) {
         return found;
     }
     if sentence.trim_end_matches(['"', ')', '!']).ends_with('?') {
@@ -56,7 +56,7 @@ pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Found {
             continue;
         }
         let clause = match carried.take() {
-            Some(before) if tokens.verb(lead.start).is_some_and(|(_, form)| form == Form::Past) => {
+            Some(before) if is_past(&tokens, lead.start) || tokens.is(lead.start, COORDINATE) => {
                 reader.predicate(reader.me(), lead.start, Person::Speaker, lead.adverbial.or(Some(before)))
             }
             _ => reader.clause(lead.start, lead.adverbial, first),
@@ -141,7 +141,8 @@ impl Reader<'_> {
 
     /// "Still a claims adjuster at Bellwether."
     fn elided_state(&self, start: usize, adverbial: Option<(usize, usize)>) -> Clause {
-        let phrase = Phrase::copula(format!("is{}", if self.tokens.low(start) == "still" { " still" } else { "" }), start + 1);
+        let still = self.tokens.low(start - 1) == "still";
+        let phrase = Phrase::copula(if still { "is still" } else { "is" }.to_owned(), start);
         self.state(self.me(), phrase, Person::Speaker, adverbial)
     }
 

@@ -4,6 +4,7 @@ use super::lexicon::{APPOINTMENTS, HEALTH, PLAIN, POSSESSIONS, PROFESSIONS, RELA
 use super::phrase::Phrase;
 use super::rules::When;
 use super::tokens::{Shape, Tokens};
+use crate::generate::facts::numbers::numbers;
 use crate::model::MemoryKind;
 
 /// What a clause says, before its text is written.
@@ -15,6 +16,8 @@ pub(super) struct Reading {
     pub(super) value: (usize, usize),
     /// A value that the words don't spell out; wins over `value` unless empty.
     pub(super) fixed: &'static str,
+    /// The statement says that the value no longer holds.
+    pub(super) ended: bool,
     /// In hundredths.
     pub(super) confidence: u8,
     /// In hundredths.
@@ -23,7 +26,7 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn new(kind: MemoryKind, attribute: &str, value: (usize, usize), confidence: u8, importance: u8) -> Self {
-        Self { kind, attribute: attribute.to_owned(), value, fixed: "", confidence, importance }
+        Self { kind, attribute: attribute.to_owned(), value, fixed: "", ended: false, confidence, importance }
     }
 
     fn fixed(self, fixed: &'static str) -> Self {
@@ -146,6 +149,9 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
 
 /// "34", "34 years old", "Haruto from ...".
 fn age_or_name(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
+    if tokens.shape(at) == Shape::Word && now && at + 1 >= end && numbers(tokens.low(at)).len() == 1 {
+        return Some(Reading::new(MemoryKind::PersonalInfo, "age", (at, at + 1), 84, 62));
+    }
     if tokens.shape(at) == Shape::Number && now {
         let years = matches!(tokens.low(at + 1), "years" | "year") && tokens.low(at + 2) == "old";
         let plain = at + 1 >= end && tokens.raw(at).len() <= 2 && tokens.raw(at).bytes().all(|byte| byte.is_ascii_digit());
@@ -179,9 +185,10 @@ fn is_address(tokens: &Tokens, at: usize, end: usize) -> bool {
 
 /// Does a job without subject and copula stand here: "Still a teacher at ...", "Now an engineer in ..."?
 pub(super) fn still(tokens: &Tokens, at: usize) -> bool {
-    matches!(tokens.low(at), "still" | "now")
-        && matches!(tokens.low(at + 1), "a" | "an")
-        && (at + 2..at + 6).any(|index| tokens.is(index, PROFESSIONS))
+    at > 0
+        && matches!(tokens.low(at - 1), "still" | "now")
+        && matches!(tokens.low(at), "a" | "an")
+        && (at + 1..at + 5).any(|index| tokens.is(index, PROFESSIONS))
 }
 
 /// What follows "have", "has", "had".

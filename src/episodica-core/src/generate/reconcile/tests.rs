@@ -1,0 +1,204 @@
+//! Reconciling by scenario: what is said first, what then, and what stands afterwards.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::clock::Moment;
+use crate::generate::facts::Candidate;
+use crate::ids::Owner;
+use crate::model::{EventKind, MemoryKind, SemanticMemory};
+
+const NOW: &str = "2024-06-01T12:00:00Z";
+
+fn moment(text: &str) -> Moment {
+    Moment::parse(text).expect("valid")
+}
+
+fn candidate(subject: &str, attribute: &str, value: &str, from: &str, content: &str) -> Candidate {
+    Candidate {
+        content: content.to_owned(),
+        kind: MemoryKind::PersonalInfo,
+        confidence: 0.8,
+        importance: 0.6,
+        subject: subject.to_owned(),
+        attribute: attribute.to_owned(),
+        value: value.to_owned(),
+        valid_from: moment(from),
+        source_messages: vec![format!("m-{from}")],
+    }
+}
+
+/// A store of a few memories: the latest revision of each id.
+#[derive(Default)]
+struct Store(Vec<SemanticMemory>);
+
+impl Store {
+    fn learn(&mut self, candidate: &Candidate) -> (Decision, Applied) {
+        let owner = Owner::new("default", "alice").expect("valid");
+        let nearest: Vec<(&SemanticMemory, f32)> = self.0.iter().map(|memory| (memory, 0.9)).collect();
+        let decision = reconcile_offline(candidate, &nearest);
+        let known: Vec<&SemanticMemory> = self.0.iter().collect();
+        let applied = apply(&owner, candidate, &decision, &known, &["e1".to_owned()], moment(NOW));
+        for record in applied.records.clone() {
+            match self.0.iter_mut().find(|memory| memory.memory_id == record.memory_id) {
+                Some(known) => *known = record,
+                None => self.0.push(record),
+            }
+        }
+        (decision, applied)
+    }
+
+    fn current(&self) -> Vec<&str> {
+        self.0.iter().filter(|memory| memory.is_current()).map(|memory| memory.content.as_str()).collect()
+    }
+}
+
+fn job(place: &str, from: &str) -> Candidate {
+    candidate("Alice", "employer", &place.to_lowercase(), from, &format!("Alice works at {place}."))
+}
+
+#[test]
+fn a_later_employer_supersedes_and_cites_both_sides() {
+    let mut store = Store::default();
+    store.learn(&job("Google", "2023-01-01"));
+    let (decision, applied) = store.learn(&job("Meta", "2024-03-01"));
+    assert_eq!((decision.event, applied.event.event), (EventKind::Supersede, EventKind::Supersede));
+    assert_eq!(applied.event.previous.as_deref(), Some("Alice works at Google."));
+    let (old, new) = (&store.0[0], &store.0[1]);
+    assert_eq!((old.superseded_by.as_ref(), old.valid_to), (Some(&new.memory_id), Some(moment("2024-03-01"))));
+    assert_eq!(new.metadata["supersedes"], old.memory_id);
+    assert_eq!((old.revision_count, new.revision_count), (1, 0));
+    assert_eq!(store.current(), ["Alice works at Meta."]);
+    assert!(decision.reason.contains("google -> meta"), "{}", decision.reason);
+}
+
+#[test]
+fn a_supersession_can_be_undone() {
+    let mut store = Store::default();
+    store.learn(&job("Google", "2023-01-01"));
+    store.learn(&job("Meta", "2024-03-01"));
+    let restored = restore(&store.0[0], moment(NOW));
+    assert!(restored.is_current() && restored.revision_count == 2 && restored.memory_id == store.0[0].memory_id);
+    assert_eq!(restored.content, "Alice works at Google.");
+}
+
+#[test]
+fn an_older_statement_learned_later_is_history() {
+    let mut store = Store::default();
+    store.learn(&job("Meta", "2024-03-01"));
+    let (decision, applied) = store.learn(&job("Google", "2023-01-01"));
+    assert_eq!((decision.event, decision.target), (EventKind::Add, Some(0)));
+    assert_eq!(applied.records[0].valid_to, Some(moment("2024-03-01")));
+    assert_eq!(store.current(), ["Alice works at Meta."]);
+}
+
+#[test]
+fn other_subjects_attributes_and_many_valued_ones_stand_side_by_side() {
+    for (first, second) in [
+        (job("Google", "2023-01-01"), candidate("Bob", "employer", "meta", "2024-01-01", "Bob works at Meta.")),
+        (job("Google", "2023-01-01"), candidate("Alice", "home", "lyon", "2024-01-01", "Alice lives in Lyon.")),
+        (
+            candidate("Alice", "likes", "tea", "2023-01-01", "Alice likes tea."),
+            candidate("Alice", "likes", "coffee", "2024-01-01", "Alice likes coffee."),
+        ),
+        (
+            candidate("Alice", "has:dog", "rex", "2023-01-01", "Rex is Alice's dog."),
+            candidate("Alice", "has:dog", "bo", "2024-01-01", "Bo is Alice's dog."),
+        ),
+        (
+            candidate("Alice", "favourite:colour", "green", "2023-01-01", "Alice's favourite colour is green."),
+            candidate("Alice", "favourite:band", "blue lagoon", "2024-01-01", "Alice's favourite band is Blue Lagoon."),
+        ),
+    ] {
+        let mut store = Store::default();
+        store.learn(&first);
+        let (decision, _) = store.learn(&second);
+        assert_eq!((decision.event, decision.target), (EventKind::Add, None), "{}", second.content);
+        assert_eq!(store.current().len(), 2);
+    }
+}
+
+#[test]
+fn the_end_of_one_value_ends_only_that_value() {
+    let left = candidate("Alice", "employer", "not google", "2024-04-01", "Alice quit their job at Google.");
+    let mut store = Store::default();
+    store.learn(&job("Google", "2023-01-01"));
+    assert_eq!(store.learn(&left).0.event, EventKind::Supersede);
+    assert_eq!(store.learn(&job("Meta", "2024-05-01")).0.event, EventKind::Add);
+    assert_eq!(store.current(), ["Alice quit their job at Google.", "Alice works at Meta."]);
+
+    let mut other = Store::default();
+    other.learn(&job("Meta", "2023-01-01"));
+    assert_eq!(other.learn(&left).0.event, EventKind::Add);
+    assert_eq!(other.current().len(), 2);
+}
+
+#[test]
+fn duplicates_repeats_and_parts_are_ignored() {
+    let mut store = Store::default();
+    store.learn(&candidate("Alice", "employer", "google", "2023-01-01", "Alice works at Google as an engineer."));
+    for repeat in ["alice works at  Google as an engineer", "Alice works at Google."] {
+        let (decision, applied) = store.learn(&candidate("Alice", "employer", "google", "2024-01-01", repeat));
+        assert_eq!((decision.event, decision.target), (EventKind::Ignore, Some(0)), "{repeat}");
+        assert!(applied.records.is_empty() && applied.event.memory_id == store.0[0].memory_id);
+    }
+}
+
+#[test]
+fn more_about_the_same_value_is_an_update() {
+    let mut store = Store::default();
+    store.learn(&job("Google", "2023-01-01"));
+    let longer = candidate("Alice", "employer", "google", "2024-01-01", "Alice works at Google as an engineer.");
+    let (decision, applied) = store.learn(&longer);
+    assert_eq!((decision.event, applied.event.previous.as_deref()), (EventKind::Update, Some("Alice works at Google.")));
+    assert_eq!(store.0.len(), 1);
+    assert_eq!(store.0[0].source_messages, ["m-2023-01-01", "m-2024-01-01"]);
+    assert_eq!(store.0[0].revision_count, 1);
+}
+
+#[test]
+fn a_denial_is_no_extension() {
+    let mut store = Store::default();
+    store.learn(&candidate("Alice", "diet", "", "2023-01-01", "Alice does eat meat."));
+    let denial = candidate("Alice", "diet", "", "2024-01-01", "Alice does not eat meat.");
+    assert_eq!(store.learn(&denial).0.event, EventKind::Add);
+}
+
+#[test]
+fn ids_follow_from_what_they_name() {
+    let (mut one, mut two) = (Store::default(), Store::default());
+    one.learn(&job("Google", "2023-01-01"));
+    two.learn(&job("Google", "2023-01-01"));
+    assert_eq!(one.0[0].memory_id, two.0[0].memory_id);
+    assert_eq!(one.0[0].provenance.method, "offline");
+    two.learn(&job("Meta", "2023-01-01"));
+    assert_ne!(two.0[0].memory_id, two.0[1].memory_id);
+}
+
+#[test]
+fn an_index_beyond_the_list_is_an_addition() {
+    let owner = Owner::new("default", "alice").expect("valid");
+    let decision = Decision { event: EventKind::Update, target: Some(7), content: None, reason: String::new() };
+    let applied = apply(&owner, &job("Google", "2023-01-01"), &decision, &[], &[], moment(NOW));
+    assert_eq!((applied.event.event, applied.records.len()), (EventKind::Add, 1));
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_only_single_values_are_superseded(
+        attribute in prop::sample::select(vec!["employer", "likes", "home", "has:dog", ""]),
+        values in prop::collection::vec("[a-c]{0,2}", 1..6),
+        contents in prop::collection::vec("\\PC{0,20}", 6),
+        days in prop::collection::vec(1_u32..28, 6),
+    ) {
+        let mut store = Store::default();
+        for (index, value) in values.iter().enumerate() {
+            let from = format!("2024-01-{:02}", days[index]);
+            let (decision, _) = store.learn(&candidate("Alice", attribute, value, &from, &contents[index]));
+            prop_assert!(decision.event != EventKind::Supersede || is_single_valued(attribute));
+        }
+        for memory in &store.0 {
+            prop_assert!(memory.valid_to.is_none_or(|until| until >= memory.valid_from) || memory.superseded_by.is_some());
+        }
+    }
+}
