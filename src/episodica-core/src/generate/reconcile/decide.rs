@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
-use crate::text::{is_cjk, normalized_hash};
+use crate::text::normalized_hash;
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
