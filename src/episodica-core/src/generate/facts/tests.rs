@@ -49,6 +49,13 @@ fn dates_come_from_the_message_and_date_the_fact() {
 }
 
 #[test]
+fn a_bare_weekday_in_the_past_is_the_last_one_whatever_the_verb() {
+    assert!(contents(&[said(0, "user", Some("Ada"), DAY, "I signed on Friday.")]).is_empty());
+    let booked = said(0, "user", Some("Ada"), DAY, "I booked the ferry to Oslo on Friday.");
+    assert_eq!(contents(&[booked]), ["Ada booked the ferry to Oslo on 8 March 2024."]);
+}
+
+#[test]
 fn users_without_a_name_are_the_user() {
     assert_eq!(contents(&[said(0, "user", None, DAY, "I work at Siemens.")]), ["The user works at Siemens."]);
     assert_eq!(contents(&[said(0, "user", None, DAY, "我住在杭州。")]), ["用户住在杭州。"]);

@@ -14,7 +14,7 @@ use crate::generate::facts::RejectReason;
 use crate::generate::facts::dates;
 use crate::generate::facts::extract::Draft;
 use crate::model::MemoryKind;
-use crate::text::time::TimeMention;
+use crate::text::time::{Grain, TimeMention};
 
 impl Reader<'_> {
     /// Subject and verb phrase are there: what do they state?
@@ -56,10 +56,16 @@ impl Reader<'_> {
         if (phrase.next..last).any(|index| tokens.is(index, SUPPOSING)) && reading.kind != MemoryKind::Decision {
             return Err(RejectReason::Hypothetical);
         }
-        let forward = matches!(
-            phrase.verb,
-            "book" | "sign" | "apply" | "register" | "enroll" | "enrol" | "decide" | "order" | "plan" | "arrange" | "enter"
-        );
+        // A bare weekday after "booked" is the last one: only a month or a day of one can be what was booked for.
+        let weekday = self.mentioned(phrase.next, last).is_some_and(|mention| {
+            let surface = &tokens.text()[mention.start..mention.end];
+            mention.grain == Grain::Day && !mention.confident && !surface.contains(|c: char| c.is_ascii_digit())
+        });
+        let forward = !weekday
+            && matches!(
+                phrase.verb,
+                "book" | "sign" | "apply" | "register" | "enroll" | "enrol" | "decide" | "order" | "plan" | "arrange" | "enter"
+            );
         let view = View {
             third: matches!(person, Person::Third | Person::Plural),
             company: person == Person::Company,
@@ -200,7 +206,10 @@ impl Reader<'_> {
             let named = (at..last).any(|index| tokens.is_capital(index) && !self.talk.is_participant(tokens.raw(index)));
             return (named && phrase.when == When::Past).then(|| Reading::new(MemoryKind::Event, "event", (at, last), 66, 43));
         };
-        if tokens.range(at).start == mention.start {
+        // A date alone is not an object: "I signed on Monday".
+        let date = tokens.at_byte(mention.start);
+        let bare = date == at + 1 && matches!(tokens.low(at), "on" | "in" | "at" | "by" | "until" | "from" | "since" | "for");
+        if date == at || bare && tokens.at_byte(mention.end) >= last {
             return None;
         }
         let today = self.talk.said.local().date();
