@@ -25,6 +25,7 @@ from ._errors import (
     InterruptedOperationError,
     InvalidInputError,
     LLMError,
+    MissingExtraError,
     ReadOnlyStoreError,
     StoreIOError,
     StoreLockedError,
@@ -32,6 +33,7 @@ from ._errors import (
     VectorIndexError,
 )
 from ._options import text as _text
+from ._records import AsyncRecords, Records
 from ._reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
 from ._results import Context, Explanation, Hit, SearchResults
 from ._search import LightweightSearchSystem
@@ -43,6 +45,7 @@ __version__: str = _native.version()
 __all__ = [
     "AddResult",
     "AsyncMemorySystem",
+    "AsyncRecords",
     "ClosedError",
     "ConfigError",
     "Context",
@@ -65,9 +68,11 @@ __all__ = [
     "MemoryConfig",
     "MemorySystem",
     "Message",
+    "MissingExtraError",
     "Problem",
     "ReadOnlyStoreError",
     "RebuildReport",
+    "Records",
     "SearchResults",
     "SemanticMemory",
     "StoreIOError",

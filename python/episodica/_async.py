@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 from ._config import MemoryConfig
 from ._options import Kind, Method
 from ._progress import Progress
-from ._reading import PAGE
+from ._records import AsyncRecords
 from ._reports import AddResult, DeleteReport, RebuildReport, VerifyReport
 from ._results import Context, SearchResults
 from ._system import LLM, Embedding, MemorySystem
@@ -177,9 +176,9 @@ class AsyncMemorySystem:
         session_id: str | None = None,
         newest_first: bool = False,
         limit: int | None = None,
-    ) -> AsyncIterator[Episode]:
+    ) -> AsyncRecords[Episode]:
         """See :meth:`MemorySystem.episodes`."""
-        return _each(
+        return AsyncRecords(
             self._memory.episodes(user_id, since=since, until=until, session_id=session_id, newest_first=newest_first, limit=limit)
         )
 
@@ -193,9 +192,9 @@ class AsyncMemorySystem:
         newest_first: bool = False,
         limit: int | None = None,
         include_superseded: bool = False,
-    ) -> AsyncIterator[SemanticMemory]:
+    ) -> AsyncRecords[SemanticMemory]:
         """See :meth:`MemorySystem.semantic_memories`."""
-        return _each(
+        return AsyncRecords(
             self._memory.semantic_memories(
                 user_id,
                 since=since,
@@ -216,9 +215,9 @@ class AsyncMemorySystem:
         session_id: str | None = None,
         newest_first: bool = False,
         limit: int | None = None,
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncRecords[Message]:
         """See :meth:`MemorySystem.messages`."""
-        return _each(
+        return AsyncRecords(
             self._memory.messages(user_id, since=since, until=until, session_id=session_id, newest_first=newest_first, limit=limit)
         )
 
@@ -295,10 +294,3 @@ class AsyncMemorySystem:
 
 async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.to_thread(function, *args, **kwargs)
-
-
-async def _each(records: Iterator[T]) -> AsyncIterator[T]:
-    """One trip to a thread for each page of the engine, not for each record."""
-    while page := await asyncio.to_thread(lambda: list(islice(records, PAGE))):
-        for record in page:
-            yield record

@@ -144,6 +144,12 @@ class ForkedError(EpisodicaError, RuntimeError):
     kind = "forked"
 
 
+class MissingExtraError(EpisodicaError, ImportError):
+    """A package is not installed that only this call needs; the hint is the command that installs it."""
+
+    kind = "missing_extra"
+
+
 class InternalError(EpisodicaError, RuntimeError):
     """A promise of the engine to itself does not hold: a bug worth reporting."""
 
@@ -167,6 +173,7 @@ _BY_KIND: dict[str, type[EpisodicaError]] = {
         InterruptedOperationError,
         ClosedError,
         ForkedError,
+        MissingExtraError,
         InternalError,
     )
 }

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from . import _options as check
 from ._config import MemoryConfig
+from ._counts import Health, Stats, Usage
 from ._handle import EngineHandle
 from ._options import Kind, Method
 from ._progress import Progress, Reporter
+from ._records import PAGE, Records, T
 from ._reports import RebuildReport, VerifyReport
 from ._results import Context, SearchResults
 from ._time import TimeLike
@@ -22,9 +25,6 @@ from ._values import Episode, Message, Record, SemanticMemory, record_from_dict
 
 if TYPE_CHECKING:
     from ._native import Engine
-
-# Records that cross from the engine at a time when they are listed: bounds the memory that an iterator takes.
-PAGE = 256
 
 
 class MemoryReader:
@@ -216,7 +216,7 @@ class MemoryReader:
         session_id: str | None = None,
         newest_first: bool = False,
         limit: int | None = None,
-    ) -> Iterator[Episode]:
+    ) -> Records[Episode]:
         """The user's episodes, in the order of time, in constant memory.
 
         Parameters
@@ -238,7 +238,7 @@ class MemoryReader:
         [2]
         """
         options = check.list_options(since=since, until=until, session_id=session_id, newest_first=newest_first)
-        return map(Episode.from_dict, self._records(user_id, "episode", options, limit))
+        return self._records(Episode, "episodes", user_id, "episode", options, limit)
 
     def semantic_memories(
         self,
@@ -250,7 +250,7 @@ class MemoryReader:
         newest_first: bool = False,
         limit: int | None = None,
         include_superseded: bool = False,
-    ) -> Iterator[SemanticMemory]:
+    ) -> Records[SemanticMemory]:
         """The facts that were learned about the user's world, in the order of time, in constant memory.
 
         Parameters
@@ -272,7 +272,7 @@ class MemoryReader:
             newest_first=newest_first,
             include_superseded=include_superseded,
         )
-        return map(SemanticMemory.from_dict, self._records(user_id, "semantic", options, limit))
+        return self._records(SemanticMemory, "semantic memories", user_id, "semantic", options, limit)
 
     def messages(
         self,
@@ -283,7 +283,7 @@ class MemoryReader:
         session_id: str | None = None,
         newest_first: bool = False,
         limit: int | None = None,
-    ) -> Iterator[Message]:
+    ) -> Records[Message]:
         """The user's messages, verbatim, in the order of arrival, in constant memory.
 
         Parameters are those of :meth:`episodes`.
@@ -294,14 +294,14 @@ class MemoryReader:
         ['Alice', 'assistant']
         """
         options = check.list_options(since=since, until=until, session_id=session_id, newest_first=newest_first)
-        return map(Message.from_dict, self._records(user_id, "message", options, limit))
+        return self._records(Message, "messages", user_id, "message", options, limit)
 
-    def _records(self, user_id: str, kind: str, options: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
+    def _records(self, record_type: type[T], name: str, user_id: str, kind: str, options: dict[str, Any], limit: int | None) -> Records[T]:
         """Checks at the call, fetches pages as they are needed."""
         user = check.user(user_id)
         most = None if limit is None else check.whole(limit, "limit", 0)
         self._handle.get()
-        return self._pages(user, kind, options, most)
+        return Records(f"{name} of {user!r}", record_type, partial(self._pages, user, kind, options), most)
 
     def _pages(self, user: str, kind: str, options: dict[str, Any], most: int | None) -> Iterator[dict[str, Any]]:
         offset = 0
@@ -354,15 +354,15 @@ class MemoryReader:
         >>> memory.stats("alice")["messages"]
         2
         """
-        return self._engine.stats(check.optional_user(user_id))
+        return Stats(self._engine.stats(check.optional_user(user_id)))
 
     def health(self) -> dict[str, Any]:
         """Whether everything works that should: store, indexes, embedder, endpoints. Holds no secret."""
-        return self._engine.health()
+        return Health(self._engine.health())
 
     def usage(self) -> dict[str, Any]:
         """Tokens, calls and seconds by phase and model."""
-        return self._engine.usage()
+        return Usage(self._engine.usage())
 
     def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
         """Compares every record with the indexes and every line with the format; changes nothing.
@@ -408,6 +408,10 @@ class MemoryReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"a {name} can't be copied or pickled; open another one by its path, `{name}(path)`")
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""

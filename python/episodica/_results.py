@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from ._time import to_utc
-from ._value import Value, clip
+from ._value import Value, clip, day
 from ._values import Episode, Message, Record, SemanticMemory
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ._native import Results
 
 
@@ -243,6 +245,24 @@ class SearchResults(Sequence[Hit], Value):
         """The hits that are messages, best first."""
         return self._of_kind("message")
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The hits as a data frame: a row a hit, with a column for each term of the scores (``scores.words``), dates in UTC.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'episodica[pandas]'``.
+
+        Examples
+        --------
+        >>> frame = memory.search("alice", "Lyon", kinds=["message"], top_k=1).to_pandas()
+        >>> frame[["rank", "kind", "content"]].to_dict("records")
+        [{'rank': 1, 'kind': 'message', 'content': 'I moved to Lyon last Friday.'}]
+        """
+        from ._frames import hits_frame
+
+        return hits_frame(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Query, intent, degraded legs and hits as plain JSON types."""
         return {
@@ -269,9 +289,20 @@ class SearchResults(Sequence[Hit], Value):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (list(self), self.query, self.intent, self.degraded))
 
+    def __str__(self) -> str:
+        """A line a hit, for terminals."""
+        lines = (f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  {clip(_gist(one), 80)}" for one in self)
+        return "\n".join((repr(self), *lines))
+
     def __repr__(self) -> str:
         degraded = f", without {', '.join(self.degraded)}" if self.degraded else ""
         return f"<SearchResults {len(self)} hits for {clip(self.query)!r}{degraded}>"
+
+
+def _gist(hit: Hit) -> str:
+    if hit.kind == "message" and hit.messages:
+        return f"{hit.messages[0].speaker}: {hit.content}"
+    return hit.title or hit.content
 
 
 def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]) -> SearchResults:

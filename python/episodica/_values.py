@@ -68,7 +68,7 @@ class Message(Value):
         )
 
     def __repr__(self) -> str:
-        return f"<Message {day(self.timestamp)} {self.speaker}: {clip(self.content)!r}>"
+        return f"<Message {day(self.timestamp)} {clip(self.speaker, 40)}: {clip(self.content)!r}>"
 
     def __hash__(self) -> int:
         return hash(self.message_id)
