@@ -33,6 +33,7 @@ from ._errors import (
     VectorIndexError,
 )
 from ._options import text as _text
+from ._plot import AsyncPlots, Plots
 from ._records import AsyncRecords, Records
 from ._reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
 from ._results import Context, Explanation, Hit, SearchResults
@@ -45,6 +46,7 @@ __version__: str = _native.version()
 __all__ = [
     "AddResult",
     "AsyncMemorySystem",
+    "AsyncPlots",
     "AsyncRecords",
     "ClosedError",
     "ConfigError",
@@ -69,6 +71,7 @@ __all__ = [
     "MemorySystem",
     "Message",
     "MissingExtraError",
+    "Plots",
     "Problem",
     "ReadOnlyStoreError",
     "RebuildReport",

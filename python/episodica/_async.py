@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from ._config import MemoryConfig
 from ._options import Kind, Method
+from ._plot import AsyncPlots
 from ._progress import Progress
 from ._records import AsyncRecords
 from ._reports import AddResult, DeleteReport, RebuildReport, VerifyReport
@@ -75,6 +76,11 @@ class AsyncMemorySystem:
     def closed(self) -> bool:
         """Whether it was closed."""
         return self._memory.closed
+
+    @property
+    def plot(self) -> AsyncPlots:
+        """Pictures, as coroutines: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``. They need ``episodica[plot]``."""
+        return AsyncPlots(self._memory.plot)
 
     async def add_messages(
         self,

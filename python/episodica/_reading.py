@@ -16,6 +16,7 @@ from ._config import MemoryConfig
 from ._counts import Health, Stats, Usage
 from ._handle import EngineHandle
 from ._options import Kind, Method
+from ._plot import Plots
 from ._progress import Progress, Reporter
 from ._records import PAGE, Records, T
 from ._reports import RebuildReport, VerifyReport
@@ -77,6 +78,11 @@ class MemoryReader:
     def closed(self) -> bool:
         """Whether it was closed."""
         return self._handle.closed
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``. They need ``episodica[plot]``."""
+        return Plots(self)
 
     def search(
         self,

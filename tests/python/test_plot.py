@@ -1,0 +1,253 @@
+"""Pictures: figures that draw without a warning whatever the texts hold, with no label over another."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import AsyncMemorySystem, AsyncPlots, Episode, InvalidInputError, MemorySystem, MissingExtraError, Plots, SearchResults
+from episodica._readers import read_conversations, with_ids
+from episodica._values import SemanticMemory
+
+matplotlib = pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
+
+from episodica import _plot_map, _plot_scores, _plot_style, _plot_timeline, _plot_usage  # noqa: E402
+
+WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
+TITLES = [
+    *("$x_1$ & \\frac{a}{b}", "שלום! אני גרה בליון", "مرحبا بالعالم", "林晓禾搬家了", "👩‍👩‍👧‍👦 family day 🎉", ""),
+    *("W" * 4000, "many words " * 400, "tab\tnew\nline\x07", "plain"),
+]
+REASONS = ["session", "time_gap", "topic_shift", "intent", "closing", "size", "flush", "llm", "imported", None]
+USAGE = {
+    "by_phase": {
+        "facts": {"calls": 12, "prompt_tokens": 22031, "completion_tokens": 1911, "seconds": 20.7},
+        "boundary_with_a_very_long_name_indeed": {"calls": 1, "prompt_tokens": 3, "completion_tokens": 0},
+    }
+}
+
+
+def episode(number: int, **changes: Any) -> Episode:
+    title = TITLES[number % len(TITLES)]
+    when = WHEN + timedelta(days=9 * number)
+    boundary = {"reason": REASONS[number % len(REASONS)]}
+    return Episode(
+        f"e{number}",
+        "u",
+        title,
+        title,
+        title,
+        (),
+        3,
+        "why",
+        when,
+        when,
+        ended_at=when + timedelta(hours=number),
+        boundary=boundary,
+        **changes,
+    )
+
+
+def fact(number: int, source: str) -> SemanticMemory:
+    when = WHEN + timedelta(days=40 * (number - 5))
+    end = when + timedelta(days=30 * number) if number % 3 else None
+    return SemanticMemory(f"f{number}", "u", TITLES[number % len(TITLES)], "event", 1.0, 0.5, when, end, None, (source,), when, when)
+
+
+def check(figure: Figure) -> None:
+    """It draws, its texts lie inside, and none lies over another."""
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    boxes = [
+        (text.get_text(), text.get_window_extent(renderer))
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip()
+    ]
+    width, height = figure.get_size_inches() * figure.dpi
+    for words, box in boxes:
+        assert box.x0 >= -1, words
+        assert box.y0 >= -1, words
+        assert box.x1 <= width + 1, words
+        assert box.y1 <= height + 1, words
+    for (first, one), (second, other) in combinations(boxes, 2):
+        across = min(one.x1, other.x1) - max(one.x0, other.x0)
+        up = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert across <= 2 or up <= 0.35 * min(one.height, other.height), (first, second)
+
+
+@pytest.fixture
+def sample(memory: MemorySystem, root: Path) -> MemorySystem:
+    conversation = read_conversations(root / "python/episodica/data/sample_conversation.json")[0]
+    memory.add_messages("demo", with_ids(conversation)[:80])
+    memory.flush("demo")
+    memory.wait("demo")
+    return memory
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_four_pictures(sample: MemorySystem, theme: Any) -> None:
+    hits = sample.search("demo", "What is the dog called?", kinds=["episodic", "semantic", "message"])
+    figures = [
+        sample.plot.timeline("demo", theme=theme),
+        sample.plot.scores(hits, theme=theme),
+        sample.plot.map("demo", theme=theme),
+        sample.plot.usage(theme=theme),
+    ]
+    for figure in figures:
+        assert isinstance(figure, Figure)
+        check(figure)
+        data, size = figure._repr_png_()  # type: ignore[attr-defined]
+        assert data.startswith(b"\x89PNG")
+        assert size["width"] == 1056
+        assert (sum(figure.get_facecolor()[:3]) > 1.5) == (theme == "light")
+    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_nothing_to_show(memory: MemorySystem) -> None:
+    for figure in (memory.plot.timeline("nobody"), memory.plot.map("nobody"), memory.plot.scores(SearchResults()), memory.plot.usage()):
+        check(figure)
+
+
+@pytest.mark.parametrize("count", [1, 2, 12])
+def test_timeline_of_ugly_texts(count: int) -> None:
+    episodes = [episode(number) for number in range(count)]
+    facts = [fact(number, f"e{number % count}") for number in range(4 * count)]
+    figure = _plot_timeline.draw("$user$ <b>", episodes, facts, 3, True, "light")
+    check(figure)
+    assert "".join(text.get_text() for text in figure.findobj(Text)).count("more fact") == count
+
+
+def test_timeline_of_extreme_dates() -> None:
+    first = replace(episode(1), timestamp=datetime(1, 1, 1, tzinfo=UTC), ended_at=None)
+    last = replace(episode(2), timestamp=datetime(9999, 12, 31, 23, tzinfo=UTC), ended_at=datetime(9999, 12, 31, 23, 59, tzinfo=UTC))
+    check(_plot_timeline.draw("u", [first, last], [], 3, False, "light"))
+    check(_plot_timeline.draw("u", [last], [], 3, False, "light"))
+
+
+def test_facts_are_struck_through_when_they_ended() -> None:
+    ended = replace(fact(1, "e1"), valid_to=WHEN)
+    lines = [
+        len(_plot_timeline.draw("u", [episode(1)], [one], 3, False, "light").artists) for one in (replace(ended, valid_to=None), ended)
+    ]
+    assert lines[1] == lines[0] + 1
+
+
+def test_terms_add_up_to_the_score(sample: MemorySystem) -> None:
+    for method in ("hybrid", "rrf", "vector", "bm25", "norlift"):
+        for hit in sample.search("demo", "What is the dog called?", kinds=["episodic", "semantic", "message"], method=method, explain=True):
+            assert sum(_plot_scores.terms(hit).values()) == pytest.approx(hit.score, abs=1e-4)
+            flat = _plot_scores.terms(replace(hit, explanation=None))
+            assert sum(flat.values()) == pytest.approx(hit.score, abs=1e-4) or method == "norlift"
+
+
+def test_scores_of_strange_hits(lyon: MemorySystem) -> None:
+    [hit] = lyon.search("alice", "Lyon", kinds=["message"], top_k=1)
+    strange = [
+        replace(hit, scores={f"term {number}": (-1) ** number * 0.1 for number in range(40)}),
+        replace(hit, scores={}, rank=2),
+        replace(hit, scores={"words": float("nan"), "vector": float("inf")}, rank=3),
+        replace(hit, messages=(), title="", content="$\\bad{" * 10_000, rank=4, kind="other"),
+        replace(hit, scores={"words": -1.0}, score=-1.0, rank=5),
+    ]
+    looks = _plot_scores._looks([f"term {number}" for number in range(30)])
+    assert len(set(looks.values())) == 30
+    for hits in (strange[1:], [strange[4]], [strange[1]]):
+        check(lyon.plot.scores(hits))
+    lyon.plot.scores(strange).canvas.draw()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 40, 200])
+def test_map_of_many(count: int) -> None:
+    numpy = pytest.importorskip("numpy")
+    vectors = numpy.random.default_rng(7).normal(size=(count, 5))
+    vectors /= numpy.linalg.norm(vectors, axis=1)[:, None]
+    places = _plot_map.coordinates(vectors @ vectors.T)
+    assert places.shape == (count, 2)
+    assert places.min() >= -1e-9
+    assert places.max() <= 1 + 1e-9
+    figure = _plot_map.draw("u", [episode(number) for number in range(count)], vectors @ vectors.T, "dark")
+    check(figure)
+    check(_plot_map.draw("u", [episode(number) for number in range(count)], numpy.ones((count, count)), "light"))
+
+
+def test_map_keeps_distances() -> None:
+    """Two axes of vectors in a plane are that plane."""
+    numpy = pytest.importorskip("numpy")
+    angles = numpy.array([0.0, 0.3, 1.0, 2.5])
+    vectors = numpy.stack([numpy.cos(angles), numpy.sin(angles)], axis=1)
+    places = _plot_map.coordinates(vectors @ vectors.T)
+    true = numpy.linalg.norm(vectors[:, None] - vectors[None], axis=2)
+    drawn = numpy.linalg.norm(places[:, None] - places[None], axis=2)
+    assert numpy.allclose(drawn / drawn.max(), true / true.max())
+
+
+def test_the_map_puts_alike_episodes_together(memory: MemorySystem) -> None:
+    for session, words in enumerate(["My dog Pickle ran after a cat", "The dog Pickle chased a cat", "We booked flights to Tokyo"]):
+        memory.add_messages("u", [{"role": "user", "content": words}], session_id=str(session))
+        memory.close_session("u", str(session))
+    cosines = _plot_map.similarities(memory, "u", list(memory.episodes("u")))
+    assert cosines[0, 1] > max(cosines[0, 2], cosines[1, 2])
+
+
+def test_usage() -> None:
+    for theme in ("light", "dark"):
+        check(_plot_usage.draw(USAGE, theme))
+
+
+def test_labels_are_cut_to_fit() -> None:
+    prop = _plot_style.font(9.0)
+    assert _plot_style.fit("short", 3, prop) == "short"
+    cut = _plot_style.fit("W" * 500, 1, prop)
+    assert cut.endswith("…")
+    assert _plot_style._inches(cut, prop) <= 1
+    assert _plot_style.drawable("a\u200db\U0001f468") in ("ab\N{WHITE SQUARE}", "ab\U0001f468")
+
+
+def test_the_theme_follows_matplotlib(memory: MemorySystem) -> None:
+    assert _plot_style.theme_of(None).name == "light"
+    with matplotlib.rc_context({"figure.facecolor": "black"}):
+        assert _plot_style.theme_of(None).name == "dark"
+    with pytest.raises(InvalidInputError, match="theme is unknown: `drak`") as caught:
+        memory.plot.usage(theme="drak")  # type: ignore[arg-type]
+    assert "dark" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["timeline", "scores", "map", "usage"])
+async def test_async(name: str, lyon: MemorySystem) -> None:
+    here, there = (inspect.signature(getattr(cls, name)) for cls in (AsyncPlots, Plots))
+    assert here == there
+    assert inspect.iscoroutinefunction(getattr(AsyncPlots, name))
+    path = lyon.path
+    lyon.close()
+    async with AsyncMemorySystem(path) as memory:
+        given = {"timeline": ["alice"], "map": ["alice"], "scores": [await memory.search("alice", "Lyon")], "usage": []}[name]
+        assert isinstance(await getattr(memory.plot, name)(*given), Figure)
+
+
+def test_bounds(memory: MemorySystem) -> None:
+    for call in (
+        lambda: memory.plot.timeline("u", limit=0),
+        lambda: memory.plot.map("u", limit=1000),
+        lambda: memory.plot.timeline("u", facts=-1),
+    ):
+        with pytest.raises(InvalidInputError):
+            call()
+
+
+def test_without_matplotlib(memory: MemorySystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if re.match(r"episodica\._plot_|matplotlib", name)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError) as caught:
+        memory.plot.timeline("alice")
+    assert caught.value.hint == "pip install 'episodica[plot]'"
