@@ -34,6 +34,19 @@ pub(super) struct Known {
 #[derive(Default)]
 pub(super) struct KnownVectors([Option<Known>; 3]);
 
+/// How fields got their vectors: from what was known, from the embedder.
+struct Filled {
+    taken: usize,
+    computed: usize,
+}
+
+impl std::ops::AddAssign for Filled {
+    fn add_assign(&mut self, other: Self) {
+        self.taken += other.taken;
+        self.computed += other.computed;
+    }
+}
+
 /// One text that wants a vector.
 struct Wanted {
     slot: u32,
@@ -60,25 +73,26 @@ impl Engine {
         }))
     }
 
-    /// Gives every record of a fresh view its vectors; returns how many were computed.
-    pub(super) fn fill_vectors(&self, view: &mut View, known: KnownVectors, control: &dyn Control) -> Result<usize> {
+    /// Gives every record of a fresh view its vectors; `true` if some were computed, or some of the known ones have no record any more.
+    pub(super) fn fill_vectors(&self, view: &mut View, known: KnownVectors, control: &dyn Control) -> Result<bool> {
+        let available: usize = known.0.iter().flatten().map(|known| known.vectors.nrows()).sum();
         let [messages, episodes, semantic] = known.0;
         let wanted = wanted_messages(view);
-        let mut computed = self.fill(&mut view.messages.field, &wanted, messages.unwrap_or_default(), control)?;
+        let mut filled = self.fill(&mut view.messages.field, &wanted, messages.unwrap_or_default(), control)?;
         if let Some(vectors) = view.messages.field.vectors() {
             view.unembedded.retain(|slot| vectors.vector(u64::from(*slot)).is_none());
         }
         let episodes = episodes.unwrap_or_default();
         let (abstracts, narratives) = (wanted_layer(view, L0), wanted_layer(view, L1));
-        computed += self.fill(&mut view.abstracts, &abstracts, episodes.share(), control)?;
-        computed += self.fill(&mut view.narratives, &narratives, episodes, control)?;
+        filled += self.fill(&mut view.abstracts, &abstracts, episodes.share(), control)?;
+        filled += self.fill(&mut view.narratives, &narratives, episodes, control)?;
         let wanted = wanted_facts(view);
-        computed += self.fill(&mut view.statements, &wanted, semantic.unwrap_or_default(), control)?;
-        Ok(computed)
+        filled += self.fill(&mut view.statements, &wanted, semantic.unwrap_or_default(), control)?;
+        Ok(filled.computed > 0 || filled.taken < available)
     }
 
-    /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder. Returns how many it computed.
-    fn fill(&self, field: &mut Field, wanted: &[Wanted], known: Known, control: &dyn Control) -> Result<usize> {
+    /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
+    fn fill(&self, field: &mut Field, wanted: &[Wanted], known: Known, control: &dyn Control) -> Result<Filled> {
         let to = self.indexing();
         let slots = |wanted: &[&Wanted]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
         let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,9 +119,10 @@ impl Engine {
             _ => to.add(field, &slots(&found), Some(known.vectors.select(Axis(0), &rows).view()))?,
         }
         let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
+        let taken = found.len();
         match self.embed_all(&texts, control)? {
-            Some(rows) => to.add(field, &slots(&missing), Some(rows.view())).map(|()| missing.len()),
-            None => Ok(0),
+            Some(rows) => to.add(field, &slots(&missing), Some(rows.view())).map(|()| Filled { taken, computed: missing.len() }),
+            None => Ok(Filled { taken, computed: 0 }),
         }
     }
 
@@ -116,6 +131,10 @@ impl Engine {
         if self.read_only || !user.vectors_changed.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
+        self.write_caches(user).inspect_err(|_| user.note_change())
+    }
+
+    fn write_caches(&self, user: &User) -> Result<()> {
         let view = user.view.read();
         for kind in LogKind::ALL {
             let Some((rows, vectors)) = cached(&view, kind) else {

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::caches::KnownVectors;
-use super::read::AnyRecord;
+use super::read::{AnyRecord, find};
 use super::system::Engine;
 use super::user::User;
 use super::view::View;
-use crate::control::Control;
+use crate::control::{Control, Uninterrupted};
 use crate::error::{Error, Result};
 use crate::generate::episode::write_offline;
 use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
@@ -30,7 +30,7 @@ impl Engine {
         let _turn = user.turns.take(control)?;
         let now = self.clock.now();
         let provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
-        match self.get(user_id, id, control)?.ok_or_else(unknown)? {
+        match find(&user, id).ok_or_else(unknown)? {
             AnyRecord::Message(_) => Err(Error::invalid(format!("a message is what was said and can't be rewritten: `{id}`"))
                 .with_hint("delete it, or add a new one")),
             AnyRecord::Semantic(known) => {
@@ -80,8 +80,8 @@ impl Engine {
     pub fn delete(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<DeleteReport> {
         self.check_writable()?;
         let Some(user) = self.user(user_id, false, control)? else { return Ok(DeleteReport::default()) };
-        let Some(record) = self.get(user_id, id, control)? else { return Ok(DeleteReport::default()) };
         let _turn = user.turns.take(control)?;
+        let Some(record) = find(&user, id) else { return Ok(DeleteReport::default()) };
         let mut erasure = Erasure::default();
         match record {
             AnyRecord::Semantic(memory) => erasure.semantic.push(memory.memory_id.clone()),
@@ -99,10 +99,17 @@ impl Engine {
             files: 0,
         };
         let writer = user.writer.lock();
-        let files = user.store.erase(erasure.clone())?;
+        // One that failed earlier comes first, so that from here on an erasure under way is this one.
+        user.store.finish_erasure()?;
+        let outcome = user.store.erase(erasure.clone());
+        if outcome.is_err() && !user.store.is_erasing() {
+            return outcome.map(|files| DeleteReport { files, ..report });
+        }
         let known = Self::carry_over(&user.view.read());
         drop(writer);
-        self.rebuild_view(&user, known, |loaded| forget(loaded, &erasure), control)?;
+        // What goes from the disk, now or at the next append, goes from memory too, whoever gives up waiting for it.
+        self.rebuild_view(&user, known, |loaded| forget(loaded, &erasure), &Uninterrupted)?;
+        let files = outcome?;
         self.save_caches(&user)?;
         Ok(DeleteReport { files, ..report })
     }

@@ -10,7 +10,7 @@ use super::form::Cut;
 use super::system::Engine;
 use super::user::User;
 use crate::control::Control;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ids::record_id;
 use crate::model::{AddReport, Message, NewMessage};
 
@@ -40,18 +40,26 @@ impl Engine {
         if messages.is_empty() && !self.has_user(&self.owner(user_id)?)? {
             return Ok(report);
         }
-        let user = self.user(user_id, true, control)?.ok_or_else(|| Error::internal("user was not opened"))?;
+        let opened = || Error::internal("user was not opened");
+        let mut user = self.user(user_id, true, control)?.ok_or_else(opened)?;
         let total = messages.len();
         let mut rest = messages.into_iter();
         let mut done = 0;
         loop {
-            let batch: Vec<NewMessage> = rest.by_ref().take(BATCH).collect();
+            let mut batch: Vec<NewMessage> = rest.by_ref().take(BATCH).collect();
             if batch.is_empty() {
                 break;
             }
             control.check()?;
             done += batch.len();
-            let added = self.append(&user, batch, session_id)?;
+            let added = loop {
+                if let Some(added) = self.append(&user, &mut batch, session_id)? {
+                    break added;
+                }
+                // Deleted while this call was waiting: what it adds comes after the deletion, which waits until nobody holds the user.
+                drop(user);
+                user = self.user(user_id, true, control)?.ok_or_else(opened)?;
+            };
             report.messages_added += added.len();
             self.embed_messages(&user, control)?;
             let episodes = self.form(&user, Cut::Finished, control)?;
@@ -86,19 +94,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives the new messages of a batch their place, in the log and in the view.
-    fn append(&self, user: &User, batch: Vec<NewMessage>, session_id: Option<&str>) -> Result<Vec<Arc<Message>>> {
+    /// Gives the new messages of a batch their place, in the log and in the view; `None` and an untouched batch if the user was deleted.
+    fn append(&self, user: &User, batch: &mut Vec<NewMessage>, session_id: Option<&str>) -> Result<Option<Vec<Arc<Message>>>> {
         let tokens: Vec<Vec<u16>> = batch.par_iter().map(|message| self.tokens.ids(&message.content)).collect();
         let mut writer = user.writer.lock();
         if writer.gone {
-            return Err(Error::new(ErrorKind::InvalidInput, "the user was deleted while the call was waiting"));
+            return Ok(None);
         }
         let mut seen: HashSet<String> = HashSet::new();
         let mut messages = Vec::with_capacity(batch.len());
         let mut kept_tokens = Vec::with_capacity(batch.len());
         {
             let view = user.view.read();
-            for (new, tokens) in batch.into_iter().zip(tokens) {
+            for (new, tokens) in batch.drain(..).zip(tokens) {
                 let seq = writer.next_seq + messages.len() as u64;
                 let timestamp = new.timestamp.unwrap_or_else(|| self.clock.now());
                 let message_id = new.message_id.unwrap_or_else(|| {
@@ -122,12 +130,12 @@ impl Engine {
             }
         }
         if messages.is_empty() {
-            return Ok(messages);
+            return Ok(Some(messages));
         }
         user.store.append_messages(&messages, &[])?;
         writer.next_seq += messages.len() as u64;
         user.view.write().add_messages(&messages, &kept_tokens);
-        Ok(messages)
+        Ok(Some(messages))
     }
 
     /// Embeds the messages that have no vector yet: first everything new, in order.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::search::{admits_episode, admits_fact, admits_message};
 use super::system::Engine;
+use super::user::User;
 use crate::control::Control;
 use crate::error::Result;
 use crate::model::{Episode, Message, SemanticMemory};
@@ -77,17 +78,7 @@ impl Engine {
     /// # Errors
     /// `Io` when the user's files can't be read.
     pub fn get(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Option<AnyRecord>> {
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(None) };
-        let from_uri = user.owner.parse_uri(id);
-        let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
-        let view = user.view.read();
-        if let Some(episode) = view.episodes.by_id(id).or_else(|| view.merged_into(id)) {
-            return Ok(Some(AnyRecord::Episode(Arc::clone(episode))));
-        }
-        if let Some(fact) = view.facts.by_id(id) {
-            return Ok(Some(AnyRecord::Semantic(Arc::clone(fact))));
-        }
-        Ok(view.messages.slot(id).map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot)))))
+        Ok(self.user(user_id, false, control)?.and_then(|user| find(&user, id)))
     }
 
     /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was on when a model made it; the rules leave none.
@@ -107,9 +98,24 @@ impl Engine {
         let from_uri = user.owner.parse_uri(id);
         let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
         let mut revisions = user.view.read().earlier(id);
-        revisions.extend(self.get(user_id, id, control)?);
+        revisions.extend(find(&user, id));
         Ok(revisions)
     }
+}
+
+/// A record of a user who is at hand. Who holds a user never asks the engine for the same one again: a deletion waits for its holders and
+/// lets nobody open users meanwhile.
+pub(super) fn find(user: &User, id: &str) -> Option<AnyRecord> {
+    let from_uri = user.owner.parse_uri(id);
+    let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
+    let view = user.view.read();
+    if let Some(episode) = view.episodes.by_id(id).or_else(|| view.merged_into(id)) {
+        return Some(AnyRecord::Episode(Arc::clone(episode)));
+    }
+    if let Some(fact) = view.facts.by_id(id) {
+        return Some(AnyRecord::Semantic(Arc::clone(fact)));
+    }
+    view.messages.slot(id).map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot))))
 }
 
 fn select<'a, R: 'a, K: Ord>(

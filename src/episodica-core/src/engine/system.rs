@@ -169,20 +169,20 @@ impl Engine {
     pub(crate) fn user(&self, user_id: &str, create: bool, control: &dyn Control) -> Result<Option<Arc<User>>> {
         self.check_open()?;
         let owner = self.owner(user_id)?;
-        if let Some(user) = self.open_user(user_id) {
-            if !self.read_only || user.is_fresh()? {
-                return Ok(Some(user));
-            }
-            self.users.lock().remove(user_id);
-        }
+        let stale = match self.open_user(user_id) {
+            Some(user) if !self.read_only || user.store.is_fresh()? => return Ok(Some(user)),
+            stale => stale,
+        };
         let _turn = self.opening.take(control)?;
-        if let Some(user) = self.open_user(user_id) {
+        // Whoever had the turn before may have opened or refreshed the user.
+        if let Some(user) = self.open_user(user_id).filter(|user| !stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, user))) {
             return Ok(Some(user));
         }
         if !create && !self.has_user(&owner)? {
+            self.forget(user_id);
             return Ok(None);
         }
-        let user = Arc::new(self.load(owner, control)?);
+        let user = Arc::new(self.load(owner, stale.as_deref(), control)?);
         self.users.lock().insert(user_id.to_owned(), Arc::clone(&user));
         self.touch(&user);
         self.evict(&user);
@@ -235,10 +235,11 @@ impl Engine {
         let mut total: usize = self.open_users().iter().map(|user| user.heap_bytes()).sum();
         while total > self.config.memory_budget_bytes {
             let oldest = {
-                let users = self.users.lock();
-                // Two holders: the map and this very look.
-                let idle = users.values().filter(|user| !Arc::ptr_eq(user, keep) && Arc::strong_count(user) == 1);
-                idle.min_by_key(|user| user.last_used.load(Ordering::Relaxed)).cloned()
+                let mut users = self.users.lock();
+                // Nobody but the map holds it, and nobody gets it any more: the caller has the turn to open users, until this one is closed.
+                let idle = users.iter().filter(|(_, user)| !Arc::ptr_eq(user, keep) && Arc::strong_count(user) == 1);
+                let oldest = idle.min_by_key(|(_, user)| user.last_used.load(Ordering::Relaxed)).map(|(id, _)| id.clone());
+                oldest.and_then(|id| users.remove(&id))
             };
             let Some(oldest) = oldest else { return };
             total = total.saturating_sub(oldest.heap_bytes());
@@ -246,7 +247,6 @@ impl Engine {
                 // Without the cache the next opening embeds again: slower, not wrong.
                 self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
             }
-            self.users.lock().remove(&oldest.owner.user);
             self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -15,7 +15,6 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::{Episode, Message, Problem};
-use crate::store::backend::FileStamp;
 use crate::store::{LoadedUser, SessionState, StateRecord, UserStore};
 
 /// Texts embedded between two looks at whether the caller still waits.
@@ -32,8 +31,6 @@ pub(crate) struct User {
     pub turns: Turns,
     /// What was wrong with the files when they were opened.
     pub problems: Vec<Problem>,
-    /// State of the files when they were read.
-    stamps: [Option<FileStamp>; 3],
     pub last_used: AtomicU64,
     heap_bytes: AtomicUsize,
     /// Have vectors been added or removed since the caches were written?
@@ -62,22 +59,20 @@ impl User {
     pub fn measure(&self) {
         self.heap_bytes.store(self.view.read().heap_bytes(), Ordering::Relaxed);
     }
-
-    /// Do the files still hold what was read? (For readers beside a writing process.)
-    pub fn is_fresh(&self) -> Result<bool> {
-        Ok(self.store.stamps()? == self.stamps)
-    }
 }
 
 impl Engine {
-    /// Reads a user's logs and builds the view; vectors come from the caches where these agree with the logs.
-    pub(super) fn load(&self, owner: Owner, control: &dyn Control) -> Result<User> {
+    /// Reads a user's logs and builds the view; vectors come from the caches, or from a reader's view that is out of date, where these
+    /// agree with the logs.
+    pub(super) fn load(&self, owner: Owner, stale: Option<&User>, control: &dyn Control) -> Result<User> {
         let (store, loaded) = self.store.open_user(&owner)?;
         let mut problems = loaded.problems.clone();
         let next_seq = loaded.next_seq;
-        let stamps = store.stamps()?;
-        let known = self.read_caches(&owner, &mut problems)?;
-        let (view, computed) = self.build_view(loaded, known, control)?;
+        let known = match stale {
+            Some(stale) => Self::carry_over(&stale.view.read()),
+            None => self.read_caches(&owner, &mut problems)?,
+        };
+        let (view, changed) = self.build_view(loaded, known, control)?;
         let user = User {
             owner,
             store,
@@ -85,15 +80,15 @@ impl Engine {
             view: RwLock::new(view),
             turns: Turns::default(),
             problems,
-            stamps,
             last_used: AtomicU64::new(0),
             heap_bytes: AtomicUsize::new(0),
-            vectors_changed: AtomicBool::new(computed),
+            vectors_changed: AtomicBool::new(changed),
         };
         user.measure();
         Ok(user)
     }
 
+    /// The view over what was loaded, and whether its vectors are others than the known ones.
     pub(super) fn build_view(&self, loaded: LoadedUser, known: KnownVectors, control: &dyn Control) -> Result<(View, bool)> {
         let to = self.indexing();
         let mut view = View::default();
@@ -128,8 +123,8 @@ impl Engine {
         }
         view.episode_history = loaded.episode_history;
         view.fact_history = loaded.semantic_history;
-        let computed = self.fill_vectors(&mut view, known, control)?;
-        Ok((view, computed > 0))
+        let changed = self.fill_vectors(&mut view, known, control)?;
+        Ok((view, changed))
     }
 
     /// The vectors of texts in batches, one row a text; `None` (and a count) when the embedder fails.

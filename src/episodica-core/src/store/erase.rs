@@ -1,13 +1,14 @@
 //! Deletion without a trace, finished even when a crash comes between.
 //!
 //! What is to be removed is first written, durably, to a file in `intents/`; then it is removed; then the intent is. Opening the store
-//! finishes every intent it finds. An intent names ids, and holds the records that are to stand in place of others: never the content
+//! finishes every intent it finds; opening a user finishes theirs. An intent names ids, and holds the records that are to stand in place of others: never the content
 //! that goes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::MutexGuard;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use super::log::{Log, Mode, Rewrite, encode_records};
 use super::quarantine;
 use super::records::{Deleted, StateRecord, is_deleted, is_state};
 use super::scan::Line;
-use super::store::{Inner, Registration, Store, replace_file};
+use super::store::{Inner, Registration, Store, put_file};
 use super::user::{UserStore, read_message_line};
 use super::{dead_letter, nemori};
 use crate::error::{Error, Result};
@@ -83,22 +84,41 @@ fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
     Ok((check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten())
 }
 
-fn write_intent(inner: &Inner, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
+/// Puts an intent in place. The deletion has begun when this returns, and is sure to be finished when [`sync_intent`] does.
+fn place_intent(inner: &Inner, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
     let (backend, directory) = (&*inner.backend, inner.layout.intents());
     backend.create_dir_all(&directory).map_err(|error| io_error("cannot make the directory", &directory, error))?;
     let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
     let mut line = Vec::new();
     encode_line(&mut line, &intent)?;
-    replace_file(backend, &intent_path(&inner.layout, owner), &line)?;
+    put_file(backend, &intent_path(&inner.layout, owner), &line)
+}
+
+fn sync_intent(inner: &Inner) -> Result<()> {
+    let (backend, directory) = (&*inner.backend, inner.layout.intents());
     sync_up(backend, inner.layout.root(), &directory).map_err(|error| io_error("cannot sync the directory", &directory, error))
 }
 
 fn remove_intent(inner: &Inner, path: &Path) -> Result<()> {
     let (backend, directory) = (&*inner.backend, inner.layout.intents());
+    inner.intents_dirty.store(true, Ordering::SeqCst);
     remove(backend, path)?;
-    backend.sync_dir(&directory).map_err(|error| io_error("cannot sync the directory", &directory, error))?;
+    settle_intents(inner)?;
     // Another deletion may be under way; then the directory stays, and an empty one does no harm.
     let _ = backend.remove_dir(&directory);
+    Ok(())
+}
+
+/// Makes the end of deletions durable where it may not be.
+fn settle_intents(inner: &Inner) -> Result<()> {
+    let directory = inner.layout.intents();
+    if inner.intents_dirty.load(Ordering::SeqCst) {
+        match inner.backend.sync_dir(&directory) {
+            // Removed by another deletion, which had synced it before.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error("cannot sync the directory", &directory, error)),
+            _ => inner.intents_dirty.store(false, Ordering::SeqCst),
+        }
+    }
     Ok(())
 }
 
@@ -124,15 +144,37 @@ pub(super) fn pending(backend: &dyn Backend, layout: &Layout) -> Result<(Pending
         }
         match read_intent(backend, &path)? {
             Some(intent) => intents.push((path, intent)),
-            None => problems.push(Problem {
-                path,
-                line: None,
-                message: "a deletion that was interrupted can't be read".into(),
-                remedy: "delete again what was to be deleted, then remove this file".into(),
-            }),
+            None => {
+                let whose = match owner_of(backend, layout, &name)? {
+                    Some(owner) => format!(" of user `{}` of tenant `{}`", owner.user, owner.tenant),
+                    None => String::new(),
+                };
+                problems.push(Problem {
+                    path,
+                    line: None,
+                    message: format!("a deletion{whose} was interrupted and can't be read"),
+                    remedy: match whose.is_empty() {
+                        true => "nobody whom it could mean has any files: remove it".into(),
+                        false => "delete again what was to be deleted: that removes it".into(),
+                    },
+                });
+            }
         }
     }
     Ok((intents, problems))
+}
+
+/// Whom the file of a deletion means by its name.
+fn owner_of(backend: &dyn Backend, layout: &Layout, name: &str) -> Result<Option<Owner>> {
+    for tenant in layout.tenants(backend)? {
+        let owners = layout.users(backend, &tenant)?.into_iter().filter_map(|user| Owner::new(&tenant, &user).ok());
+        for owner in owners {
+            if intent_path(layout, &owner).file_name().is_some_and(|file| file == name) {
+                return Ok(Some(owner));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Finishes what a crash interrupted. The caller has the writer's lock and no user is open.
@@ -140,45 +182,64 @@ pub(super) fn finish_pending(inner: &Inner) -> Result<Vec<Problem>> {
     let backend = &*inner.backend;
     let (intents, problems) = pending(backend, &inner.layout)?;
     for (path, intent) in intents {
-        let owner = Owner::new(&intent.tenant, &intent.user)?;
-        match intent.erasure {
-            None => {
-                remove_user_files(backend, &inner.layout, &owner)?;
-            }
-            Some(erasure) => {
-                let open = |kind| {
-                    let path = inner.layout.log_path(&owner, kind);
-                    Log::open(Arc::clone(&inner.backend), inner.layout.root(), &path, Mode::ReadWrite, &mut |_| Ok(())).map(|(log, _)| log)
-                };
-                let [messages, episodes, semantic] = LogKind::ALL;
-                let (mut messages, mut episodes, mut semantic) = (open(messages)?, open(episodes)?, open(semantic)?);
-                apply(inner, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
-            }
-        }
-        remove_intent(inner, &path)?;
+        finish_intent(inner, &path, intent)?;
     }
     Ok(problems)
 }
 
+/// Finishes what an error interrupted in this process, before the user is opened again. The user is not open.
+pub(super) fn finish_pending_of(inner: &Inner, owner: &Owner) -> Result<()> {
+    let path = intent_path(&inner.layout, owner);
+    match read_intent(&*inner.backend, &path)? {
+        Some(intent) => finish_intent(inner, &path, intent),
+        None => settle_intents(inner),
+    }
+}
+
+fn finish_intent(inner: &Inner, path: &Path, intent: Intent) -> Result<()> {
+    let owner = Owner::new(&intent.tenant, &intent.user)?;
+    match intent.erasure {
+        None => {
+            remove_user_files(&*inner.backend, &inner.layout, &owner)?;
+        }
+        Some(erasure) => {
+            let open = |kind| {
+                let path = inner.layout.log_path(&owner, kind);
+                Log::open(Arc::clone(&inner.backend), inner.layout.root(), &path, Mode::ReadWrite, &mut |_| Ok(())).map(|(log, _)| log)
+            };
+            let [messages, episodes, semantic] = LogKind::ALL;
+            let (mut messages, mut episodes, mut semantic) = (open(messages)?, open(episodes)?, open(semantic)?);
+            apply(inner, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
+        }
+    }
+    remove_intent(inner, path)
+}
+
 fn remove_user_files(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<usize> {
     let files = layout.user_files(backend, owner)?;
-    let mut directories: Vec<&Path> = Vec::new();
-    for path in &files {
-        remove(backend, path)?;
-        if !directories.contains(&parent_of(path)) {
-            directories.push(parent_of(path));
-        }
-    }
-    for directory in directories {
-        backend.sync_dir(directory).map_err(|error| io_error("cannot sync the directory", directory, error))?;
-        // A long id goes on in directories whose names are part of it: they go with it, unless another long id shares them.
-        let mut place = directory;
-        while place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~')) && backend.remove_dir(place).is_ok() {
-            place = parent_of(place);
-            backend.sync_dir(place).map_err(|error| io_error("cannot sync the directory", place, error))?;
-        }
-    }
+    files.iter().try_for_each(|path| remove(backend, path))?;
+    settle_directories(backend, layout, owner)?;
     Ok(files.len())
+}
+
+/// Makes durable what was removed: by this run, or by one that failed before it could. So it asks every directory, not what is still there.
+fn settle_directories(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<()> {
+    for directory in layout.directories_of(owner) {
+        let mut place = directory.as_path();
+        loop {
+            let fail = |error| io_error("cannot sync the directory", place, error);
+            // A long id goes on in directories whose names are part of it: they go with it, unless another long id shares them.
+            let goes_on = place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
+            if !(goes_on && backend.remove_dir(place).is_ok()) && backend.stat(place).map_err(fail)?.is_some() {
+                backend.sync_dir(place).map_err(fail)?;
+            }
+            if !goes_on {
+                break;
+            }
+            place = parent_of(place);
+        }
+    }
+    Ok(())
 }
 
 impl Store {
@@ -191,12 +252,15 @@ impl Store {
         let inner = &self.inner;
         inner.check_writable()?;
         let _registration = Registration::new(inner, owner)?;
-        if inner.layout.user_files(&*inner.backend, owner)?.is_empty() {
+        let path = intent_path(&inner.layout, owner);
+        let begun = inner.backend.stat(&path).map_err(|error| io_error("cannot look for a deletion under way", &path, error))?.is_some();
+        if !begun && inner.layout.user_files(&*inner.backend, owner)?.is_empty() {
             return Ok(0);
         }
-        write_intent(inner, owner, None)?;
+        place_intent(inner, owner, None)?;
+        sync_intent(inner)?;
         let files = remove_user_files(&*inner.backend, &inner.layout, owner)?;
-        remove_intent(inner, &intent_path(&inner.layout, owner))?;
+        remove_intent(inner, &path)?;
         Ok(files)
     }
 }
@@ -205,8 +269,7 @@ impl UserStore {
     /// Removes records, and every revision, quarantined copy, trace and cached model answer of them; returns the number of files that
     /// were removed or rewritten. After a crash in between, opening the store goes on with it.
     ///
-    /// Vector caches are not touched: the caller removes the vectors and saves the caches, as it does on loading one that has vectors
-    /// without a record.
+    /// Vector caches are removed; the caller saves them anew.
     ///
     /// # Errors
     /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`: then the deletion is finished before the next
@@ -221,18 +284,27 @@ impl UserStore {
             erasure = earlier;
         }
         plan_episodes(self.owner(), &erasure, &logs[LogKind::Episodes as usize], true)?;
-        write_intent(&self.inner, self.owner(), Some(erasure.clone()))?;
+        place_intent(&self.inner, self.owner(), Some(erasure.clone()))?;
+        // From here on nothing may be appended before it is carried out.
         self.set_erasing(true);
+        sync_intent(&self.inner)?;
         self.finish(&erasure, &mut logs)
     }
 
-    /// Finishes a deletion that failed half-way, so that nothing is written behind it.
-    pub(super) fn resume_erasure(&self) -> Result<()> {
+    /// Finishes a deletion that failed half-way, if there is one, so that nothing is written behind it.
+    ///
+    /// # Errors
+    /// `Io`: call again.
+    pub fn finish_erasure(&self) -> Result<()> {
+        if !self.is_erasing() {
+            return Ok(());
+        }
         let mut logs = self.lock_logs();
         let path = intent_path(&self.inner.layout, self.owner());
         if let Some(Intent { erasure: Some(erasure), .. }) = read_intent(&*self.inner.backend, &path)? {
             self.finish(&erasure, &mut logs)?;
         }
+        settle_intents(&self.inner)?;
         self.set_erasing(false);
         Ok(())
     }
@@ -370,17 +442,25 @@ fn apply(inner: &Inner, owner: &Owner, erasure: &Erasure, logs: [&mut Log; 3]) -
             }
         })?;
     }
-    for side in [SideFile::Trace, SideFile::LlmCache] {
-        let path = inner.layout.side_path(owner, side);
+    // What holds texts of many records, or numbers made from them, is not searched but removed: traces, answers, caches, and what a crash
+    // left of a file being replaced.
+    let mut derived: Vec<PathBuf> = [SideFile::Trace, SideFile::LlmCache].map(|side| inner.layout.side_path(owner, side)).into();
+    for kind in LogKind::ALL {
+        let caches = inner.layout.cache_paths(owner, kind);
+        derived.extend([caches.manifest, caches.embeddings, caches.index]);
+    }
+    let leftovers = inner.layout.user_files(backend, owner)?.into_iter();
+    derived.extend(leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")));
+    for path in derived {
         if backend.stat(&path).map_err(|error| io_error("cannot look at the file", &path, error))?.is_some() {
             remove(backend, &path)?;
-            backend.sync_dir(parent_of(&path)).map_err(|error| io_error("cannot sync the directory", &path, error))?;
             files += 1;
         }
     }
     let gone = |id: &str| gone_messages.contains(id) || gone_episodes.contains(id) || gone_semantic.contains(id);
     files +=
         usize::from(dead_letter::scrub(&inner.backend, inner.layout.root(), &inner.layout.side_path(owner, SideFile::DeadLetters), &gone)?);
+    settle_directories(backend, &inner.layout, owner)?;
     Ok(files)
 }
 

@@ -213,6 +213,14 @@ impl Layout {
         Ok(users)
     }
 
+    /// Every directory in which a user may have files.
+    pub fn directories_of(&self, owner: &Owner) -> Vec<PathBuf> {
+        let encoded = encode_file_name(&owner.user);
+        let prefix = encoded.rfind('/').map_or("", |at| &encoded[..at]);
+        let directories = self.user_directories(&owner.tenant).into_iter();
+        directories.map(|directory| if prefix.is_empty() { directory } else { directory.join(prefix) }).collect()
+    }
+
     /// Every file of a user, whatever wrote it, found by listing and not by guessing.
     ///
     /// # Errors
@@ -221,8 +229,7 @@ impl Layout {
         let encoded = encode_file_name(&owner.user);
         let prefix = encoded.rfind('/').map_or("", |at| &encoded[..=at]);
         let mut files = Vec::new();
-        for directory in self.user_directories(&owner.tenant) {
-            let directory = directory.join(prefix);
+        for directory in self.directories_of(owner) {
             for (name, kind) in list(backend, &directory)? {
                 let stem = stem_of(&name).filter(|stem| user_of_stem(&format!("{prefix}{stem}")) == owner.user);
                 if kind != EntryKind::Directory && stem.is_some() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ pub(super) struct Inner {
     /// Users whose deletion a dead writer began and the next one finishes; only while read-only.
     deleted: HashSet<Owner>,
     problems: Vec<Problem>,
+    /// The end of a deletion may not be durable: after a power cut it would begin again, and take with it what was written since.
+    pub intents_dirty: AtomicBool,
     /// Dropped last.
     _lock: Option<Box<dyn LockGuard>>,
 }
@@ -96,6 +99,7 @@ impl Store {
             foreign: BTreeMap::new(),
             deleted: HashSet::new(),
             problems: Vec::new(),
+            intents_dirty: AtomicBool::new(false),
             _lock: None,
         };
         match mode {
@@ -182,7 +186,11 @@ impl Store {
     pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
         let inner = &self.inner;
         let registration = match inner.mode {
-            Mode::ReadWrite => Some(Registration::new(inner, owner)?),
+            Mode::ReadWrite => {
+                let registration = Registration::new(inner, owner)?;
+                erase::finish_pending_of(inner, owner)?;
+                Some(registration)
+            }
             Mode::ReadOnly => None,
         };
         let mut problems = Vec::new();
@@ -295,6 +303,15 @@ impl Inner {
 /// # Errors
 /// `Io`; then the old file is in place, or the new one whose name is not yet durable.
 pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+    put_file(backend, path, bytes)?;
+    backend.sync_dir(parent_of(path)).map_err(|error| io_error("cannot sync the directory", parent_of(path), error))
+}
+
+/// Puts a small file in place atomically; its name is durable when the directory is synced.
+///
+/// # Errors
+/// `Io`; then the old file is in place.
+pub(super) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
@@ -305,8 +322,7 @@ pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> 
         let mut file = backend.create_new(&temporary)?;
         file.append(bytes)?;
         file.sync_data()?;
-        backend.rename(&temporary, path)?;
-        backend.sync_dir(parent_of(path))
+        backend.rename(&temporary, path)
     };
     write().map_err(|error| {
         let _ = backend.remove_file(&temporary);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
-use super::backend::FileStamp;
+use super::backend::{FileStamp, io_error};
 use super::layout::LogKind;
 use super::line::encode_line;
 use super::log::{Log, LogPosition, Mode, Recovery, Rewrite};
@@ -52,6 +52,8 @@ pub struct UserStore {
     owner: Owner,
     pub(super) inner: Arc<Inner>,
     logs: [Mutex<Log>; 3],
+    /// State of the three files just before they were read.
+    read_at: [Option<FileStamp>; 3],
     /// A deletion stopped half-way and has to be finished before anything is appended.
     erasing: AtomicBool,
     /// Keeps a second opening out until this one is dropped.
@@ -191,6 +193,10 @@ impl UserStore {
         registration: Option<Registration>,
     ) -> Result<(Self, LoadedUser)> {
         let mut opening = Opening { inner, states: Vec::new(), problems: Vec::new() };
+        let mut read_at = [None; 3];
+        for (stamp, source) in read_at.iter_mut().zip(&sources) {
+            *stamp = inner.backend.stat(&source.path).map_err(|error| io_error("cannot look at the log", &source.path, error))?;
+        }
         let [messages_source, episodes_source, semantic_source] = sources;
 
         let (mut messages, mut ids, mut interner) = (Vec::new(), HashSet::new(), Interner::default());
@@ -242,7 +248,7 @@ impl UserStore {
         let loaded = LoadedUser { messages, next_seq, episodes, episode_history, semantic, semantic_history, states, problems };
         let logs = [message_log, episode_log, semantic_log].map(Mutex::new);
         let inner = Arc::clone(inner);
-        Ok((Self { owner: owner.clone(), inner, logs, erasing: AtomicBool::new(false), _registration: registration }, loaded))
+        Ok((Self { owner: owner.clone(), inner, logs, read_at, erasing: AtomicBool::new(false), _registration: registration }, loaded))
     }
 
     /// Whose logs they are.
@@ -263,6 +269,11 @@ impl UserStore {
 
     pub(super) fn set_erasing(&self, erasing: bool) {
         self.erasing.store(erasing, Ordering::SeqCst);
+    }
+
+    /// Is there a deletion that failed half-way? It is finished before the next append, or when the store is opened.
+    pub fn is_erasing(&self) -> bool {
+        self.erasing.load(Ordering::SeqCst)
     }
 
     fn log(&self, kind: LogKind) -> &Mutex<Log> {
@@ -301,9 +312,7 @@ impl UserStore {
         records.iter().try_for_each(|record| encode_line(&mut lines, record))?;
         deleted.iter().try_for_each(|id| encode_line(&mut lines, &Deleted { deleted: (*id).to_owned() }))?;
         states.iter().try_for_each(|state| encode_line(&mut lines, state))?;
-        if self.erasing.load(Ordering::SeqCst) {
-            self.resume_erasure()?;
-        }
+        self.finish_erasure()?;
         self.log(kind).lock().append_lines(&lines, (records.len() + deleted.len() + states.len()) as u64)
     }
 
@@ -317,20 +326,17 @@ impl UserStore {
     /// # Errors
     /// As [`Log::rewrite`].
     pub fn rewrite(&self, kind: LogKind, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
-        if self.erasing.load(Ordering::SeqCst) {
-            self.resume_erasure()?;
-        }
+        self.finish_erasure()?;
         self.log(kind).lock().rewrite(decide)
     }
 
-    /// State of the three files on disk: two equal answers mean that nothing was written between them. How a read-only view finds out
-    /// that it is out of date; it then opens the user again.
+    /// Do the three files still hold what was read? How a read-only view finds out that it is out of date; it then opens the user again.
     ///
     /// # Errors
     /// `Io` when a file can't be asked.
-    pub fn stamps(&self) -> Result<[Option<FileStamp>; 3]> {
+    pub fn is_fresh(&self) -> Result<bool> {
         let [messages, episodes, semantic] = &self.logs;
-        Ok([messages.lock().stamp()?, episodes.lock().stamp()?, semantic.lock().stamp()?])
+        Ok([messages.lock().stamp()?, episodes.lock().stamp()?, semantic.lock().stamp()?] == self.read_at)
     }
 }
 

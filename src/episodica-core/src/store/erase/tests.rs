@@ -64,7 +64,7 @@ fn reading_only_never_shows_a_user_whose_deletion_began() {
     let disk = MemoryBackend::new();
     let store = open(&disk);
     store.open_user(&owner()).unwrap().0.append_messages(&[message(0)], &[]).unwrap();
-    write_intent(&store.inner, &owner(), None).unwrap();
+    place_intent(&store.inner, &owner(), None).unwrap();
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
     let reader = Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadOnly, &clock).unwrap();
     assert!(reader.open_user(&owner()).unwrap().1.messages.is_empty());
@@ -78,6 +78,6 @@ fn a_damaged_intent_is_reported_and_kept() {
     let disk = MemoryBackend::new();
     disk.put("/m/intents/00.json", b"{\"tenant\":\"default\",\"user\":\"a\",\"erasure\":null,\"crc\":\"00000000\"}\n");
     let store = open(&disk);
-    assert_eq!(store.problems()[0].message, "a deletion that was interrupted can't be read");
+    assert_eq!(store.problems()[0].message, "a deletion was interrupted and can't be read");
     assert!(disk.files().contains_key(Path::new("/m/intents/00.json")));
 }

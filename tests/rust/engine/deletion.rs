@@ -1,0 +1,175 @@
+//! Deletion leaves no byte, whatever fails on the way, and takes nothing with it that was not asked for.
+
+use std::io::ErrorKind as IoKind;
+use std::path::Path;
+
+use episodica_core::engine::{AnyRecord, RecordKind};
+use episodica_core::ids::{Owner, content_hash};
+use episodica_core::score::Method;
+use episodica_core::store::testing::{Failure, Random};
+use episodica_core::store::{DeadLetter, Layout, LogKind, SideFile};
+
+use super::counts::report;
+use super::support::*;
+
+/// A store with two users, their caches written, and a file of every other kind.
+fn furnished() -> Disk {
+    let disk = Disk::new(episodica_core::store::testing::MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    for user in ["alice", "alice_b"] {
+        let words = |n: i64| format!("I moved to {user}town{n} last Friday. My favourite drink is {user}ade{n}.");
+        let messages = (0..6).map(|n| said(&format!("{user}-{n}"), &words(n), n * 60, Some(if n < 3 { "s1" } else { "s2" }))).collect();
+        engine.add_messages(user, messages, None, &NOW).unwrap();
+        engine.flush(user, &NOW).unwrap();
+    }
+    engine.close(std::time::Duration::ZERO, &NOW).unwrap();
+    drop(engine);
+    let (layout, alice) = (Layout::new(Path::new("/m")), Owner::new("default", "alice").unwrap());
+    for side in [SideFile::Trace, SideFile::LlmCache] {
+        disk.inner().put(layout.side_path(&alice, side), b"{\"prompt\":\"alicetown0 and alicetown4\"}\n");
+    }
+    let letter =
+        DeadLetter { id: "alice-0".into(), kind: "message".into(), layer: String::new(), error: "down".into(), attempts: 3, at: moment(0) };
+    let mut line = serde_json::to_vec(&letter).unwrap();
+    line.push(b'\n');
+    disk.inner().put(layout.side_path(&alice, SideFile::DeadLetters), &line);
+    for kind in LogKind::ALL {
+        let log = layout.log_path(&alice, kind);
+        let row = "{\"file\":\"x\",\"line\":1,\"reason\":\"torn\",\"text\":\"{\\\"content\\\":\\\"I moved to alicetown0 last Friday. My favourite drink is aliceade0.\"}\n";
+        disk.inner().put(format!("{}.quarantine.jsonl", log.display()), row.as_bytes());
+        let caches = layout.cache_paths(&alice, kind);
+        disk.inner().put(format!("{}.tmp", caches.embeddings.display()), b"alicetown0 left by a crash");
+    }
+    Disk::new(disk.inner().after_power_cut())
+}
+
+#[test]
+fn no_byte_of_a_deleted_message_is_left_and_no_vector_of_it() {
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    let text = "I moved to alicetown0 last Friday. My favourite drink is aliceade0.";
+    assert!(!files_with(&disk, &content_hash(text)).is_empty(), "its vector is known by the hash");
+    let report = engine.delete("alice", "alice-0", &NOW).unwrap();
+    assert_eq!((report.messages, report.episodes), (1, 0));
+    for needle in ["alicetown0", "aliceade0", "alice-0\"", &content_hash(text)] {
+        assert!(files_with(&disk, needle).is_empty(), "{needle}: {:?}", files_with(&disk, needle));
+    }
+    assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5);
+    assert!(found(&engine, "alice", "alicetown1", Method::Bm25)[0].contains("alicetown1"));
+    assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
+    // Its neighbour has everything.
+    assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
+    assert!(!files_with(&disk, "alice_btown0").is_empty());
+}
+
+#[test]
+fn no_byte_of_a_deleted_episode_or_user_is_left() {
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    let AnyRecord::Episode(first) = records(&engine, "alice", RecordKind::Episode).remove(0) else { panic!("an episode") };
+    engine.update("alice", &first.episode_id, "An edited narrative about alicetown0.", &NOW).unwrap();
+    engine.delete("alice", &first.episode_id, &NOW).unwrap();
+    for message in &first.original_messages {
+        assert!(files_with(&disk, &message.message_id).is_empty());
+        let word = message.content.split_whitespace().nth(3).unwrap();
+        assert!(files_with(&disk, word).is_empty(), "{word}: {:?}", files_with(&disk, word));
+    }
+    assert!(files_with(&disk, "edited narrative").is_empty());
+    engine.delete_user_data("alice", &NOW).unwrap();
+    for needle in ["alicetown", "aliceade", "alice-"] {
+        assert!(files_with(&disk, needle).is_empty(), "{:?}", files_with(&disk, needle));
+    }
+    assert_eq!(engine.users().unwrap(), ["alice_b"]);
+    assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
+}
+
+/// Deletes one message or the whole user with a failure at every operation, goes on in the same process, and looks after a crash.
+fn interrupted(whole: bool) -> u64 {
+    let mut injected = 0;
+    for failure in [Failure::Once, Failure::FromThenOn] {
+        for n in 0.. {
+            let disk = furnished();
+            let engine = open(&disk).unwrap();
+            engine.load_user("alice", &NOW).unwrap();
+            disk.fail_after(n, failure, IoKind::StorageFull);
+            let outcome = match whole {
+                true => engine.delete_user_data("alice", &NOW),
+                false => engine.delete("alice", "alice-0", &NOW),
+            };
+            let failed = disk.failures() > 0;
+            disk.heal();
+            let case = format!("{failure:?} at operation {n}, whole: {whole}");
+            // The caller goes on: what is acknowledged from here on stays, whatever became of the deletion.
+            engine.add_messages("alice", vec![said("new", "We bought a zqnewboat.", 9_000, None)], None, &NOW).expect(&case);
+            let remembered = |engine: &episodica_core::engine::Engine| {
+                !found(engine, "alice", "alicetown0", Method::Bm25).iter().all(|text| !text.contains("alicetown0"))
+            };
+            if outcome.is_ok() {
+                assert!(!remembered(&engine) && files_with(&disk, "alicetown0").is_empty(), "{case}");
+            }
+            let there = remembered(&engine);
+            for image in [
+                disk.inner().after_power_cut(),
+                disk.inner().after_lucky_power_cut(&mut Random::new(n)),
+                disk.inner().after_process_death(),
+            ] {
+                let image = Disk::new(image);
+                let again = open(&image).expect(&case);
+                assert_eq!(found(&again, "alice", "zqnewboat", Method::Bm25), ["We bought a zqnewboat."], "{case}");
+                assert_eq!(remembered(&again), there, "{case}: memory and disk disagree");
+                if !there {
+                    assert!(files_with(&image, "alicetown0").is_empty(), "{case}: {:?}", files_with(&image, "alicetown0"));
+                }
+                if !whole || there {
+                    assert_eq!(records(&again, "alice", RecordKind::Message).len(), if there { 7 } else { 6 }, "{case}");
+                }
+                assert_eq!(records(&again, "alice_b", RecordKind::Message).len(), 6, "{case}");
+            }
+            if !failed {
+                assert!(outcome.is_ok(), "{case}");
+                break;
+            }
+            injected += 1;
+        }
+    }
+    injected
+}
+
+#[test]
+fn an_interrupted_deletion_is_finished_and_nothing_written_after_it_is_lost() {
+    let injected = interrupted(false) + interrupted(true);
+    assert!(injected > 100, "{injected}");
+    report("deletion", &[("faults", injected), ("losses", 0)]);
+}
+
+#[test]
+fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    engine.load_user("alice", &NOW).unwrap();
+    // Everything fails once the intent is in place.
+    let intent = (0..).find_map(|n| {
+        disk.fail_after(n, Failure::FromThenOn, IoKind::Other);
+        let outcome = engine.delete("alice", "alice-0", &NOW);
+        disk.heal();
+        assert!(outcome.is_err());
+        disk.inner()
+            .files()
+            .into_iter()
+            .find(|(path, _)| path.starts_with("/m/intents") && path.extension().is_some_and(|end| end == "json"))
+    });
+    drop(engine);
+    let (path, mut bytes) = intent.unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let disk = Disk::new(disk.inner().after_process_death());
+    disk.inner().put(&path, &bytes);
+    let engine = open(&disk).unwrap();
+    let report = engine.verify(None, &NOW).unwrap();
+    let problem = report.problems.iter().find(|problem| problem.path == path).unwrap();
+    assert!(problem.message.contains("`alice`") && problem.remedy.contains("delete again"), "{problem:?}");
+    engine.delete("alice", "alice-0", &NOW).unwrap();
+    assert!(!disk.inner().files().contains_key(&path));
+    assert!(files_with(&disk, "alicetown0").is_empty());
+    assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5);
+}

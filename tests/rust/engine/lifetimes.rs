@@ -1,0 +1,99 @@
+//! Users come and go while others work: deletion, eviction and refreshing never lock up, mix up or lose anything.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use episodica_core::config::Config;
+use episodica_core::engine::RecordKind;
+use episodica_core::score::Method;
+use episodica_core::store::testing::MemoryBackend;
+
+use super::counts::rounds;
+use super::support::*;
+
+#[test]
+fn deleting_a_user_and_asking_for_their_records_never_wait_for_each_other() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    engine.history("alice", "m0", &NOW).unwrap();
+                    let _unknown = engine.update("alice", "m0", "text", &NOW).unwrap_err();
+                    engine.delete("alice", "nobody", &NOW).unwrap();
+                }
+            });
+        }
+        for n in 0..rounds(60, 2_000) {
+            engine.add_messages("alice", vec![said("m0", &format!("hello {n}"), 0, None)], None, &NOW).unwrap();
+            engine.delete_user_data("alice", &NOW).unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    assert!(engine.users().unwrap().is_empty());
+}
+
+#[test]
+fn adding_to_a_user_who_is_being_deleted_adds_after_the_deletion() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                engine.delete_user_data("alice", &NOW).unwrap();
+            }
+        });
+        for n in 0..rounds(60, 2_000) {
+            let id = format!("m{n}");
+            let added = engine.add_messages("alice", vec![said(&id, "hello", 0, None)], None, &NOW).unwrap();
+            assert_eq!(added.messages_added, 1);
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn users_are_closed_under_the_budget_while_others_use_them() {
+    let disk = Disk::new(MemoryBackend::new());
+    let config = Config { memory_budget_bytes: 1, ..Config::default() };
+    let engine = open_as(&disk, false, config).unwrap();
+    let each = rounds(25, 400);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let engine = &engine;
+            scope.spawn(move || {
+                for n in 0..each {
+                    // Everybody uses the same few users, so that one closes what another is about to use.
+                    let user = format!("u{}", (n + thread) % 3);
+                    let id = format!("{thread}-{n}");
+                    engine.add_messages(&user, vec![said(&id, &format!("word{thread} number{n}"), 0, None)], None, &NOW).unwrap();
+                    let _ = records(engine, &user, RecordKind::Message);
+                }
+            });
+        }
+    });
+    let total: usize = (0..3).map(|user| records(&engine, &format!("u{user}"), RecordKind::Message).len()).sum();
+    assert_eq!(total as u64, 4 * each);
+    assert!(engine.stats(None, &NOW).unwrap()["evictions"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_reader_follows_every_write_and_deletion() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    engine.add_messages("alice", vec![said("m0", "zqfirst word", 0, None)], None, &NOW).unwrap();
+    let reader = open_as(&disk, true, Config::default()).unwrap();
+    for n in 1..20 {
+        assert_eq!(records(&reader, "alice", RecordKind::Message).len(), n);
+        engine.add_messages("alice", vec![said(&format!("m{n}"), &format!("zqword{n}x again"), n as i64, None)], None, &NOW).unwrap();
+        assert_eq!(found(&reader, "alice", &format!("zqword{n}x"), Method::Bm25).len(), 1);
+        assert!(!found(&reader, "alice", &format!("zqword{n}x"), Method::Vector).is_empty());
+    }
+    engine.delete("alice", "m0", &NOW).unwrap();
+    assert!(found(&reader, "alice", "zqfirst", Method::Bm25).is_empty());
+    engine.delete_user_data("alice", &NOW).unwrap();
+    assert!(records(&reader, "alice", RecordKind::Message).is_empty());
+    assert!(found(&reader, "alice", "zqword3x", Method::Bm25).is_empty());
+}

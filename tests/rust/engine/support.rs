@@ -1,0 +1,224 @@
+//! An engine over files in memory, with vectors and tokens simple enough to be surely right.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use episodica_core::clock::{FixedClock, Moment};
+use episodica_core::config::Config;
+use episodica_core::control::Uninterrupted;
+use episodica_core::embed::Embedder;
+use episodica_core::engine::{AnyRecord, Engine, Page, Parts, RecordKind};
+use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::model::NewMessage;
+use episodica_core::score::{Filter, HitKind, Method, Request, TokenTable};
+use episodica_core::store::backend::Backend;
+use episodica_core::store::testing::{CountdownBackend, MemoryBackend};
+use episodica_core::{Error, ErrorKind, Result};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+
+pub type Disk = CountdownBackend<MemoryBackend>;
+
+pub const NOW: Uninterrupted = Uninterrupted;
+const DIMENSION: usize = 16;
+
+pub fn moment(seconds: i64) -> Moment {
+    Moment::new((1_790_000_000 + seconds) * 1_000_000, 0).unwrap()
+}
+
+pub fn open_as(disk: &Disk, read_only: bool, config: Config) -> Result<Engine> {
+    Engine::open(Parts {
+        path: "/m".into(),
+        tenant: "default".into(),
+        config,
+        read_only,
+        backend: Arc::new(disk.clone()),
+        clock: Arc::new(FixedClock::new(moment(0))),
+        embedder: Arc::new(Words),
+        vectors: Arc::new(Rows { disk: disk.clone() }),
+        tokens: &Table,
+    })
+}
+
+pub fn open(disk: &Disk) -> Result<Engine> {
+    open_as(disk, false, Config::default())
+}
+
+pub fn said(id: &str, content: &str, at: i64, session: Option<&str>) -> NewMessage {
+    NewMessage {
+        role: "user".into(),
+        content: content.into(),
+        timestamp: Some(moment(at)),
+        session_id: session.map(str::to_owned),
+        message_id: Some(id.into()),
+        ..NewMessage::default()
+    }
+}
+
+pub fn records(engine: &Engine, user: &str, kind: RecordKind) -> Vec<AnyRecord> {
+    let page = Page { limit: usize::MAX, include_superseded: true, ..Page::default() };
+    engine.records(user, kind, &page, &NOW).unwrap()
+}
+
+pub fn found(engine: &Engine, user: &str, query: &str, method: Method) -> Vec<String> {
+    let request = Request {
+        query: query.into(),
+        top_k: 10,
+        kinds: vec![HitKind::Message],
+        method,
+        filter: Filter::default(),
+        threshold: None,
+        now: moment(0),
+    };
+    let response = engine.search(user, &request, &NOW).unwrap();
+    response.hits.iter().flat_map(|hit| &hit.messages).map(|message| message.content.clone()).collect()
+}
+
+/// The files in whose names or bytes `needle` stands.
+pub fn files_with(disk: &Disk, needle: &str) -> Vec<PathBuf> {
+    let needle = needle.as_bytes();
+    let holds = |bytes: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+    let files = disk.inner().files().into_iter();
+    files.filter(|(path, bytes)| holds(bytes) || holds(path.to_string_lossy().as_bytes())).map(|(path, _)| path).collect()
+}
+
+/// Words hashed into a few dimensions.
+struct Words;
+
+fn hash(word: &str) -> usize {
+    word.bytes().fold(5381, |hash: usize, byte| hash.wrapping_mul(33) ^ usize::from(byte))
+}
+
+impl Embedder for Words {
+    fn model(&self) -> &str {
+        "words-1"
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        Some(DIMENSION)
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let mut rows = Array2::<f32>::zeros((texts.len(), DIMENSION));
+        for (mut row, text) in rows.axis_iter_mut(Axis(0)).zip(texts) {
+            text.split_whitespace().for_each(|word| row[hash(word) % DIMENSION] += 1.0);
+            let length = row.dot(&row).sqrt().max(1e-9);
+            row /= length;
+        }
+        Ok(rows)
+    }
+}
+
+struct Table;
+
+impl TokenTable for Table {
+    fn ids(&self, text: &str) -> Vec<u16> {
+        text.split_whitespace().map(|word| (hash(word) % 1000) as u16).collect()
+    }
+
+    fn weight(&self, _: u16) -> f32 {
+        1.0
+    }
+
+    fn cosine(&self, a: u16, b: u16) -> f32 {
+        if a == b { 1.0 } else { 0.0 }
+    }
+
+    fn typical_weight(&self) -> f32 {
+        1.0
+    }
+}
+
+/// Indexes that are rows and labels; their files are on the same disk as all others.
+struct Rows {
+    disk: Disk,
+}
+
+struct RowIndex {
+    kind: VectorIndexKind,
+    labels: Vec<u64>,
+    rows: Array2<f32>,
+    disk: Disk,
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Index, "the index can't be written").caused_by(error)
+}
+
+impl VectorIndex for RowIndex {
+    fn kind(&self) -> VectorIndexKind {
+        self.kind
+    }
+
+    fn dimension(&self) -> usize {
+        self.rows.ncols()
+    }
+
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn labels(&self) -> &[u64] {
+        &self.labels
+    }
+
+    fn vectors(&self) -> ArrayView2<'_, f32> {
+        self.rows.view()
+    }
+
+    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>> {
+        self.labels.iter().position(|known| *known == label).map(|at| self.rows.row(at))
+    }
+
+    fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
+        self.remove(labels)?;
+        self.labels.extend(labels);
+        self.rows.append(Axis(0), vectors).map_err(|error| Error::new(ErrorKind::Index, error.to_string()))
+    }
+
+    fn remove(&mut self, labels: &[u64]) -> Result<usize> {
+        let kept: Vec<usize> = (0..self.labels.len()).filter(|at| !labels.contains(&self.labels[*at])).collect();
+        let removed = self.labels.len() - kept.len();
+        self.rows = self.rows.select(Axis(0), &kept);
+        self.labels = kept.into_iter().map(|at| self.labels[at]).collect();
+        Ok(removed)
+    }
+
+    fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
+        let mut all: Vec<(u64, f32)> = self.labels.iter().copied().zip(self.rows.dot(&query)).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.truncate(k);
+        Ok(all)
+    }
+
+    fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
+        labels.iter().map(|label| self.vector(*label).map(|row| row.dot(&query))).collect()
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        let bytes: Vec<u8> = self.rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let write = || self.disk.create_new(path)?.append(&bytes);
+        write().map_err(failed)
+    }
+}
+
+impl VectorIndexFactory for Rows {
+    fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>> {
+        Ok(Box::new(RowIndex { kind, labels: Vec::new(), rows: Array2::zeros((0, dimension)), disk: self.disk.clone() }))
+    }
+
+    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>> {
+        let bytes = self.disk.read(path).map_err(failed)?;
+        let values = bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
+        let rows = Array2::from_shape_vec((labels.len(), dimension), values);
+        let rows = rows.map_err(|error| Error::new(ErrorKind::Index, error.to_string()))?;
+        Ok(Box::new(RowIndex { kind: VectorIndexKind::Hnsw, labels, rows, disk: self.disk.clone() }))
+    }
+
+    fn version(&self) -> String {
+        "rows".into()
+    }
+}
