@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from . import __version__, _cli_commands, _cli_demo
-from ._cli_output import Output, report
+from . import __version__, _cli_commands, _cli_completion, _cli_demo, _cli_views
+from ._cli_output import COLOURS, Output, report
 from ._errors import EpisodicaError
 from ._options import KINDS, METHODS
 
@@ -32,13 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
     args = _parser().parse_args(argv)
     command: Command = args.command
-    out = Output(args.json)
+    out = Output(args.json, args.color)
     try:
         status = command(args, out)
         sys.stdout.flush()
         return status
     except EpisodicaError as error:
-        report(error)
+        report(error, args.color)
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what was stored before stays\n")
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_words(search)
     search.add_argument("-k", "--top-k", type=int, default=10, metavar="N", help="most hits of each kind (default 10)")
     search.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")
-    search.add_argument("--method", choices=METHODS, default="hybrid")
+    search.add_argument("--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)")
     search.add_argument("--explain", action="store_true", help="show how each score came about")
     _add_range(search)
 
@@ -96,9 +96,30 @@ def _parser() -> argparse.ArgumentParser:
         listing.add_argument("--newest", action="store_true", help="newest first")
         _add_range(listing)
 
+    timeline = add("timeline", _cli_views.timeline, "show a user's episodes over time, why each ended and what it taught")
+    _add_user(timeline)
+    timeline.add_argument("--limit", type=int, metavar="N", help="only the newest so many")
+    timeline.add_argument("--facts", type=int, default=5, metavar="N", help="most facts an episode (default 5)")
+    _add_range(timeline)
+
+    explain = add("explain", _cli_views.explain, "show how the scores of the best hits came about")
+    _add_words(explain)
+    explain.add_argument("-k", "--top-k", type=int, default=2, metavar="N", help="most hits of each kind (default 2)")
+    explain.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")
+    explain.add_argument("--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)")
+    _add_range(explain)
+
     _add_user(add("stats", _cli_commands.stats, "count what the store holds"))
     _add_user(add("verify", _cli_commands.verify, "check every record, index and file"))
     add("doctor", _cli_commands.doctor, "check this installation and the store")
+
+    def completion(args: argparse.Namespace, out: Output) -> int:
+        out.line(_cli_completion.script(args.shell, parser).rstrip())
+        return 0
+
+    add("completion", completion, "print a script that completes commands and options").add_argument(
+        "shell", choices=_cli_completion.SHELLS, help="your shell"
+    )
     return parser
 
 
@@ -112,6 +133,7 @@ def _add_common(parser: argparse.ArgumentParser, first: bool) -> None:
     parser.add_argument("--store", metavar="PATH", default=default(None), help="the store (default: $EPISODICA_STORE, then `memories`)")
     parser.add_argument("--tenant", metavar="T", default=default(tenant), help="whose part of the store (default: $EPISODICA_TENANT)")
     parser.add_argument("--json", action="store_true", default=default(False), help="print JSON")
+    parser.add_argument("--color", choices=COLOURS, default=default("auto"), help="colours (default auto: terminals, unless $NO_COLOR)")
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:

@@ -24,6 +24,9 @@ from ._search import LightweightSearchSystem
 from ._system import MemorySystem
 from ._value import day
 
+# Below this a title beside the head of a hit says nothing and gets a line of its own.
+_LEAST_TITLE_COLUMNS = 20
+
 
 def ingest(args: argparse.Namespace, out: Output) -> int:
     """Reads a file and remembers its conversations."""
@@ -82,10 +85,10 @@ def _owner(conversation: Conversation, user: str | None, count: int) -> str:
 
 def search(args: argparse.Namespace, out: Output) -> int:
     """Finds what the memory holds on a question."""
-    with _reader(args) as memory:
-        user, query = _user_and_query(args, memory)
+    with opened(args) as memory:
+        user, query = user_and_query(args, memory)
         hits = memory.search(
-            user, query, top_k=args.top_k, kinds=args.kind or KINDS[:2], method=args.method, **_range(args), explain=args.explain
+            user, query, top_k=args.top_k, kinds=args.kind or KINDS[:2], method=args.method, **range_of(args), explain=args.explain
         )
         if out.as_json:
             out.json(hits)
@@ -102,17 +105,21 @@ def search(args: argparse.Namespace, out: Output) -> int:
 def print_hit(hit: Hit, out: Output) -> None:
     """A hit on two to four lines: where it stands, and the words that matched."""
     head = f"{hit.rank:>3}  {hit.score:.4f}  {hit.kind:<8}  {day(hit.timestamp)}"
-    title = out.style(printable(hit.title), "bold") if hit.kind == "episodic" else ""
-    out.line(f"{out.style(head, 'dim')}  {title}".rstrip())
+    title = printable(hit.title) if hit.kind == "episodic" else ""
+    if out.width is not None and out.width < len(head) + _LEAST_TITLE_COLUMNS:
+        out.line(out.style(head, "dim"))
+        out.paragraph(title, indent=5, max_lines=1)
+    else:
+        out.line(f"{out.style(head, 'dim')}  {out.style(out.cut(title, len(head) + 2), 'bold')}".rstrip())
     best = hit.messages[0] if hit.messages else None
     out.paragraph(f"{best.speaker}: {best.content}" if best else hit.content, indent=5, max_lines=3)
 
 
 def context(args: argparse.Namespace, out: Output) -> int:
     """Packs what the memory holds on a question into a text for a prompt."""
-    with _reader(args) as memory:
-        user, query = _user_and_query(args, memory)
-        packed = memory.context(user, query, max_tokens=args.max_tokens, **_range(args))
+    with opened(args) as memory:
+        user, query = user_and_query(args, memory)
+        packed = memory.context(user, query, max_tokens=args.max_tokens, **range_of(args))
         if out.as_json:
             out.json(packed)
         else:
@@ -123,8 +130,8 @@ def context(args: argparse.Namespace, out: Output) -> int:
 
 def episodes(args: argparse.Namespace, out: Output) -> int:
     """Lists a user's episodes."""
-    with _reader(args) as memory:
-        found = memory.episodes(_user(args, memory), newest_first=args.newest, limit=args.limit, **_range(args))
+    with opened(args) as memory:
+        found = memory.episodes(user_of(args, memory), newest_first=args.newest, limit=args.limit, **range_of(args))
         if out.as_json:
             out.json_list(found)
         else:
@@ -135,9 +142,9 @@ def episodes(args: argparse.Namespace, out: Output) -> int:
 
 def facts(args: argparse.Namespace, out: Output) -> int:
     """Lists what was learned about a user's world."""
-    with _reader(args) as memory:
+    with opened(args) as memory:
         found = memory.semantic_memories(
-            _user(args, memory), newest_first=args.newest, limit=args.limit, include_superseded=args.all, **_range(args)
+            user_of(args, memory), newest_first=args.newest, limit=args.limit, include_superseded=args.all, **range_of(args)
         )
         if out.as_json:
             out.json_list(found)
@@ -149,14 +156,14 @@ def facts(args: argparse.Namespace, out: Output) -> int:
 
 def stats(args: argparse.Namespace, out: Output) -> int:
     """Counts and sizes."""
-    with _reader(args) as memory:
+    with opened(args) as memory:
         _print_tree(memory.stats(args.user_id or args.user), out)
     return 0
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
     """Compares records, indexes and files; 1 if something is wrong."""
-    with _reader(args) as memory:
+    with opened(args) as memory:
         found = memory.verify(args.user_id or args.user, progress=True)
         if out.as_json:
             out.json(found)
@@ -192,7 +199,7 @@ def doctor(args: argparse.Namespace, out: Output) -> int:
 def _health(args: argparse.Namespace) -> dict[str, Any]:
     if not Path(store_of(args)).expanduser().is_dir():
         return {"status": "no store yet"}
-    with _reader(args) as memory:
+    with opened(args) as memory:
         return memory.health()
 
 
@@ -228,17 +235,18 @@ def store_of(args: argparse.Namespace) -> str:
 
 
 @contextmanager
-def _reader(args: argparse.Namespace) -> Iterator[MemoryReader]:
+def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
     """The store, for reading: works beside a process that writes it."""
     with LightweightSearchSystem(store_of(args), tenant=args.tenant) as memory:
         yield memory
 
 
-def _range(args: argparse.Namespace) -> dict[str, Any]:
+def range_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The filters of a search or listing."""
     return {"since": args.since, "until": args.until, "session_id": args.session}
 
 
-def _user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
+def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
     """``USER QUERY…``; the user may also come by ``--user``, or be the store's only one."""
     words: list[str] = args.words
     if args.user is not None:
@@ -248,7 +256,8 @@ def _user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str
     return words[0], " ".join(words[1:])
 
 
-def _user(args: argparse.Namespace, memory: MemoryReader) -> str:
+def user_of(args: argparse.Namespace, memory: MemoryReader) -> str:
+    """The user that the command names, or the store's only one."""
     return args.user_id or args.user or _only_user(memory)
 
 

@@ -18,17 +18,20 @@ from ._value import jsonable
 
 _MIN_WIDTH = 40
 _MAX_WIDTH = 140
+_MIN_COLUMN = 8
+_MIN_LAST_COLUMN = 20
 # No characters of their own, but parts of emoji and of Indic and Persian words.
 _JOINERS = "\u200c\u200d\ufe0f"
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+COLOURS = ("auto", "always", "never")
+_STYLES = {"bold": "1", "dim": "2", "struck": "9", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 class Output:
     """The two streams of one command."""
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, colour: str = "auto") -> None:
         self.as_json = as_json
-        self._colour = _wants_colour(sys.stdout)
+        self._colour = _wants_colour(sys.stdout, colour)
         for stream in (sys.stdout, sys.stderr):
             # A terminal that can't show a character must not stop the command.
             if hasattr(stream, "reconfigure"):
@@ -80,27 +83,49 @@ class Output:
         for line in lines:
             self.line(" " * indent + line)
 
+    def glyph(self, mark: str, ascii_mark: str) -> str:
+        """A mark, or its stand-in where the stream has no Unicode."""
+        return mark if "utf" in (sys.stdout.encoding or "").lower() else ascii_mark
+
+    def cut(self, text: str, beside: int) -> str:
+        """``text`` cut to what a terminal has left beside so many columns; whole elsewhere."""
+        return text if self.width is None else cut(text, max(self.width - beside, _MIN_COLUMN))
+
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
-        """Columns as wide as their widest cell; the last takes what the terminal leaves. Columns of numbers stand to the right."""
+        """Columns as wide as their widest cell, cut to what the terminal has room for. Columns of numbers stand to the right, uncut."""
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         by_column = list(zip(*cells, strict=True)) or [()] * len(head)
         right = [bool(column) and all(map(_is_number, column)) for column in by_column]
         widths = [max(map(columns, (name, *column))) for name, column in zip(head, by_column, strict=True)]
-        room = None if self.width is None else self.width - indent - sum(widths[:-1]) - 2 * (len(head) - 1)
+        if self.width is not None:
+            widths = _fitted(widths, right, self.width - indent - 2 * (len(head) - 1))
         for row in [list(head), *cells] if any(head) else cells:
-            last = row[-1] if room is None else cut(row[-1], max(room, 10))
-            body = "".join(pad(cell, width, to_right) + "  " for cell, width, to_right in zip(row, widths, right[:-1], strict=False))
-            line = " " * indent + body + (pad(last, widths[-1], True) if right[-1] else last)
+            line = "  ".join(pad(cut(cell, width), width, to_right) for cell, width, to_right in zip(row, widths, right, strict=True))
+            line = " " * indent + line.rstrip()
             self.line(self.style(line, "dim") if row == list(head) else line)
+
+
+def _fitted(widths: list[int], fixed: list[bool], room: int) -> list[int]:
+    """The widths, made narrower until they fit: the last column first, down to some words, then the widest."""
+    fitted = list(widths)
+    for least in (_MIN_LAST_COLUMN, _MIN_COLUMN):
+        if not fixed[-1]:
+            fitted[-1] = min(fitted[-1], max(room - sum(fitted[:-1]), least))
+        while sum(fitted) > room:
+            candidates = [index for index, width in enumerate(fitted[:-1]) if width > _MIN_COLUMN and not fixed[index]]
+            if not candidates:
+                break
+            fitted[max(candidates, key=lambda index: fitted[index])] -= 1
+    return fitted
 
 
 def _is_number(text: str) -> bool:
     return text.replace(",", "").replace(".", "").isdigit()
 
 
-def report(error: EpisodicaError) -> None:
+def report(error: EpisodicaError, colour: str = "auto") -> None:
     """An error for people: what, why, and what to do about it."""
-    label = "\x1b[31merror:\x1b[0m" if _wants_colour(sys.stderr) else "error:"
+    label = "\x1b[31merror:\x1b[0m" if _wants_colour(sys.stderr, colour) else "error:"
     sys.stderr.write(f"{label} {printable(str(error))}\n")
     cause = error.__cause__
     while cause is not None:
@@ -165,5 +190,8 @@ def wrap(text: str, room: int, max_lines: int) -> list[str]:
     return lines
 
 
-def _wants_colour(stream: TextIO) -> bool:
+def _wants_colour(stream: TextIO, choice: str) -> bool:
+    """What ``--color`` says; without it, terminals do unless ``NO_COLOR`` (https://no-color.org) or ``TERM=dumb`` says no."""
+    if choice != "auto":
+        return choice == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
