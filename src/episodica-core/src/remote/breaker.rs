@@ -1,0 +1,190 @@
+//! The circuit breaker: a server that is down is asked no more for a while.
+//!
+//! Every failed attempt counts, not every failed call, so a dead server costs `failures` attempts in all, over however many calls, and then
+//! only a fast refusal per call. After the pause one call, and one attempt of it, goes through as a test; the others are still refused. An
+//! answer that only refuses the request (400, 401, 404, ...) shows that the server lives, and counts as success here.
+
+use parking_lot::Mutex;
+
+/// Counts failures in a row and refuses calls after too many; times are seconds of one [`Timer`](super::Timer).
+#[derive(Debug)]
+pub struct Breaker {
+    limit: u32,
+    pause_seconds: f64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    /// Raised at each change of state, so that calls from before it don't count after it.
+    epoch: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    Closed { failures: u32 },
+    Open { until: f64 },
+    Testing,
+}
+
+impl Breaker {
+    /// Closed; opens after `limit` failures in a row (1 or more) for `pause_seconds`.
+    pub fn new(limit: u32, pause_seconds: f64) -> Self {
+        Self { limit: limit.max(1), pause_seconds, inner: Mutex::new(Inner { state: State::Closed { failures: 0 }, epoch: 0 }) }
+    }
+
+    /// Leave for one attempt, to be settled with its outcome.
+    ///
+    /// # Errors
+    /// The seconds until a test is possible (0 while another call is the test).
+    pub fn enter(&self, now: f64) -> Result<Permit<'_>, f64> {
+        let mut inner = self.inner.lock();
+        let test = match inner.state {
+            State::Closed { .. } => false,
+            State::Open { until } if now < until => return Err(until - now),
+            State::Open { .. } => true,
+            State::Testing => return Err(0.0),
+        };
+        if test {
+            inner.turn(State::Testing);
+        }
+        Ok(Permit { breaker: self, epoch: inner.epoch, settled: false })
+    }
+
+    /// Would [`enter`](Self::enter) let a call through?
+    pub fn is_available(&self, now: f64) -> bool {
+        match self.inner.lock().state {
+            State::Closed { .. } => true,
+            State::Open { until } => now >= until,
+            State::Testing => false,
+        }
+    }
+
+    /// `closed`, `open` or `half_open` (a test may begin or is under way).
+    pub fn state(&self, now: f64) -> &'static str {
+        match self.inner.lock().state {
+            State::Closed { .. } => "closed",
+            State::Open { until } if now < until => "open",
+            State::Open { .. } | State::Testing => "half_open",
+        }
+    }
+}
+
+impl Inner {
+    fn turn(&mut self, state: State) {
+        self.state = state;
+        self.epoch += 1;
+    }
+}
+
+/// Leave for one attempt. Dropped without an outcome (the caller was interrupted), it counts for nothing, and a test may be taken again.
+#[derive(Debug)]
+pub struct Permit<'b> {
+    breaker: &'b Breaker,
+    epoch: u64,
+    settled: bool,
+}
+
+impl Permit<'_> {
+    /// The server answered: closes the breaker, and forgets earlier failures.
+    pub fn succeed(mut self) {
+        self.settle(|inner, _| match inner.state {
+            State::Closed { .. } => inner.state = State::Closed { failures: 0 },
+            State::Testing | State::Open { .. } => inner.turn(State::Closed { failures: 0 }),
+        });
+    }
+
+    /// The server failed at `now`.
+    pub fn fail(mut self, now: f64) {
+        self.settle(|inner, breaker| {
+            let failures = match inner.state {
+                State::Closed { failures } => failures + 1,
+                State::Testing | State::Open { .. } => breaker.limit,
+            };
+            match failures >= breaker.limit {
+                true => inner.turn(State::Open { until: now + breaker.pause_seconds }),
+                false => inner.state = State::Closed { failures },
+            }
+        });
+    }
+
+    fn settle(&mut self, change: impl FnOnce(&mut Inner, &Breaker)) {
+        self.settled = true;
+        let mut inner = self.breaker.inner.lock();
+        if inner.epoch == self.epoch {
+            change(&mut inner, self.breaker);
+        }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.settle(|inner, _| {
+                if inner.state == State::Testing {
+                    inner.turn(State::Open { until: f64::NEG_INFINITY });
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(breaker: &Breaker, times: u32, now: f64) {
+        for _ in 0..times {
+            breaker.enter(now).unwrap().fail(now);
+        }
+    }
+
+    #[test]
+    fn opens_after_failures_in_a_row_only() {
+        let breaker = Breaker::new(5, 60.0);
+        failed(&breaker, 4, 0.0);
+        breaker.enter(0.0).unwrap().succeed();
+        failed(&breaker, 4, 0.0);
+        assert_eq!(breaker.state(0.0), "closed");
+        failed(&breaker, 1, 1.0);
+        assert_eq!(breaker.state(1.0), "open");
+        assert_eq!(breaker.enter(11.0).unwrap_err(), 50.0);
+        assert!(!breaker.is_available(60.9));
+        assert!(breaker.is_available(61.0));
+    }
+
+    #[test]
+    fn one_test_decides() {
+        let breaker = Breaker::new(2, 60.0);
+        failed(&breaker, 2, 0.0);
+        let test = breaker.enter(60.0).unwrap();
+        assert_eq!(breaker.enter(60.0).unwrap_err(), 0.0, "only one");
+        assert!(!breaker.is_available(60.0));
+        assert_eq!(breaker.state(60.0), "half_open");
+        test.fail(65.0);
+        assert_eq!(breaker.enter(66.0).unwrap_err(), 59.0, "one failure is enough after a test");
+        breaker.enter(125.0).unwrap().succeed();
+        failed(&breaker, 1, 126.0);
+        assert_eq!(breaker.state(126.0), "closed", "and counting starts anew");
+    }
+
+    #[test]
+    fn a_test_without_outcome_may_be_taken_again() {
+        let breaker = Breaker::new(1, 60.0);
+        failed(&breaker, 1, 0.0);
+        drop(breaker.enter(60.0).unwrap());
+        breaker.enter(60.0).unwrap().succeed();
+        assert_eq!(breaker.state(60.0), "closed");
+    }
+
+    #[test]
+    fn calls_from_before_a_change_do_not_count_after_it() {
+        let breaker = Breaker::new(1, 60.0);
+        let (late_failure, late_success) = (breaker.enter(0.0).unwrap(), breaker.enter(0.0).unwrap());
+        failed(&breaker, 1, 0.0);
+        late_success.succeed();
+        late_failure.fail(50.0);
+        assert_eq!(breaker.enter(50.0).unwrap_err(), 10.0, "neither closed nor prolonged");
+    }
+}

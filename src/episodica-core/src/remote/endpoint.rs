@@ -1,0 +1,203 @@
+//! Where a server is and how it is to be called.
+
+use std::fmt;
+
+use reqwest::Url;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A text that shows itself to nobody but the server it is for: an API key, the value of a header, an address with a password inside.
+///
+/// Formatting and serialising give `***`, so what was serialised can't be read back as the secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `text`, without white space around it (keys read from files end with a line break).
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self(text.as_ref().trim().to_owned())
+    }
+
+    /// The text itself, to be sent and never to be shown.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Through a value, because a complaint about a wrong type would quote it.
+        match serde_json::Value::deserialize(deserializer) {
+            Ok(serde_json::Value::String(text)) => Ok(Self::new(text)),
+            _ => Err(D::Error::custom("a secret is not a string")),
+        }
+    }
+}
+
+/// One server, and how patient to be with it. Unknown names are refused in JSON; only `base_url` has no default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Endpoint {
+    /// Address up to and without `/chat/completions`, for example `https://api.openai.com/v1`. A query (`?api-version=...`) is kept.
+    pub base_url: String,
+    /// Sent as `Authorization: Bearer ...`.
+    pub api_key: Option<Secret>,
+    /// Sent as `OpenAI-Organization`.
+    pub organization: Option<String>,
+    /// Sent with every request; the values are secrets. In JSON an object, or a list of pairs.
+    #[serde(deserialize_with = "headers")]
+    pub headers: Vec<(String, Secret)>,
+    /// Longest time for one attempt, from connecting to the answer's last byte. Above 0, at most 3600.
+    pub timeout_seconds: f64,
+    /// Address of an HTTP proxy; may hold a password. No other source of proxies is asked.
+    pub proxy: Option<Secret>,
+    /// Requests that are sent for one call at most, 1 to 10.
+    pub max_attempts: u32,
+    /// Wait before the second attempt, doubled before each further one. 0 to 60.
+    pub retry_wait_seconds: f64,
+    /// Failed attempts in a row that open the circuit breaker, 1 or more.
+    pub breaker_failures: u32,
+    /// How long an open breaker refuses all calls before it lets one through as a test. 0 to 3600.
+    pub breaker_seconds: f64,
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self {
+            base_url: String::new(),
+            api_key: None,
+            organization: None,
+            headers: Vec::new(),
+            timeout_seconds: 60.0,
+            proxy: None,
+            max_attempts: 3,
+            retry_wait_seconds: 1.0,
+            breaker_failures: 5,
+            breaker_seconds: 60.0,
+        }
+    }
+}
+
+impl Endpoint {
+    /// The server at `base_url`, everything else by default.
+    pub fn new(base_url: impl Into<String>) -> Self {
+        Self { base_url: base_url.into(), ..Self::default() }
+    }
+
+    /// Checks every value and reads the address.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] names the value that is out of its bounds.
+    pub fn url(&self) -> Result<Url> {
+        let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
+        let url = match Url::parse(self.base_url.trim()) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
+            _ => {
+                return Err(Error::new(ErrorKind::Config, "base_url of the endpoint is not an http or https address")
+                    .with_hint("write it like `https://api.openai.com/v1` or `http://localhost:11434/v1`"));
+            }
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return fail("base_url of the endpoint holds a user name or password; use `headers`");
+        }
+        for (name, value, least, most) in [
+            ("timeout_seconds", self.timeout_seconds, 0.001, 3600.0),
+            ("retry_wait_seconds", self.retry_wait_seconds, 0.0, 60.0),
+            ("breaker_seconds", self.breaker_seconds, 0.0, 3600.0),
+            ("max_attempts", f64::from(self.max_attempts), 1.0, 10.0),
+            ("breaker_failures", f64::from(self.breaker_failures), 1.0, f64::from(u32::MAX)),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(Error::new(ErrorKind::Config, format!("{name} of the endpoint is outside {least} to {most}: `{value}`")));
+            }
+        }
+        Ok(url)
+    }
+}
+
+fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Secret)>, D::Error> {
+    struct Pairs;
+    impl<'de> Visitor<'de> for Pairs {
+        type Value = Vec<(String, Secret)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of headers or a list of pairs")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut pairs = Vec::new();
+            while let Some(pair) = map.next_entry()? {
+                pairs.push(pair);
+            }
+            Ok(pairs)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut pairs = Vec::new();
+            while let Some(pair) = list.next_element()? {
+                pairs.push(pair);
+            }
+            Ok(pairs)
+        }
+    }
+    deserializer.deserialize_any(Pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_never_shows_itself() {
+        let json = r#"{"base_url":"https://h/v1","api_key":"sk-1234\n","headers":{"X-Key":"hush"},"proxy":"http://u:word@p:1"}"#;
+        let endpoint: Endpoint = serde_json::from_str(json).unwrap();
+        assert_eq!(endpoint.api_key.as_ref().unwrap().expose(), "sk-1234");
+        let shown = format!("{endpoint:?} {} {}", serde_json::to_string(&endpoint).unwrap(), endpoint.api_key.as_ref().unwrap());
+        for secret in ["1234", "hush", "word"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        let error = serde_json::from_str::<Endpoint>(r#"{"api_key": 987654}"#).unwrap_err().to_string();
+        assert!(!error.contains("987654"), "{error}");
+    }
+
+    #[test]
+    fn headers_come_as_an_object_or_as_pairs() {
+        let object: Endpoint = serde_json::from_str(r#"{"base_url":"http://h","headers":{"A":"b"}}"#).unwrap();
+        let pairs: Endpoint = serde_json::from_str(r#"{"base_url":"http://h","headers":[["A","b"]]}"#).unwrap();
+        assert_eq!(object, pairs);
+        assert!(serde_json::from_str::<Endpoint>(r#"{"base_uri":"http://h"}"#).is_err());
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_named() {
+        assert!(Endpoint::new("http://localhost:1/v1?api-version=2").url().is_ok());
+        for url in ["", "localhost:8080", "ftp://h/", "/v1", "http://user:word@h/v1"] {
+            let error = Endpoint::new(url).url().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            assert!(!error.to_string().contains("word@"));
+        }
+        let endpoint = Endpoint { timeout_seconds: f64::NAN, ..Endpoint::new("http://h") };
+        assert_eq!(endpoint.url().unwrap_err().to_string(), "timeout_seconds of the endpoint is outside 0.001 to 3600: `NaN`");
+        assert!(Endpoint { max_attempts: 0, ..Endpoint::new("http://h") }.url().is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! Why a call had no answer: enough to decide what to do next, nothing that must not be shown.
+
+use serde_json::Value;
+
+use crate::error::{Error, ErrorKind};
+
+/// What stood in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The caller asked to stop, or this process can't call at all.
+    Stopped,
+    /// The circuit breaker is open; nothing was sent.
+    Refused,
+    /// No connection, or one that broke.
+    Network,
+    /// No whole answer within the endpoint's time.
+    Timeout,
+    /// The server answered with this status, other than 2xx.
+    Status(u16),
+    /// The server answered with what can't be an answer: too large, no JSON, another shape.
+    Unusable,
+}
+
+/// A call without an answer.
+#[derive(Debug)]
+pub struct Failure {
+    pub(super) cause: Cause,
+    pub(super) message: String,
+    pub(super) stop: Option<Box<Error>>,
+    /// Seconds the server asked to wait.
+    pub(super) retry_after: Option<f64>,
+    /// The server's own words in lower case. They may repeat the request, so they are searched and never shown.
+    pub(super) reason: String,
+    pub(super) attempts: u32,
+    pub(super) seconds: f64,
+}
+
+impl Failure {
+    /// A failure with its message: one line, lower case, free of secrets.
+    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into(), stop: None, retry_after: None, reason: String::new(), attempts: 0, seconds: 0.0 }
+    }
+
+    /// The caller's stop.
+    pub fn stopped(error: Error) -> Self {
+        Self { stop: Some(Box::new(error)), ..Self::new(Cause::Stopped, "stopped") }
+    }
+
+    /// What the server answered with a status other than 2xx; of `body` only the error's code or type is shown, and only if it is a word.
+    pub(super) fn status(status: u16, origin: &str, body: &[u8]) -> Self {
+        let body: Value = serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
+        let error = body.get("error").unwrap_or(&body);
+        let word = ["code", "type"].iter().find_map(|key| error.get(key)?.as_str().filter(|text| is_word(text)));
+        let code = word.map(|word| format!(" ({word})")).unwrap_or_default();
+        let verb = if (300..400).contains(&status) { "redirects, which is not followed, with" } else { "answered with" };
+        let message = format!("server `{origin}` {verb} status `{status}`{code}");
+        Self { reason: words(&body).to_lowercase(), ..Self::new(Cause::Status(status), message) }
+    }
+
+    /// What stood in the way.
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// One line for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Requests that were sent in vain, 0 where the breaker refused.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// From the first request to giving up.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Does the server's explanation speak of `word` (lower case)?
+    pub fn mentions(&self, word: &str) -> bool {
+        self.reason.contains(word)
+    }
+
+    /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx, but
+    /// for 501: "not implemented" is an answer about the request, whatever the load.
+    pub fn is_temporary(&self) -> bool {
+        match self.cause {
+            Cause::Network | Cause::Timeout => true,
+            Cause::Status(status) => matches!(status, 408 | 409 | 429 | 500..=599) && status != 501,
+            Cause::Stopped | Cause::Refused | Cause::Unusable => false,
+        }
+    }
+
+    /// Does it speak against the server, as opposed to the request? The breaker counts these.
+    pub fn is_outage(&self) -> bool {
+        self.is_temporary() || self.cause == Cause::Unusable
+    }
+
+    /// As the engine's error; `kind` says whose call it was.
+    pub fn into_error(self, kind: ErrorKind) -> Error {
+        if let Some(error) = self.stop {
+            return *error;
+        }
+        let error = Error::new(kind, self.message);
+        match self.cause {
+            Cause::Status(401 | 403) => error.with_hint("check the API key and what it may be used for"),
+            Cause::Status(404) => error.with_hint("check `base_url` (it usually ends with `/v1`) and the name of the model"),
+            Cause::Status(300..=399) => error.with_hint("set `base_url` to the address that it redirects to"),
+            Cause::Network => error.with_hint("check `base_url`, and that the server runs"),
+            Cause::Timeout => error.with_hint("raise `timeout_seconds` if the server is slow"),
+            _ => error,
+        }
+    }
+}
+
+/// Codes are words like `context_length_exceeded`; anything longer might be text from the request.
+fn is_word(text: &str) -> bool {
+    (1..=48).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte == b'-')
+        && !text.starts_with("sk-")
+}
+
+/// The explanations in an error body, in the forms that servers use; echoes of the request are left out where the form allows.
+fn words(body: &Value) -> String {
+    let error = body.get("error").unwrap_or(body);
+    let mut found = Vec::new();
+    let mut add = |value: Option<&Value>| found.extend(value.and_then(Value::as_str).map(str::to_owned));
+    add(Some(error));
+    for key in ["message", "param", "code", "type", "detail"] {
+        add(error.get(key));
+        add(body.get(key));
+    }
+    for item in body.get("detail").and_then(Value::as_array).into_iter().flatten() {
+        add(item.get("msg"));
+        for place in item.get("loc").and_then(Value::as_array).into_iter().flatten() {
+            add(Some(place));
+        }
+    }
+    found.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_show_codes_and_no_words() {
+        let body =
+            br#"{"error":{"message":"Your prompt 'my diary' with response_format is bad","type":"invalid_request_error","code":null}}"#;
+        let failure = Failure::status(400, "http://h:1", body);
+        assert_eq!(failure.message(), "server `http://h:1` answered with status `400` (invalid_request_error)");
+        assert!(failure.mentions("response_format") && failure.mentions("diary"));
+        let leak = Failure::status(401, "http://h:1", br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#);
+        assert_eq!(leak.message(), "server `http://h:1` answered with status `401`");
+        assert_eq!(leak.into_error(ErrorKind::Llm).hint(), Some("check the API key and what it may be used for"));
+    }
+
+    #[test]
+    fn explanations_are_found_in_every_usual_form() {
+        for body in [
+            r#"{"error":"response_format unknown"}"#,
+            r#"{"message":"response_format unknown"}"#,
+            r#"{"detail":"response_format unknown"}"#,
+            r#"{"detail":[{"loc":["body","response_format"],"msg":"extra","input":{"temperature":0}}]}"#,
+            "unknown field response_format",
+        ] {
+            let failure = Failure::status(422, "h", body.as_bytes());
+            assert!(failure.mentions("response_format"), "{body}");
+            assert!(!failure.mentions("temperature"), "an echo of the request is no explanation");
+        }
+    }
+
+    #[test]
+    fn what_is_tried_again_and_what_speaks_against_the_server() {
+        for status in [400, 401, 403, 404, 413, 422, 501, 301] {
+            let failure = Failure::status(status, "h", b"");
+            assert!(!failure.is_temporary() && !failure.is_outage(), "{status}");
+        }
+        for status in [408, 409, 429, 500, 502, 503, 529] {
+            let failure = Failure::status(status, "h", b"");
+            assert!(failure.is_temporary() && failure.is_outage(), "{status}");
+        }
+        assert!(!Failure::new(Cause::Unusable, "x").is_temporary());
+        assert!(Failure::new(Cause::Unusable, "x").is_outage());
+    }
+}

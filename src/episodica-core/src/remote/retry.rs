@@ -1,0 +1,80 @@
+//! Whether to try again, and when.
+
+use jiff::fmt::rfc2822::DateTimeParser;
+
+use super::{Failure, Timer};
+
+/// The longest wait that a server may ask for; a longer one ends the call.
+pub(super) const MAX_WAIT_SECONDS: f64 = 60.0;
+
+/// How often and after which waits a call is tried again: only what [is temporary](Failure::is_temporary).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryPolicy {
+    /// Requests for one call, 1 or more.
+    pub max_attempts: u32,
+    /// Wait before the second one, doubled before each further one; spread by a quarter to both sides.
+    pub wait_seconds: f64,
+}
+
+impl RetryPolicy {
+    /// Seconds to wait after the attempt number `attempt` (from 1) failed so; `None` = give up.
+    pub fn wait(&self, attempt: u32, failure: &Failure, timer: &dyn Timer) -> Option<f64> {
+        if attempt >= self.max_attempts || !failure.is_temporary() {
+            return None;
+        }
+        let doubled = self.wait_seconds * f64::from(1_u32 << (attempt - 1).min(16));
+        let wait = (doubled * (0.75 + 0.5 * timer.chance())).min(MAX_WAIT_SECONDS);
+        match failure.retry_after {
+            Some(asked) if asked > MAX_WAIT_SECONDS => None,
+            Some(asked) => Some(wait.max(asked)),
+            None => Some(wait),
+        }
+    }
+}
+
+/// Reads a `Retry-After` header, seconds or an HTTP date, as seconds from now (0 for the past).
+pub(super) fn retry_after(header: &str, timer: &dyn Timer) -> Option<f64> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse::<f64>() {
+        return (seconds.is_finite() && seconds >= 0.0).then_some(seconds);
+    }
+    let date = DateTimeParser::new().parse_timestamp(header).ok()?;
+    Some(((date.as_microsecond() - timer.now().micros()) as f64 / 1e6).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cause, VirtualTimer};
+    use super::*;
+
+    const POLICY: RetryPolicy = RetryPolicy { max_attempts: 3, wait_seconds: 1.0 };
+
+    #[test]
+    fn waits_double_and_end() {
+        let (timer, failure) = (VirtualTimer::default(), Failure::new(Cause::Network, "x"));
+        let waits: Vec<_> = (1..=3).map(|attempt| POLICY.wait(attempt, &failure, &timer)).collect();
+        assert_eq!(waits, [Some(1.0), Some(2.0), None]);
+        assert_eq!(POLICY.wait(1, &Failure::new(Cause::Status(400), "x"), &timer), None);
+    }
+
+    #[test]
+    fn the_server_may_ask_for_a_longer_wait_within_bounds() {
+        let timer = VirtualTimer::default();
+        for (asked, expected) in [(0.0, Some(1.0)), (7.0, Some(7.0)), (60.0, Some(60.0)), (61.0, None)] {
+            let failure = Failure { retry_after: Some(asked), ..Failure::new(Cause::Status(429), "x") };
+            assert_eq!(POLICY.wait(1, &failure, &timer), expected, "{asked}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let timer = VirtualTimer::default();
+        timer.advance(10.0);
+        assert_eq!(retry_after(" 12 ", &timer), Some(12.0));
+        assert_eq!(retry_after("Thu, 01 Jan 1970 00:00:40 GMT", &timer), Some(30.0));
+        assert_eq!(retry_after("Thu, 01 Jan 1970 00:00:01 GMT", &timer), Some(0.0));
+        for odd in ["soon", "-1", "NaN", "inf", ""] {
+            assert_eq!(retry_after(odd, &timer), None, "{odd}");
+        }
+    }
+}

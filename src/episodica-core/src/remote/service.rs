@@ -1,0 +1,169 @@
+//! A server with its promises kept: attempts, waits, breaker, counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::breaker::Breaker;
+use super::endpoint::Endpoint;
+use super::failure::{Cause, Failure};
+use super::http::Http;
+use super::retry::RetryPolicy;
+use super::timer::{SystemTimer, Timer};
+use crate::control::Control;
+use crate::error::Result;
+
+/// One server that answers JSON with JSON. Thread safe; calls of several threads share the connections and the breaker.
+pub struct Remote {
+    http: Http,
+    policy: RetryPolicy,
+    breaker: Breaker,
+    timer: Arc<dyn Timer>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    calls: AtomicU64,
+    requests: AtomicU64,
+    retries: AtomicU64,
+    failures: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// A 2xx answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The body: JSON by its content type, not parsed yet.
+    pub body: Vec<u8>,
+    /// Requests that were sent, 1 or more.
+    pub attempts: u32,
+    /// From the first request to the answer.
+    pub seconds: f64,
+}
+
+impl Reply {
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// [`Cause::Unusable`] where it is no JSON or of another shape; `what` names what was expected ("a chat completion").
+    pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            // Of the parser's complaint only the place: the rest may quote the answer.
+            let message = format!("server's answer is not {what}, at line {} column `{}`", error.line(), error.column());
+            Failure { attempts: self.attempts, seconds: self.seconds, ..Failure::new(Cause::Unusable, message) }
+        })
+    }
+}
+
+impl Remote {
+    /// Prepares calls to `endpoint`; nothing is sent.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) for values that can't be used.
+    pub fn new(endpoint: &Endpoint) -> Result<Self> {
+        Self::with_timer(endpoint, Arc::new(SystemTimer::default()))
+    }
+
+    /// [`new`](Self::new) with another timer for waits and breaker (an attempt's deadline is always real).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_timer(endpoint: &Endpoint, timer: Arc<dyn Timer>) -> Result<Self> {
+        Ok(Self {
+            http: Http::new(endpoint)?,
+            policy: RetryPolicy { max_attempts: endpoint.max_attempts, wait_seconds: endpoint.retry_wait_seconds },
+            breaker: Breaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
+            timer,
+            counts: Counts::default(),
+        })
+    }
+
+    /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks; attempts and waits included.
+    ///
+    /// # Errors
+    /// The last attempt's failure; [`Cause::Refused`] while the breaker is open; [`Cause::Stopped`] soon after `control` says so.
+    pub fn post(&self, path: &str, body: &Value, control: &dyn Control) -> Result<Reply, Failure> {
+        let body = serde_json::to_vec(body).expect("invariant: a value is JSON");
+        let started = self.timer.seconds();
+        add(&self.counts.calls, 1);
+        let mut attempts = 0;
+        let mut last: Option<Failure> = None;
+        let failure = loop {
+            let permit = match self.breaker.enter(self.timer.seconds()) {
+                Ok(permit) => permit,
+                Err(left) => {
+                    break last.unwrap_or_else(|| {
+                        add(&self.counts.refused, 1);
+                        let origin = self.http.origin();
+                        Failure::new(Cause::Refused, format!("server failed too often, next test in {left:.0} s: `{origin}`"))
+                    });
+                }
+            };
+            attempts += 1;
+            add(&self.counts.requests, 1);
+            add(&self.counts.retries, u64::from(attempts > 1));
+            let failure = match self.http.post(path, body.clone(), &*self.timer, control) {
+                Ok(body) => {
+                    permit.succeed();
+                    return Ok(Reply { body, attempts, seconds: self.timer.seconds() - started });
+                }
+                Err(failure) => failure,
+            };
+            match failure.cause {
+                Cause::Stopped => drop(permit),
+                _ if failure.is_outage() => permit.fail(self.timer.seconds()),
+                _ => permit.succeed(),
+            }
+            let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else { break failure };
+            // No waiting for an attempt that the breaker would refuse.
+            if !self.breaker.is_available(self.timer.seconds() + wait) {
+                break failure;
+            }
+            if let Err(stop) = self.timer.sleep(wait, control) {
+                break Failure::stopped(stop);
+            }
+            last = Some(failure);
+        };
+        if !matches!(failure.cause, Cause::Stopped | Cause::Refused) {
+            add(&self.counts.failures, 1);
+        }
+        Err(Failure { attempts, seconds: self.timer.seconds() - started, ..failure })
+    }
+
+    /// Would a call be sent now?
+    pub fn is_available(&self) -> bool {
+        self.breaker.is_available(self.timer.seconds())
+    }
+
+    /// Seconds of this server's timer, for measurements over several calls.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.timer.seconds()
+    }
+
+    /// Scheme, host and port of the server.
+    pub fn origin(&self) -> &str {
+        self.http.origin()
+    }
+
+    /// `{"endpoint", "breaker": "closed|open|half_open", "calls", "requests", "retries", "failures", "refused"}`; no secret inside.
+    /// Calls have failed when no attempt was left, and were refused when none was made.
+    pub fn health(&self) -> Value {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        json!({
+            "endpoint": self.origin(),
+            "breaker": self.breaker.state(self.timer.seconds()),
+            "calls": count(&self.counts.calls),
+            "requests": count(&self.counts.requests),
+            "retries": count(&self.counts.retries),
+            "failures": count(&self.counts.failures),
+            "refused": count(&self.counts.refused),
+        })
+    }
+}
+
+fn add(counter: &AtomicU64, count: u64) {
+    counter.fetch_add(count, Ordering::Relaxed);
+}

@@ -1,0 +1,151 @@
+//! A server on the loopback interface that fails on purpose, for unit tests. It stops when dropped, and by itself after a minute.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::Endpoint;
+
+const LIFE: Duration = Duration::from_secs(60);
+
+/// How to answer one request.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// Status and JSON.
+    Json(u16, String),
+    /// Status, further header lines and JSON.
+    With(u16, &'static str, String),
+    /// 200 with this content type and body.
+    Typed(&'static str, String),
+    /// Closes without an answer.
+    Reset,
+    /// Promises more than it sends, then closes.
+    Half(String),
+    /// 200 and JSON of this many bytes.
+    Large(usize),
+    /// Sends one byte after the other for ever.
+    Endless,
+    /// Waits before it answers.
+    Slow(Duration, Box<Act>),
+}
+
+/// What came in.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+type Script = dyn Fn(usize, &Request) -> Act + Send + Sync;
+
+/// See the module.
+pub(crate) struct FaultServer {
+    url: String,
+    stop: Arc<AtomicBool>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl FaultServer {
+    /// Answers request number n (from 0) as `script` says.
+    pub(crate) fn start(script: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let server = Self { url: format!("http://{}/v1", listener.local_addr().unwrap()), stop: Arc::default(), requests: Arc::default() };
+        let (stop, requests, script) = (Arc::clone(&server.stop), Arc::clone(&server.requests), Arc::new(script) as Arc<Script>);
+        std::thread::spawn(move || {
+            let end = Instant::now() + LIFE;
+            while !stop.load(Ordering::SeqCst) && Instant::now() < end {
+                let Ok((stream, _)) = listener.accept() else {
+                    std::thread::sleep(Duration::from_millis(2));
+                    continue;
+                };
+                let (stop, requests, script) = (Arc::clone(&stop), Arc::clone(&requests), Arc::clone(&script));
+                // A client that goes away is no failure of the server.
+                std::thread::spawn(move || serve(stream, &requests, &*script, &stop).ok());
+            }
+        });
+        server
+    }
+
+    /// Answers with each of `acts`, then with the last one.
+    pub(crate) fn script(acts: Vec<Act>) -> Self {
+        Self::start(move |number, _| acts[number.min(acts.len() - 1)].clone())
+    }
+
+    /// This server, with short patience.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint { timeout_seconds: 5.0, ..Endpoint::new(&self.url) }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().clone()
+    }
+}
+
+impl Drop for FaultServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+fn serve(stream: TcpStream, requests: &Mutex<Vec<Request>>, script: &Script, stop: &AtomicBool) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(LIFE))?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+    }
+    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let mut body = vec![0; length.and_then(|text| text.parse().ok()).unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let request = Request { path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
+    let number = {
+        let mut all = requests.lock();
+        all.push(request.clone());
+        all.len() - 1
+    };
+    answer(stream, script(number, &request), stop)
+}
+
+fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result<()> {
+    let mut whole = |status: u16, kind: &str, more: &str, body: &str| {
+        let length = body.len();
+        write!(stream, "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}connection: close\r\n\r\n{body}")
+    };
+    let json = "application/json";
+    match act {
+        Act::Json(status, body) => whole(status, json, "", &body),
+        Act::With(status, header, body) => whole(status, json, &format!("{header}\r\n"), &body),
+        Act::Typed(kind, body) => whole(200, kind, "", &body),
+        Act::Large(bytes) => whole(200, json, "", &format!("\"{}\"", "x".repeat(bytes.saturating_sub(2)))),
+        Act::Reset => Ok(()),
+        Act::Half(body) => {
+            let length = body.len() + 100;
+            write!(stream, "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ncontent-length: {length}\r\n\r\n{body}")
+        }
+        Act::Endless => {
+            write!(stream, "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            let end = Instant::now() + LIFE;
+            while !stop.load(Ordering::SeqCst) && Instant::now() < end {
+                write!(stream, "1\r\n \r\n")?;
+                stream.flush()?;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(())
+        }
+        Act::Slow(wait, act) => {
+            std::thread::sleep(wait);
+            answer(stream, *act, stop)
+        }
+    }
+}

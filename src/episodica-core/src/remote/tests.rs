@@ -1,0 +1,185 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::testing::{Act, FaultServer};
+use super::{Cause, Endpoint, Failure, Remote, Secret, VirtualTimer};
+use crate::control::{CancelFlag, Uninterrupted};
+use crate::error::ErrorKind;
+
+fn ok() -> Act {
+    Act::Json(200, r#"{"fine":true}"#.into())
+}
+
+fn status(code: u16) -> Act {
+    Act::Json(code, "{}".into())
+}
+
+fn remote(server: &FaultServer) -> (Remote, VirtualTimer) {
+    let timer = VirtualTimer::default();
+    (Remote::with_timer(&server.endpoint(), Arc::new(timer.clone())).unwrap(), timer)
+}
+
+fn call(remote: &Remote) -> Result<super::Reply, Failure> {
+    remote.post("chat/completions", &json!({"secret text": 1}), &Uninterrupted)
+}
+
+#[test]
+fn a_call_carries_address_key_and_headers() {
+    let server = FaultServer::script(vec![ok()]);
+    let mut endpoint = server.endpoint();
+    endpoint.base_url.push_str("/?api-version=7");
+    endpoint.api_key = Some(Secret::new("sk-key"));
+    endpoint.organization = Some("org".into());
+    endpoint.headers = vec![("X-Team".into(), Secret::new("blue"))];
+    let reply = call(&Remote::new(&endpoint).unwrap()).unwrap();
+    assert_eq!(reply.attempts, 1);
+    assert_eq!(reply.parse::<Value>("JSON").unwrap(), json!({"fine": true}));
+    let request = &server.requests()[0];
+    assert_eq!(request.path, "/v1/chat/completions?api-version=7");
+    assert_eq!(request.body, json!({"secret text": 1}));
+    let head = request.head.to_lowercase();
+    for line in ["authorization: bearer sk-key", "openai-organization: org", "x-team: blue", "content-type: application/json"] {
+        assert!(head.contains(line), "{line} in {head}");
+    }
+}
+
+#[test]
+fn temporary_failures_are_tried_three_times_with_doubled_waits() {
+    for act in [status(408), status(409), status(429), status(500), status(503), Act::Reset, Act::Half("{".into())] {
+        let server = FaultServer::script(vec![act.clone(), act.clone(), ok()]);
+        let (remote, timer) = remote(&server);
+        assert_eq!(call(&remote).unwrap().attempts, 3, "{act:?}");
+        assert_eq!(timer.slept(), [1.0, 2.0], "{act:?}");
+        assert_eq!(remote.health()["retries"], 2);
+        let server = FaultServer::script(vec![act.clone()]);
+        let (remote, _) = self::remote(&server);
+        let failure = call(&remote).unwrap_err();
+        assert_eq!((failure.attempts(), server.requests().len()), (3, 3), "{act:?}");
+        assert_eq!(failure.seconds(), 3.0);
+    }
+}
+
+#[test]
+fn refusals_are_final_and_leave_the_breaker_closed() {
+    for code in [400, 401, 403, 404, 422, 501, 307] {
+        let server = FaultServer::script(vec![status(code)]);
+        let (remote, timer) = remote(&server);
+        for _ in 0..6 {
+            assert_eq!(call(&remote).unwrap_err().cause(), Cause::Status(code));
+        }
+        assert_eq!(server.requests().len(), 6);
+        assert!(timer.slept().is_empty() && remote.is_available());
+        assert_eq!(remote.health()["breaker"], "closed");
+    }
+}
+
+#[test]
+fn retry_after_is_obeyed_up_to_a_minute() {
+    let server = FaultServer::script(vec![Act::With(429, "retry-after: 17", "{}".into()), ok()]);
+    let (remote, timer) = remote(&server);
+    call(&remote).unwrap();
+    assert_eq!(timer.slept(), [17.0]);
+    let server = FaultServer::script(vec![Act::With(503, "retry-after: Thu, 01 Jan 1970 00:00:25 GMT", "{}".into()), ok()]);
+    let (remote, timer) = self::remote(&server);
+    call(&remote).unwrap();
+    assert_eq!(timer.slept(), [25.0]);
+    let server = FaultServer::script(vec![Act::With(429, "retry-after: 3600", "{}".into()), ok()]);
+    let (remote, timer) = self::remote(&server);
+    assert_eq!(call(&remote).unwrap_err().attempts(), 1);
+    assert!(timer.slept().is_empty());
+}
+
+#[test]
+fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
+    let server = FaultServer::script(vec![status(500), status(500), status(500), status(500), status(500), status(500), ok()]);
+    let (remote, timer) = remote(&server);
+    assert_eq!(call(&remote).unwrap_err().attempts(), 3);
+    assert_eq!(call(&remote).unwrap_err().attempts(), 2, "no wait and no attempt after the breaker opened");
+    assert_eq!(timer.slept(), [1.0, 2.0, 1.0]);
+    let failure = call(&remote).unwrap_err();
+    assert_eq!((failure.cause(), failure.attempts()), (Cause::Refused, 0));
+    assert!(!remote.is_available());
+    assert_eq!(server.requests().len(), 5);
+    timer.advance(60.0);
+    assert_eq!(remote.health()["breaker"], "half_open");
+    assert_eq!(call(&remote).unwrap_err().attempts(), 1, "the test is one attempt");
+    assert!(!remote.is_available());
+    timer.advance(60.0);
+    call(&remote).unwrap();
+    assert_eq!(remote.health()["breaker"], "closed");
+    assert_eq!(remote.health()["refused"], 1);
+}
+
+#[test]
+fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
+    let cases = [
+        (Act::Typed("text/html", "<html>my secret</html>".into()), "server answered with something else than JSON"),
+        (Act::Large(17 * 1024 * 1024), "server answered with more than 16 MB"),
+    ];
+    for (act, message) in cases {
+        let server = FaultServer::script(vec![act]);
+        let failure = call(&remote(&server).0).unwrap_err();
+        assert_eq!((failure.cause(), server.requests().len()), (Cause::Unusable, 1));
+        assert!(failure.message().starts_with(message), "{}", failure.message());
+        assert!(!failure.message().contains("secret"));
+    }
+    let server = FaultServer::script(vec![Act::Large(10 * 1024 * 1024)]);
+    assert_eq!(call(&remote(&server).0).unwrap().body.len(), 10 * 1024 * 1024);
+    let server = FaultServer::script(vec![Act::Json(200, "{\"cut\": ".into())]);
+    let failure = call(&remote(&server).0).unwrap().parse::<Value>("a chat completion").unwrap_err();
+    assert_eq!(failure.message(), "server's answer is not a chat completion, at line 1 column `8`");
+}
+
+#[test]
+fn a_stream_that_never_ends_stops_at_the_deadline() {
+    for act in [Act::Endless, Act::Slow(Duration::from_secs(3), Box::new(ok()))] {
+        let server = FaultServer::script(vec![act]);
+        let endpoint = Endpoint { timeout_seconds: 0.3, max_attempts: 1, ..server.endpoint() };
+        let started = Instant::now();
+        let failure = call(&Remote::new(&endpoint).unwrap()).unwrap_err();
+        assert_eq!(failure.cause(), Cause::Timeout);
+        assert!(failure.message().starts_with("server gave no whole answer within 0.3 s: `http://127"), "{}", failure.message());
+        assert!(started.elapsed() < Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_call_under_way_stops_soon_after_it_is_cancelled() {
+    let server = FaultServer::script(vec![Act::Endless]);
+    let (remote, flag) = (remote(&server).0, CancelFlag::default());
+    let other = flag.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        other.cancel();
+    });
+    let started = Instant::now();
+    let failure = remote.post("x", &json!({}), &flag).unwrap_err();
+    thread.join().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_eq!(failure.into_error(ErrorKind::Llm).kind(), ErrorKind::Interrupted);
+    assert_eq!(remote.health()["failures"], 0);
+}
+
+#[test]
+fn nobody_listening_is_a_network_failure_without_the_path() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let endpoint = Endpoint::new(format!("http://127.0.0.1:{port}/key-in-path/v1"));
+    let remote = Remote::with_timer(&endpoint, Arc::new(VirtualTimer::default())).unwrap();
+    let failure = call(&remote).unwrap_err();
+    assert_eq!((failure.cause(), failure.attempts()), (Cause::Network, 3));
+    assert!(failure.message().starts_with("cannot connect to the server (connection refused"), "{}", failure.message());
+    assert!(!failure.message().contains("key-in-path"));
+}
+
+#[test]
+fn keys_that_no_header_can_hold_are_refused_without_being_shown() {
+    let endpoint = Endpoint { api_key: Some(Secret::new("sk-\u{1F511}\nx")), ..Endpoint::new("http://localhost:1") };
+    let error = Remote::new(&endpoint).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(!error.chain().contains("sk-"));
+    assert!(Remote::new(&Endpoint::new("https://localhost:1/v1")).is_ok(), "certificates of the system");
+    let proxied = Endpoint { proxy: Some(Secret::new("::pass word")), ..Endpoint::new("http://localhost:1") };
+    assert!(!Remote::new(&proxied).err().unwrap().chain().contains("pass"));
+}

@@ -1,0 +1,135 @@
+//! Waiting: a real timer, and one that only says it waited.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::clock::{Clock, Moment, SystemClock};
+use crate::control::Control;
+use crate::error::Result;
+
+/// How often a wait asks whether it should stop.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time as retries and breakers see it, so that tests needn't wait.
+pub trait Timer: Send + Sync {
+    /// Seconds since some moment of this timer's choice; never goes back.
+    fn seconds(&self) -> f64;
+
+    /// The calendar's time, for servers that name a date.
+    fn now(&self) -> Moment;
+
+    /// Waits `seconds`, or until `control` asks for a stop.
+    ///
+    /// # Errors
+    /// What `control` says.
+    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()>;
+
+    /// A number from 0 to 1, another one each time: spreads the retries of many callers.
+    fn chance(&self) -> f64;
+}
+
+/// The operating system's time.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemTimer {
+    start: Instant,
+}
+
+impl Default for SystemTimer {
+    fn default() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Timer for SystemTimer {
+    fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    fn now(&self) -> Moment {
+        SystemClock.now()
+    }
+
+    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()> {
+        let end = Instant::now() + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        loop {
+            control.check()?;
+            match end.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return Ok(()),
+                left => std::thread::sleep(left.min(CHECK_INTERVAL)),
+            }
+        }
+    }
+
+    fn chance(&self) -> f64 {
+        // Each `RandomState` has other keys; that is all the chance that jitter needs.
+        RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+    }
+}
+
+/// A timer for tests: sleeping moves it on at once and is written down. Clones share their time; chance is always 0.5.
+#[derive(Debug, Clone, Default)]
+pub struct VirtualTimer(Arc<Mutex<VirtualTime>>);
+
+#[derive(Debug, Default)]
+struct VirtualTime {
+    seconds: f64,
+    slept: Vec<f64>,
+}
+
+impl VirtualTimer {
+    /// Moves on by `seconds`.
+    pub fn advance(&self, seconds: f64) {
+        self.0.lock().seconds += seconds;
+    }
+
+    /// Every wait so far, in seconds and in order.
+    pub fn slept(&self) -> Vec<f64> {
+        self.0.lock().slept.clone()
+    }
+}
+
+impl Timer for VirtualTimer {
+    fn seconds(&self) -> f64 {
+        self.0.lock().seconds
+    }
+
+    /// 1970 and the seconds since this timer was made.
+    fn now(&self) -> Moment {
+        Moment::new((self.seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
+    }
+
+    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()> {
+        control.check()?;
+        let mut time = self.0.lock();
+        time.seconds += seconds;
+        time.slept.push(seconds);
+        Ok(())
+    }
+
+    fn chance(&self) -> f64 {
+        0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{CancelFlag, Uninterrupted};
+
+    #[test]
+    fn a_real_wait_ends_when_it_is_cancelled() {
+        let flag = CancelFlag::default();
+        let other = flag.clone();
+        let timer = SystemTimer::default();
+        let thread = std::thread::spawn(move || timer.sleep(30.0, &other));
+        flag.cancel();
+        assert!(thread.join().unwrap().is_err());
+        assert!(timer.seconds() < 10.0);
+        timer.sleep(0.001, &Uninterrupted).unwrap();
+        assert!(timer.seconds() >= 0.001);
+        assert!((0.0..=1.0).contains(&timer.chance()));
+    }
+}
