@@ -1,8 +1,16 @@
 //! The only door to language models.
 //!
 //! [`LanguageModel`] is what the rest of the engine sees: a prompt in, a text with its cost out, whatever serves it. Retries, fallback and the
-//! circuit breaker are behind it; what an answer means is the business of `boundary` and `generate`. The engine keeps the books.
+//! circuit breaker are behind it; what an answer means is the business of `boundary` and `generate`. [`OpenAiModel`] is the one for endpoints;
+//! the engine keeps the books ([`Ledger`]).
 
 mod chat;
+mod ledger;
+mod openai;
+mod settings;
+pub mod testing;
 
 pub use chat::{Answer, AnswerSchema, LanguageModel, Phase, Prompt};
+pub use ledger::Ledger;
+pub use openai::OpenAiModel;
+pub use settings::LlmSettings;

@@ -1,0 +1,98 @@
+//! How one server wants to be asked: which of the usual fields it takes. Learned from its refusals, kept once a request succeeded.
+
+use serde_json::{Map, Value, json};
+
+use crate::llm::chat::Prompt;
+use crate::remote::{Cause, Failure};
+
+/// The form in which JSON is asked for, from the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Schema,
+    Object,
+    Plain,
+}
+
+impl Format {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Schema => "json_schema",
+            Self::Object => "json_object",
+            Self::Plain => "text",
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) format: Format,
+    /// `max_completion_tokens` instead of `max_tokens`.
+    completion_tokens: bool,
+    temperature: bool,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { format: Format::Schema, completion_tokens: false, temperature: true }
+    }
+}
+
+impl Dialect {
+    /// Requests that learning can cost one call: each step goes one way.
+    pub(super) const MAX_STEPS: usize = 4;
+
+    /// The body of a request.
+    pub(super) fn body(self, model: &str, prompt: &Prompt, max_tokens: u32, extra: &Map<String, Value>) -> Value {
+        let schema = &prompt.schema;
+        let system = match self.format {
+            Format::Schema => prompt.system.clone(),
+            // Servers that take `json_object` want the word JSON in the prompt.
+            _ => {
+                format!("{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing else:\n{}", prompt.system, schema.schema)
+            }
+        };
+        let mut body = json!({
+            "model": model,
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
+        });
+        body[if self.completion_tokens { "max_completion_tokens" } else { "max_tokens" }] = max_tokens.into();
+        if self.temperature {
+            body["temperature"] = 0.into();
+        }
+        match self.format {
+            Format::Schema => {
+                let form = json!({"name": schema.name, "strict": true, "schema": schema.schema});
+                body["response_format"] = json!({"type": "json_schema", "json_schema": form});
+            }
+            Format::Object => body["response_format"] = json!({"type": "json_object"}),
+            Format::Plain => {}
+        }
+        for (key, value) in extra {
+            body[key.as_str()] = value.clone();
+        }
+        body
+    }
+
+    /// What to try after this refusal; `None` where nothing about the form of the request is to blame.
+    pub(super) fn after(self, failure: &Failure) -> Option<Self> {
+        let Cause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else { return None };
+        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
+        if !self.completion_tokens && mentions(&["max_completion_tokens"]) {
+            return Some(Self { completion_tokens: true, ..self });
+        }
+        if self.temperature && mentions(&["temperature"]) {
+            return Some(Self { temperature: false, ..self });
+        }
+        let blamed = mentions(&["response_format", "json_schema", "json_object", "json mode", "schema", "structured", "grammar"]);
+        // Some servers refuse without a word. An unknown model, a prompt too long or forbidden is no matter of form.
+        let known = mentions(&["context", "too long", "too many tokens", "model", "content_filter", "content management", "policy", "key"]);
+        let silent = status != 404 && !known;
+        let format = match self.format {
+            Format::Schema => Format::Object,
+            Format::Object => Format::Plain,
+            Format::Plain => return None,
+        };
+        (blamed || silent).then_some(Self { format, ..self })
+    }
+}

@@ -1,0 +1,198 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::control::{CancelFlag, Uninterrupted};
+use crate::error::ErrorKind;
+use crate::llm::{AnswerSchema, LanguageModel, LlmSettings, Phase, Prompt};
+use crate::remote::testing::{Act, FaultServer, Request};
+use crate::remote::{Secret, VirtualTimer};
+
+fn prompt() -> Prompt {
+    Prompt {
+        phase: Phase::Episode,
+        system: "Write it down.".into(),
+        user: "the secret diary".into(),
+        schema: AnswerSchema { name: "episode", schema: json!({"type": "object"}) },
+        max_tokens: 500,
+    }
+}
+
+fn says(content: &Value) -> Act {
+    Act::Json(
+        200,
+        json!({"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}).to_string(),
+    )
+}
+
+fn refuses(status: u16, message: &str) -> Act {
+    Act::Json(status, json!({"error": {"message": message}}).to_string())
+}
+
+fn settings(server: &FaultServer) -> LlmSettings {
+    LlmSettings { endpoint: server.endpoint(), ..LlmSettings::new("tiny", "") }
+}
+
+fn model(server: &FaultServer) -> OpenAiModel {
+    OpenAiModel::with_timer(settings(server), Arc::new(VirtualTimer::default())).unwrap()
+}
+
+#[test]
+fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
+    let server = FaultServer::script(vec![says(&"{}".into())]);
+    let mut settings = settings(&server);
+    settings.max_tokens = Some(100);
+    settings.extra.insert("seed".into(), 3.into());
+    let answer = OpenAiModel::new(settings).unwrap().complete(&prompt(), &Uninterrupted).unwrap();
+    assert_eq!((answer.text.as_str(), answer.model.as_str(), answer.attempts), ("{}", "tiny", 1));
+    assert_eq!((answer.prompt_tokens, answer.completion_tokens, answer.counted_locally), (11, 7, false));
+    assert_eq!(
+        server.requests()[0].body,
+        json!({
+            "model": "tiny",
+            "messages": [{"role": "system", "content": "Write it down."}, {"role": "user", "content": "the secret diary"}],
+            "max_tokens": 100,
+            "temperature": 0,
+            "response_format": {"type": "json_schema", "json_schema": {"name": "episode", "strict": true, "schema": {"type": "object"}}},
+            "seed": 3,
+        })
+    );
+}
+
+#[test]
+fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
+    for (status, words) in [(400, "json_schema is unknown"), (415, ""), (422, "extra fields"), (501, ""), (404, "no response_format here")]
+    {
+        let server = FaultServer::start(move |_, request: &Request| match request.body.get("response_format") {
+            Some(_) => refuses(status, words),
+            None => says(&"{}".into()),
+        });
+        let model = model(&server);
+        assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 3, "{status}");
+        assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 1, "{status}");
+        let requests = server.requests();
+        assert_eq!(requests[1].body["response_format"], json!({"type": "json_object"}));
+        let system = requests[3].body["messages"][0]["content"].as_str().unwrap();
+        assert!(system.contains("JSON object that fits this JSON schema") && system.contains(r#"{"type":"object"}"#));
+        assert_eq!(model.health()["format"], "text");
+        assert_eq!(model.health()["breaker"], "closed");
+    }
+}
+
+#[test]
+fn what_is_no_matter_of_form_is_asked_once() {
+    for (status, words) in [
+        (404, "The model `tiny` does not exist"),
+        (400, "This model's maximum context length is 8 tokens"),
+        (401, "response_format"),
+        (403, ""),
+    ] {
+        let server = FaultServer::script(vec![refuses(status, words)]);
+        let model = model(&server);
+        let error = model.complete(&prompt(), &Uninterrupted).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Llm);
+        assert_eq!(server.requests().len(), 1, "{words}");
+        assert_eq!(model.health()["format"], "json_schema");
+    }
+    // A refusal without a word is tried in every form, but what never worked isn't remembered.
+    let server = FaultServer::script(vec![refuses(400, "")]);
+    let model = model(&server);
+    assert!(model.complete(&prompt(), &Uninterrupted).is_err());
+    assert_eq!(server.requests().len(), 3);
+    assert_eq!(model.health()["format"], "json_schema");
+}
+
+#[test]
+fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
+    let server = FaultServer::start(|_, request: &Request| {
+        if request.body.get("max_tokens").is_some() {
+            return refuses(
+                400,
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            );
+        }
+        match request.body.get("temperature") {
+            Some(_) => refuses(400, "Unsupported value: 'temperature' does not support 0 with this model."),
+            None => says(&"{}".into()),
+        }
+    });
+    let model = model(&server);
+    model.complete(&prompt(), &Uninterrupted).unwrap();
+    model.complete(&prompt(), &Uninterrupted).unwrap();
+    let requests = server.requests();
+    assert_eq!(requests.len(), 4);
+    assert_eq!(requests[3].body["max_completion_tokens"], 500);
+    assert_eq!(requests[3].body["response_format"]["type"], "json_schema");
+}
+
+#[test]
+fn content_comes_in_parts_and_without_usage_is_counted_here() {
+    let parts = json!([{"type": "text", "text": "{\"a\""}, {"type": "image"}, {"type": "text", "text": ":1}"}]);
+    let server = FaultServer::script(vec![says(&parts), Act::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into())]);
+    let model = model(&server);
+    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().text, r#"{"a":1}"#);
+    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    assert_eq!((answer.prompt_tokens, answer.completion_tokens, answer.counted_locally), (7, 2, true));
+}
+
+#[test]
+fn an_answer_without_text_is_an_error_that_says_why() {
+    for (body, reason) in [
+        (json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]}), "text, because all tokens allowed were used up"),
+        (json!({"choices": [{"message": {"content": null, "refusal": "I won't"}}]}), "text, because it refuses the content"),
+        (json!({"choices": [{"message": {"content": " "}}]}), "text: "),
+        (json!({"choices": []}), "a choice: "),
+        (json!({"error": {"message": "my diary"}}), "a choice: "),
+        (json!([1]), "a choice: "),
+    ] {
+        let server = FaultServer::script(vec![Act::Json(200, body.to_string())]);
+        let error = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Llm);
+        assert!(error.to_string().starts_with(&format!("server answered without {reason}")), "{error}");
+    }
+}
+
+#[test]
+fn the_fallback_answers_while_the_first_endpoint_is_down() {
+    let (dead, live) = (FaultServer::script(vec![Act::Json(500, "{}".into())]), FaultServer::script(vec![says(&"{}".into())]));
+    let mut both = settings(&dead);
+    both.fallback = Some(Box::new(LlmSettings { model: "spare".into(), ..settings(&live) }));
+    let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
+    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    assert_eq!((answer.model.as_str(), answer.attempts, answer.seconds), ("spare", 4, 3.0));
+    model.complete(&prompt(), &Uninterrupted).unwrap();
+    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    assert_eq!(answer.attempts, 1, "the breaker keeps the dead one out");
+    assert_eq!((dead.requests().len(), live.requests().len()), (5, 3));
+    assert!(model.is_available());
+    assert_eq!((&model.health()["breaker"], &model.health()["fallback"]["breaker"]), (&json!("open"), &json!("closed")));
+}
+
+#[test]
+fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
+    let (first, second) =
+        (FaultServer::script(vec![refuses(401, "key sk-1 of diary")]), FaultServer::script(vec![refuses(503, "the secret diary")]));
+    let mut both = settings(&first);
+    both.endpoint.api_key = Some(Secret::new("sk-1"));
+    both.fallback = Some(Box::new(settings(&second)));
+    let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
+    let error = model.complete(&prompt(), &Uninterrupted).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Llm);
+    let chain = error.chain();
+    assert!(chain.contains("status `401`") && chain.contains("status `503`"), "{chain}");
+    let shown = format!("{chain} {error:?} {}", model.health());
+    assert!(!shown.contains("sk-1") && !shown.contains("diary"), "{shown}");
+}
+
+#[test]
+fn a_stop_is_no_reason_for_the_fallback() {
+    let (first, second) = (FaultServer::script(vec![Act::Endless]), FaultServer::script(vec![says(&"{}".into())]));
+    let mut both = settings(&first);
+    both.fallback = Some(Box::new(settings(&second)));
+    let flag = CancelFlag::default();
+    flag.cancel();
+    let error = OpenAiModel::new(both).unwrap().complete(&prompt(), &flag).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
+    assert!(second.requests().is_empty());
+}
