@@ -5,6 +5,7 @@
 //! the engine keeps the books ([`Ledger`]).
 
 mod chat;
+pub mod json;
 mod ledger;
 mod openai;
 mod settings;

@@ -1,0 +1,218 @@
+//! Finds where values begin and end in text that is not quite JSON, without recursion and within a budget.
+
+use serde_json::{Map, Value};
+
+use super::repair::parse;
+
+/// Each byte may be looked at so often; broken text with many brackets would otherwise cost the square of its length.
+const LOOKS: usize = 16;
+
+/// Names of members longer than this are not looked for.
+const MAX_KEY_BYTES: usize = 64;
+
+pub(super) struct Scan<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    budget: usize,
+}
+
+impl<'t> Scan<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, bytes: text.as_bytes(), budget: LOOKS * text.len() + 1024 }
+    }
+
+    /// The first of `wanted` at or after `at`.
+    pub(super) fn find(&self, at: usize, wanted: &[u8]) -> Option<usize> {
+        self.bytes.get(at..)?.iter().position(|byte| wanted.contains(byte)).map(|offset| at + offset)
+    }
+
+    /// Does what follows `at`, after white space, begin so?
+    pub(super) fn starts_with(&self, at: usize, first: &[u8]) -> bool {
+        self.bytes[self.skip(at, b"")..].starts_with(first)
+    }
+
+    /// The `[` after the first `"key":`.
+    pub(super) fn list_under(&self, key: &str) -> Option<usize> {
+        let quoted = format!("\"{key}\"");
+        self.text.match_indices(&quoted).find_map(|(at, _)| {
+            let colon = self.skip(at + quoted.len(), b"");
+            let list = self.skip(colon + 1, b"");
+            (self.bytes.get(colon) == Some(&b':') && self.bytes.get(list) == Some(&b'[')).then_some(list)
+        })
+    }
+
+    /// Where the container that begins at `start` ends (behind its bracket); `None` where it doesn't, or the budget is used up.
+    pub(super) fn balanced(&mut self, start: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        self.walk(start, |byte| {
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })
+        .map(|last| last + 1)
+    }
+
+    /// The readable elements of the list whose bracket is at `start`, and how many were lost; `None` for a list that was cut off before
+    /// its first element.
+    pub(super) fn elements(&mut self, start: usize) -> Option<(Vec<Value>, usize)> {
+        let (mut values, mut lost) = (Vec::new(), 0);
+        let mut at = start + 1;
+        loop {
+            at = self.skip(at, b",");
+            if matches!(self.bytes.get(at), None | Some(b']' | b'}')) {
+                let empty = values.is_empty() && lost == 0;
+                return (at < self.bytes.len() || !empty).then_some((values, lost));
+            }
+            let (end, value) = self.value(at);
+            match value {
+                Some(value) => {
+                    values.push(value);
+                    at = end;
+                }
+                None => {
+                    lost += 1;
+                    at = self.next_element(at, end);
+                }
+            }
+        }
+    }
+
+    /// The readable members of the object whose bracket is at `start`, and how many were lost.
+    pub(super) fn members(&mut self, start: usize) -> (Map<String, Value>, usize) {
+        let (mut members, mut lost) = (Map::new(), 0);
+        let mut at = start + 1;
+        loop {
+            at = self.skip(at, b",");
+            if matches!(self.bytes.get(at), None | Some(b']' | b'}')) {
+                return (members, lost);
+            }
+            let Some((key, from)) = self.key(at) else {
+                lost += 1;
+                let end = self.value(at).0;
+                at = self.next_member(at, end);
+                continue;
+            };
+            let (end, value) = self.value(from);
+            match value {
+                Some(value) => {
+                    members.insert(key.to_owned(), value);
+                    at = end;
+                }
+                None => {
+                    lost += 1;
+                    at = self.next_member(from, end);
+                }
+            }
+        }
+    }
+
+    /// The value at `at`, if it can be read, and where it ends (the text's end for one that is cut off).
+    fn value(&mut self, at: usize) -> (usize, Option<Value>) {
+        let length = self.bytes.len();
+        let end = match self.bytes.get(at) {
+            Some(b'{' | b'[') => self.balanced(at),
+            _ => {
+                let mut depth = 0_usize;
+                self.walk(at, |byte| {
+                    match byte {
+                        b'{' | b'[' => depth += 1,
+                        b'}' | b']' if depth > 0 => depth -= 1,
+                        b'}' | b']' | b',' => return depth == 0,
+                        _ => {}
+                    }
+                    false
+                })
+            }
+        };
+        let text = &self.text[at..end.unwrap_or(length)];
+        // A number at the very end may be the beginning of a longer one.
+        let whole = end.is_some() || text.trim_end().ends_with('"');
+        // A last bracket closes its container; without one, `at` could be read for nothing only.
+        (end.unwrap_or(length).max(at + 1).min(length), if whole { parse(text.trim()) } else { None })
+    }
+
+    /// Where to go on after the broken element from `at` to `end`: where something of its kind seems to begin inside, for a quotation mark
+    /// too many makes an element swallow those behind it.
+    fn next_element(&mut self, at: usize, end: usize) -> usize {
+        let (close, open) = match self.bytes[at] {
+            b'{' => (b'}', b'{'),
+            b'"' => (b'"', b'"'),
+            _ => return end,
+        };
+        let name = self.key_in(at);
+        if !self.pay(end - at) {
+            return end;
+        }
+        (at + 1..end)
+            .filter(|place| self.bytes[*place] == close)
+            .filter_map(|place| {
+                let comma = self.skip(place + 1, b"");
+                let next = self.skip(place + 1, b",");
+                let parted = open == b'{' || self.bytes.get(comma) == Some(&b',');
+                (parted && next < end && self.bytes[next] == open).then_some(next)
+            })
+            .find(|next| open == b'"' || name.is_none() || self.key_in(*next) == name)
+            .unwrap_or(end)
+    }
+
+    /// The same for members: where `, "name":` stands.
+    fn next_member(&mut self, at: usize, end: usize) -> usize {
+        if !self.pay(end - at) {
+            return end;
+        }
+        let mut commas = (at..end).filter(|place| self.bytes[*place] == b',');
+        commas.find(|comma| self.key(self.skip(comma + 1, b"")).is_some()).unwrap_or(end)
+    }
+
+    /// The name at `at` and where its value begins.
+    fn key(&self, at: usize) -> Option<(&'t str, usize)> {
+        let rest = self.bytes.get(at..)?.strip_prefix(b"\"")?;
+        let length = rest.iter().take(MAX_KEY_BYTES).position(|byte| *byte == b'"')?;
+        let colon = self.skip(at + length + 2, b"");
+        let name = &self.text[at + 1..at + 1 + length];
+        (self.bytes.get(colon) == Some(&b':') && !name.contains('\\')).then(|| (name, self.skip(colon + 1, b"")))
+    }
+
+    /// The first name in the object at `at`.
+    fn key_in(&self, at: usize) -> Option<&'t str> {
+        self.key(self.skip(at + 1, b"")).map(|(name, _)| name)
+    }
+
+    /// The first place from `at` that is neither white space nor one of `also`.
+    fn skip(&self, at: usize, also: &[u8]) -> usize {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let length = rest.iter().position(|byte| !byte.is_ascii_whitespace() && !also.contains(byte)).unwrap_or(rest.len());
+        (at + length).min(self.bytes.len())
+    }
+
+    /// Shows `stop` each byte from `start` on that is in no string (quotation marks left out), and says where it stopped.
+    fn walk(&mut self, start: usize, mut stop: impl FnMut(u8) -> bool) -> Option<usize> {
+        let (mut in_string, mut escaped) = (false, false);
+        let most = self.budget.min(self.bytes.len() - start);
+        for (offset, byte) in self.bytes[start..start + most].iter().enumerate() {
+            match (in_string, *byte) {
+                (true, _) if escaped => escaped = false,
+                (true, b'\\') => escaped = true,
+                (_, b'"') => in_string = !in_string,
+                (true, _) => {}
+                (false, byte) => {
+                    if stop(byte) {
+                        self.pay(offset + 1);
+                        return Some(start + offset);
+                    }
+                }
+            }
+        }
+        self.pay(most);
+        None
+    }
+
+    fn pay(&mut self, cost: usize) -> bool {
+        let enough = cost <= self.budget;
+        self.budget = self.budget.saturating_sub(cost);
+        enough
+    }
+}
