@@ -1,9 +1,10 @@
 //! Text to vectors. Implementations normalise their rows; nobody else does.
 //!
 //! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]), microseconds a message.
-//! [`TransformerEmbedder`] computes a sentence encoder of the BERT family from a folder: milliseconds a message. Remote models and Python
-//! callables implement [`Embedder`] elsewhere.
+//! [`TransformerEmbedder`] computes a sentence encoder of the BERT family from a folder: milliseconds a message. [`EndpointEmbedder`]
+//! asks a server. Python callables implement [`Embedder`] elsewhere.
 
+mod endpoint;
 mod features;
 mod static_table;
 mod transformer;
@@ -13,6 +14,7 @@ use ndarray::Array2;
 
 use crate::error::Result;
 
+pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
 pub use static_table::{STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector};
 pub use transformer::TransformerEmbedder;
 

@@ -1,0 +1,255 @@
+//! Batches, cache, and the books.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, OnceLock};
+
+use lru::LruCache;
+use ndarray::Array2;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::answer::Body;
+use crate::control::{Control, Uninterrupted};
+use crate::embed::Embedder;
+use crate::error::{Error, ErrorKind, Result};
+use crate::llm::{Answer, Ledger, Phase};
+use crate::remote::{Cause, Endpoint, Failure, Remote, SystemTimer, Timer};
+use crate::text::count_tokens;
+
+/// Most texts of a request that can be asked for.
+const MAX_BATCH_SIZE: usize = 100;
+/// Sent to learn the dimension when there is no text with content.
+const PROBE: &str = "a";
+
+/// An embedding model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint` have no default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingSettings {
+    /// The name that the server knows it by.
+    pub model: String,
+    /// The server; its address goes up to and without `/embeddings`.
+    pub endpoint: Endpoint,
+    /// Length of the vectors, sent with each request; `None` = what the model gives.
+    #[serde(default)]
+    pub dimensions: Option<usize>,
+    /// Texts per request, 1 to 100.
+    #[serde(default = "default_batch_size")]
+    pub batch_size: usize,
+    /// Vectors kept in memory, the least recently used leave first; 0 = none.
+    #[serde(default = "default_cache_entries")]
+    pub cache_entries: usize,
+}
+
+fn default_batch_size() -> usize {
+    32
+}
+
+fn default_cache_entries() -> usize {
+    4096
+}
+
+impl EmbeddingSettings {
+    /// `model` at `base_url`, everything else by default.
+    pub fn new(model: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            endpoint: Endpoint::new(base_url),
+            dimensions: None,
+            batch_size: default_batch_size(),
+            cache_entries: default_cache_entries(),
+        }
+    }
+
+    /// Reads settings like `{"model": "...", "endpoint": {"base_url": "..."}}`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] for anything unknown or of the wrong type; secrets are not repeated.
+    pub fn from_json(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|error| config(format!("settings of the embedder are not valid: {error}")))
+    }
+}
+
+/// SHA-256 of a text.
+type Key = [u8; 32];
+type Vector = Arc<[f32]>;
+
+/// An [`Embedder`] that asks a server. Thread safe; make one for all users, because it holds cache and breaker.
+pub struct EndpointEmbedder {
+    settings: EmbeddingSettings,
+    remote: Remote,
+    dimension: OnceLock<usize>,
+    cache: Option<Mutex<LruCache<Key, Vector>>>,
+    ledger: Arc<Ledger>,
+}
+
+impl EndpointEmbedder {
+    /// Prepares the embedder; nothing is sent. Requests, tokens and failures are written into `ledger` under [`Phase::Embedding`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] for values that can't be used.
+    pub fn new(settings: EmbeddingSettings, ledger: Arc<Ledger>) -> Result<Self> {
+        Self::with_timer(settings, ledger, Arc::new(SystemTimer::default()))
+    }
+
+    /// [`new`](Self::new) with another timer for waits, breaker and measured seconds.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_timer(settings: EmbeddingSettings, ledger: Arc<Ledger>, timer: Arc<dyn Timer>) -> Result<Self> {
+        if settings.model.trim().is_empty() {
+            return Err(config("name of the embedding model is empty"));
+        }
+        if !(1..=MAX_BATCH_SIZE).contains(&settings.batch_size) {
+            return Err(config(format!("batch_size of the embedder is outside 1 to {MAX_BATCH_SIZE}: `{}`", settings.batch_size)));
+        }
+        if settings.dimensions == Some(0) {
+            return Err(config("dimensions of the embedder is not above 0: `0`"));
+        }
+        let remote = Remote::with_timer(&settings.endpoint, timer)?;
+        let dimension = settings.dimensions.map_or_else(OnceLock::new, OnceLock::from);
+        let cache = NonZeroUsize::new(settings.cache_entries).map(|entries| Mutex::new(LruCache::new(entries)));
+        Ok(Self { settings, remote, dimension, cache, ledger })
+    }
+
+    /// [`Embedder::embed`] that gives up soon after `control` says so; texts that were embedded by then stay in the cache.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Embedding`] when the server has no answer, or one of another shape; `Interrupted`.
+    pub fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+        let keys: Vec<Option<Key>> = texts.iter().map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into())).collect();
+        let mut known: HashMap<Key, Vector> = HashMap::new();
+        // Each missing text once, with the place of its first occurrence.
+        let mut missing: Vec<(usize, Key)> = Vec::new();
+        {
+            let mut cache = self.cache.as_ref().map(Mutex::lock);
+            let mut seen = std::collections::HashSet::new();
+            for (place, key) in keys.iter().enumerate() {
+                let Some(key) = key.filter(|key| seen.insert(*key)) else { continue };
+                match cache.as_mut().and_then(|cache| cache.get(&key)) {
+                    Some(vector) => drop(known.insert(key, Arc::clone(vector))),
+                    None => missing.push((place, key)),
+                }
+            }
+        }
+        for batch in missing.chunks(self.settings.batch_size) {
+            let items: Vec<(usize, &str)> = batch.iter().map(|(place, _)| (*place, texts[*place])).collect();
+            let rows = self.embed_batch(&items, control)?;
+            let mut cache = self.cache.as_ref().map(Mutex::lock);
+            for ((_, key), row) in batch.iter().zip(rows) {
+                let vector: Vector = row.into();
+                if let Some(cache) = &mut cache {
+                    cache.put(*key, Arc::clone(&vector));
+                }
+                known.insert(*key, vector);
+            }
+        }
+        if texts.is_empty() || self.dimension.get().is_some() {
+            // Known, or not needed.
+        } else {
+            self.embed_batch(&[(0, PROBE)], control)?;
+        }
+        let mut rows = Array2::zeros((texts.len(), self.dimension.get().copied().unwrap_or(0)));
+        for (key, mut row) in keys.iter().zip(rows.rows_mut()) {
+            if let Some(vector) = key.and_then(|key| known.get(&key)) {
+                row.iter_mut().zip(vector.iter()).for_each(|(to, from)| *to = *from);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Would a call be sent now? `false` while the circuit breaker refuses all of them.
+    pub fn is_available(&self) -> bool {
+        self.remote.is_available()
+    }
+
+    /// Calls, retries, failures, state of the breaker and filling of the cache, for `health()`. No secret inside.
+    pub fn health(&self) -> Value {
+        let mut health = self.remote.health();
+        health["model"] = self.settings.model.as_str().into();
+        health["cache_entries"] = self.cache.as_ref().map_or(0, |cache| cache.lock().len()).into();
+        health
+    }
+
+    /// Rows for texts with content, named by their place. A batch that the server refuses is halved, for it may be too large, or hold one text
+    /// that is: then the error names that text.
+    fn embed_batch(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>> {
+        match self.request(items, control) {
+            Ok(rows) => Ok(rows),
+            Err(failure) if matches!(failure.cause(), Cause::Status(400 | 413 | 422)) => match items {
+                [(place, _)] => Err(Error::new(ErrorKind::Embedding, format!("cannot embed item `{}`", place + 1))
+                    .caused_by(failure.into_error(ErrorKind::Embedding))
+                    .with_hint("the text may be longer than the model takes")),
+                _ => {
+                    let (first, second) = items.split_at(items.len() / 2);
+                    let mut rows = self.embed_batch(first, control)?;
+                    rows.extend(self.embed_batch(second, control)?);
+                    Ok(rows)
+                }
+            },
+            Err(failure) => Err(failure.into_error(ErrorKind::Embedding)),
+        }
+    }
+
+    fn request(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>, Failure> {
+        let texts: Vec<&str> = items.iter().map(|(_, text)| *text).collect();
+        let mut body = json!({"model": self.settings.model, "input": texts});
+        if let Some(dimensions) = self.settings.dimensions {
+            body["dimensions"] = dimensions.into();
+        }
+        let outcome = self.remote.post("embeddings", &body, control).and_then(|reply| {
+            let body: Body = reply.parse("a list of embeddings")?;
+            let tokens = body.tokens();
+            let rows = body.rows(texts.len(), self.dimension.get().copied())?;
+            if let Some(row) = rows.first() {
+                self.dimension.get_or_init(|| row.len());
+            }
+            Ok((rows, tokens, reply))
+        });
+        match outcome {
+            Ok((rows, tokens, reply)) => {
+                let answer = Answer {
+                    text: String::new(),
+                    model: self.settings.model.clone(),
+                    prompt_tokens: tokens.unwrap_or_else(|| texts.iter().map(|text| count_tokens(text) as u64).sum()),
+                    completion_tokens: 0,
+                    counted_locally: tokens.is_none(),
+                    attempts: reply.attempts,
+                    seconds: reply.seconds,
+                };
+                self.ledger.record(Phase::Embedding, None, &answer);
+                Ok(rows)
+            }
+            Err(failure) => {
+                if failure.cause() != Cause::Stopped {
+                    self.ledger.record_failure(Phase::Embedding, None, &self.settings.model);
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Embedder for EndpointEmbedder {
+    fn model(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        self.dimension.get().copied()
+    }
+
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        self.embed_controlled(texts, &Uninterrupted)
+    }
+}
+
+fn config(context: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, context)
+}
