@@ -114,17 +114,20 @@ class Problem(Value):
         What is wrong.
     remedy : str
         What mends it.
+    mended : bool
+        Whether it is mended already, or harms nothing: worth knowing, but no error.
     """
 
     path: str
     line: int | None
     message: str
     remedy: str
+    mended: bool = False
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
         """Reads what :meth:`to_dict` and the engine write."""
-        return cls(data["path"], data.get("line"), data["message"], data.get("remedy", ""))
+        return cls(data["path"], data.get("line"), data["message"], data.get("remedy", ""), data.get("mended", False))
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"

@@ -8,3 +8,4 @@ mod deletion;
 mod lifetimes;
 mod model;
 mod support;
+mod verify;

@@ -11,7 +11,7 @@ use super::user::User;
 use super::view::View;
 use crate::control::Control;
 use crate::error::Result;
-use crate::model::{Problem, RebuildReport, VerifyReport};
+use crate::model::RebuildReport;
 
 /// How often a waiter looks again.
 const POLL: Duration = Duration::from_millis(5);
@@ -81,12 +81,14 @@ impl Engine {
     pub fn health(&self) -> Result<Value> {
         self.check_open()?;
         let failures = self.counters.embedding_failures.load(Ordering::Relaxed);
-        let problems: usize = self.open_users().iter().map(|user| user.problems.len()).sum();
+        let open = self.open_users();
+        let found = open.iter().flat_map(|user| &user.problems).chain(self.store.problems());
+        let problems = found.filter(|problem| !problem.mended).count();
         Ok(json!({
             "status": if failures == 0 && problems == 0 { "ok" } else { "degraded" },
             "embedding": {"model": self.embedder.model(), "failures": failures},
             "llm": {"configured": false},
-            "store": {"path": self.path(), "read_only": self.read_only, "problems": problems + self.store.problems().len()},
+            "store": {"path": self.path(), "read_only": self.read_only, "problems": problems},
         }))
     }
 
@@ -153,60 +155,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Holds indexes and files against the logs.
-    ///
-    /// # Errors
-    /// `Io` when a file can't be read at all; `Interrupted`.
-    pub fn verify(&self, user_id: Option<&str>, control: &dyn Control) -> Result<VerifyReport> {
-        self.check_open()?;
-        let mut report = VerifyReport::default();
-        report.problems.extend(self.store.problems().iter().cloned());
-        let users = self.selected(user_id)?;
-        let total = users.len();
-        for (done, user_id) in users.into_iter().enumerate() {
-            control.check()?;
-            if let Some(user) = self.user(&user_id, false, control)? {
-                self.verify_user(&user, &mut report)?;
-            }
-            control.progress("users", done + 1, total);
-        }
-        report.errors = report.problems.len();
-        Ok(report)
-    }
-
-    fn verify_user(&self, user: &User, report: &mut VerifyReport) -> Result<()> {
-        report.problems.extend(user.problems.iter().cloned());
-        let view = user.view.read();
-        let mut check = |what: &str, records: usize, indexed: usize, waiting: usize| {
-            report.total += records;
-            report.indexed += indexed.min(records);
-            report.skipped += waiting.min(records.saturating_sub(indexed));
-            if indexed + waiting != records {
-                report.problems.push(Problem {
-                    path: self.path().to_owned(),
-                    line: None,
-                    message: format!("user `{}` has {records} {what} and {indexed} of them in the index", user.owner.user),
-                    remedy: "call rebuild_indices".to_owned(),
-                });
-            }
-        };
-        let without = |vectors: usize, records: usize| if vectors == 0 { records } else { records.saturating_sub(vectors) };
-        let messages = view.messages.len();
-        check("messages", messages, view.messages.field.vector_count(), view.unembedded.len());
-        for (what, records, field) in [
-            ("abstracts", view.episodes.len(), &view.abstracts),
-            ("narratives", view.episodes.len(), &view.narratives),
-            ("semantic memories", view.facts.len(), &view.statements),
-        ] {
-            check(what, records, field.vector_count(), without(field.vector_count(), records));
-            if field.postings.len() != records {
-                check(what, records, field.postings.len(), 0);
-            }
-        }
-        Ok(())
-    }
-
-    fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
+    pub(super) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
         match user_id {
             Some(user_id) => {
                 self.owner(user_id)?;

@@ -2,7 +2,7 @@
 //!
 //! * [`Engine`] is the face: every public operation of the Python package is one method of it.
 //! * One user in memory is a `user::User`: its logs, its [`view::View`] behind a read-write lock, and the turn for forming memories.
-//! * Data flows `ingest -> form -> learn`; `search` reads the view; `maintain` and `erase` look after the files.
+//! * Data flows `ingest -> form -> learn`; `search` reads the view; `maintain`, `verify` and `erase` look after the files.
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 
@@ -18,6 +18,7 @@ mod search;
 mod system;
 mod turn;
 mod user;
+mod verify;
 mod view;
 
 pub use context::{Context, ContextRequest};

@@ -73,4 +73,6 @@ pub struct Problem {
     pub message: String,
     /// What mends it.
     pub remedy: String,
+    /// It is mended already, or harms nothing: worth knowing, but no error.
+    pub mended: bool,
 }

@@ -169,7 +169,7 @@ impl Store {
     ) -> Result<Option<VectorCache>> {
         let (backend, paths) = (&**self.backend(), self.layout().cache_paths(owner, kind));
         let mut problem = |path: &Path, message: String| {
-            problems.push(Problem { path: path.to_owned(), line: None, message, remedy: REMEDY.into() });
+            problems.push(Problem { path: path.to_owned(), line: None, message, remedy: REMEDY.into(), mended: true });
         };
         let Some(bytes) = read(backend, &paths.manifest)? else { return Ok(None) };
         let manifest = match read_manifest(&bytes) {

@@ -157,11 +157,25 @@ pub(super) fn pending(backend: &dyn Backend, layout: &Layout) -> Result<(Pending
                         true => "nobody whom it could mean has any files: remove it".into(),
                         false => "delete again what was to be deleted: that removes it".into(),
                     },
+                    mended: false,
                 });
             }
         }
     }
     Ok((intents, problems))
+}
+
+/// Deletions that an error stopped in this process. (At opening a writer finishes all of them; a reader shows none of their users.)
+pub(super) fn stopped(inner: &Inner) -> Result<Vec<Problem>> {
+    let (intents, mut problems) = pending(&*inner.backend, &inner.layout)?;
+    problems.extend(intents.into_iter().map(|(path, intent)| Problem {
+        path,
+        line: None,
+        message: format!("a deletion of user `{}` of tenant `{}` was not finished", intent.user, intent.tenant),
+        remedy: "delete again, or open the store for writing: that finishes it".into(),
+        mended: false,
+    }));
+    Ok(problems)
 }
 
 /// Whom the file of a deletion means by its name.

@@ -213,6 +213,38 @@ impl Layout {
         Ok(users)
     }
 
+    /// Everything in the directories of a tenant, to any depth; sorted.
+    ///
+    /// # Errors
+    /// `Io` when a directory can't be read.
+    pub fn entries(&self, backend: &dyn Backend, tenant: &str) -> Result<Vec<(PathBuf, EntryKind)>> {
+        let mut entries = Vec::new();
+        let mut open = self.user_directories(tenant);
+        while let Some(directory) = open.pop() {
+            // A directory that is a link itself is found where its parent is listed, the outermost ones here.
+            match backend.stat(&directory).map_err(|error| io_error("cannot look at the directory", &directory, error)) {
+                Ok(Some(stamp)) if stamp.kind == EntryKind::Directory => {}
+                Ok(Some(stamp)) => {
+                    entries.push((directory, stamp.kind));
+                    continue;
+                }
+                Ok(None) => continue,
+                // Below a link; the link is in the list.
+                Err(error) if error.kind() == crate::ErrorKind::CorruptStore => continue,
+                Err(error) => return Err(error),
+            }
+            for (name, kind) in list(backend, &directory)? {
+                match kind {
+                    EntryKind::Directory if name.ends_with('~') => open.push(directory.join(name)),
+                    EntryKind::Directory => {}
+                    _ => entries.push((directory.join(name), kind)),
+                }
+            }
+        }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(entries)
+    }
+
     /// Every directory in which a user may have files.
     pub fn directories_of(&self, owner: &Owner) -> Vec<PathBuf> {
         let encoded = encode_file_name(&owner.user);

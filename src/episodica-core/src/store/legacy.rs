@@ -47,6 +47,7 @@ pub(super) fn read(backend: &dyn Backend, path: &Path, problems: &mut Vec<Proble
             line: Some(error.line() as u64),
             message: format!("the file is no JSON array of records: {error}"),
             remedy: "it is kept as it is; correct it by hand and put it back".into(),
+            mended: false,
         });
         Vec::new()
     });
@@ -57,6 +58,7 @@ pub(super) fn read(backend: &dyn Backend, path: &Path, problems: &mut Vec<Proble
             line: None,
             message: format!("elements of the array are no records: `{}`", others.len()),
             remedy: "the file is kept as it is; the records in it were read".into(),
+            mended: false,
         });
     }
     let lines = objects.iter().map(|row| row.get().replace(['\n', '\r'], " ").into_bytes());

@@ -189,6 +189,7 @@ impl Log {
                     true => format!("it was moved to `{}`; the other lines are untouched", quarantine.display()),
                     false => "open the store for writing to move it to the quarantine".into(),
                 },
+                mended: writable,
             })
             .collect();
         if found.torn_bytes > 0 && !found.unterminated {
@@ -200,6 +201,7 @@ impl Log {
                     true => "it was cut off; nothing acknowledged is lost".into(),
                     false => "it is passed over; nothing acknowledged is lost".into(),
                 },
+                mended: true,
             });
         }
         Recovery { records: found.records, torn_bytes: found.torn_bytes, quarantined: found.bad.len() as u64, problems }
@@ -227,6 +229,28 @@ impl Log {
                 .with_hint("symbolic links and directories in place of a log are not followed; move it away")),
             other => Ok(other),
         }
+    }
+
+    /// Reads the acknowledged part once more: what is wrong with it now, and wasn't when it was opened.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub fn check(&self) -> Result<Vec<Problem>> {
+        let problem =
+            |line, message, remedy: &str| Problem { path: self.path.clone(), line, message, remedy: remedy.into(), mended: false };
+        if self.mode == Mode::ReadWrite {
+            let stamp = self.stamp()?;
+            let own = stamp.is_none_or(|stamp| Some(stamp.file_number) == self.file_number && stamp.bytes >= self.position.bytes);
+            if !own || (stamp.is_none() && self.position.bytes > 0) {
+                let message = "the log was changed by another program while it was open".to_owned();
+                return Ok(vec![problem(None, message, "close the store and open it again")]);
+            }
+        }
+        let found = scan(&*self.backend, &self.path, Some(self.position.bytes), &mut |_| Ok(()))?;
+        let remedy = "close the store and open it again, which moves the line to the quarantine; check the disk";
+        let damaged = |bad: &BadLine| problem(Some(bad.number), format!("line is no record any more: {}", bad.reason), remedy);
+        // Read-only, lines that were bad from the beginning were reported when it was opened.
+        Ok(if self.mode == Mode::ReadWrite { found.bad.iter().map(damaged).collect() } else { Vec::new() })
     }
 
     /// Shows every record of the acknowledged part to `visit`, oldest first, in bounded memory.

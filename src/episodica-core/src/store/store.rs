@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, LockGuard, RealBackend, io_error, parent_of};
+use super::backend::{Backend, EntryKind, LockGuard, RealBackend, io_error, parent_of};
 use super::layout::{DEFAULT_TENANT, Layout, LogKind};
 use super::lock;
 use super::log::Mode;
@@ -179,6 +179,31 @@ impl Store {
         Ok(users)
     }
 
+    /// What is in the directories of a tenant that shouldn't be, or that somebody should look at: links, quarantines, unfinished deletions.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn check_files(&self, tenant: &str) -> Result<Vec<Problem>> {
+        let (inner, mut problems) = (&self.inner, erase::stopped(&self.inner)?);
+        for (path, kind) in inner.layout.entries(&*inner.backend, tenant)? {
+            let problem = |message: &str, remedy: &str, mended| Problem {
+                path: path.clone(),
+                line: None,
+                message: message.into(),
+                remedy: remedy.into(),
+                mended,
+            };
+            if kind == EntryKind::Other {
+                let remedy = "replace it by the file or directory that it points to; the store does not follow it";
+                problems.push(problem("neither a plain file nor a directory", remedy, false));
+            } else if path.to_string_lossy().ends_with(".quarantine.jsonl") {
+                let remedy = "add what matters of them again, then remove the file";
+                problems.push(problem("lines that were no records were set aside here", remedy, true));
+            }
+        }
+        Ok(problems)
+    }
+
     /// Opens the logs of a user, who need not have any, and reads them. A user can be open once at a time for writing.
     ///
     /// # Errors
@@ -265,6 +290,7 @@ impl Inner {
                     line: None,
                     message: format!("the user has a log of this kind under two names; the other is `{}`", canonical.display()),
                     remedy: "append the lines of this file to the other and remove it".into(),
+                    mended: false,
                 });
                 continue;
             }

@@ -172,6 +172,7 @@ impl Opening<'_> {
             line: Some(line),
             message,
             remedy: "correct the line by hand if it matters".into(),
+            mended: true,
         }));
         Ok(log)
     }
@@ -328,6 +329,18 @@ impl UserStore {
     pub fn rewrite(&self, kind: LogKind, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
         self.finish_erasure()?;
         self.log(kind).lock().rewrite(decide)
+    }
+
+    /// Reads the acknowledged part of the logs once more; what is wrong with it now.
+    ///
+    /// # Errors
+    /// `Io` when a file can't be read.
+    pub fn check_logs(&self) -> Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        for log in self.lock_logs() {
+            problems.extend(log.check()?);
+        }
+        Ok(problems)
     }
 
     /// Do the three files still hold what was read? How a read-only view finds out that it is out of date; it then opens the user again.

@@ -1,0 +1,90 @@
+//! Checking a live store: files against their checksums, indexes against the logs. Changes nothing; every finding says what mends it.
+
+use super::system::Engine;
+use super::user::User;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::model::{Problem, VerifyReport};
+use crate::store::LogKind;
+
+impl Engine {
+    /// Reads every file of the users once more and holds it against its checksums, and the indexes against the records.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Closed`; `Io` when a directory can't be read. What is wrong with a file is a finding, not an error.
+    pub fn verify(&self, user_id: Option<&str>, control: &dyn Control) -> Result<VerifyReport> {
+        self.check_open()?;
+        let mut report = VerifyReport::default();
+        let there = |problem: &&Problem| !matches!(self.store.backend().stat(&problem.path), Ok(None));
+        report.problems.extend(self.store.problems().iter().filter(there).cloned());
+        report.problems.extend(self.store.check_files(&self.tenant)?);
+        let users = match self.selected(user_id) {
+            Ok(users) => users,
+            Err(error) => {
+                report.problems.push(self.finding(error)?);
+                Vec::new()
+            }
+        };
+        let total = users.len();
+        for (done, user_id) in users.into_iter().enumerate() {
+            control.check()?;
+            match self.user(&user_id, false, control) {
+                Ok(Some(user)) => self.verify_user(&user, &mut report)?,
+                Ok(None) => {}
+                Err(error) => report.problems.push(self.finding(error)?),
+            }
+            control.progress("users", done + 1, total);
+        }
+        let mut seen = std::collections::HashSet::new();
+        report.problems.retain(|problem| seen.insert((problem.path.clone(), problem.line, problem.message.clone())));
+        report.errors = report.problems.iter().filter(|problem| !problem.mended).count();
+        Ok(report)
+    }
+
+    /// What keeps one user from being opened is a finding about their files, if it names one.
+    fn finding(&self, error: Error) -> Result<Problem> {
+        let Some(path) = error.path().map(std::path::Path::to_owned) else { return Err(error) };
+        let remedy = error.hint().unwrap_or("mend the cause and open the store again").to_owned();
+        Ok(Problem { path, line: error.line(), message: error.chain(), remedy, mended: false })
+    }
+
+    fn verify_user(&self, user: &User, report: &mut VerifyReport) -> Result<()> {
+        report.problems.extend(user.problems.iter().cloned());
+        report.problems.extend(user.store.check_logs()?);
+        for kind in LogKind::ALL {
+            let model = (self.embedder.model(), self.embedder.dimension());
+            if let Err(error) = self.store.load_vectors(&user.owner, kind, model.0, model.1, &mut report.problems) {
+                report.problems.push(self.finding(error)?);
+            }
+        }
+        let view = user.view.read();
+        let mut check = |what: &str, records: usize, indexed: usize, waiting: usize| {
+            report.total += records;
+            report.indexed += indexed.min(records);
+            report.skipped += waiting.min(records.saturating_sub(indexed));
+            if indexed + waiting != records {
+                report.problems.push(Problem {
+                    path: self.path().to_owned(),
+                    line: None,
+                    message: format!("user `{}` has {records} {what} and {indexed} of them in the index", user.owner.user),
+                    remedy: "call rebuild_indices".to_owned(),
+                    mended: false,
+                });
+            }
+        };
+        let without = |vectors: usize, records: usize| if vectors == 0 { records } else { records.saturating_sub(vectors) };
+        let messages = view.messages.len();
+        check("messages", messages, view.messages.field.vector_count(), view.unembedded.len());
+        for (what, records, field) in [
+            ("abstracts", view.episodes.len(), &view.abstracts),
+            ("narratives", view.episodes.len(), &view.narratives),
+            ("semantic memories", view.facts.len(), &view.statements),
+        ] {
+            check(what, records, field.vector_count(), without(field.vector_count(), records));
+            if field.postings.len() != records {
+                check(what, records, field.postings.len(), 0);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! `verify` finds what was done to a store behind its back, says how to mend it, and finds nothing when that was done.
+
+use std::path::Path;
+
+use episodica_core::config::Config;
+use episodica_core::engine::{Engine, RecordKind};
+use episodica_core::ids::Owner;
+use episodica_core::store::backend::Backend;
+use episodica_core::store::testing::{MemoryBackend, Random};
+use episodica_core::store::{Layout, LogKind};
+
+use super::counts::{report, rounds};
+use super::support::*;
+
+const LOG: &str = "/m/messages/alice_messages.jsonl";
+
+fn filled() -> Disk {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let messages = (0..5).map(|n| said(&format!("m{n}"), &format!("I moved to town{n} last Friday."), n * 60, None)).collect();
+    engine.add_messages("alice", messages, None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    engine.close(std::time::Duration::ZERO, &NOW).unwrap();
+    drop(engine);
+    Disk::new(disk.inner().after_power_cut())
+}
+
+fn errors(engine: &Engine) -> Vec<String> {
+    let report = engine.verify(None, &NOW).unwrap();
+    assert!(report.problems.iter().all(|problem| !problem.remedy.is_empty()));
+    let errors: Vec<String> = report.problems.into_iter().filter(|problem| !problem.mended).map(|problem| problem.message).collect();
+    assert_eq!(report.errors, errors.len());
+    errors
+}
+
+#[test]
+fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
+    let disk = filled();
+    let engine = open(&disk).unwrap();
+    assert!(errors(&engine).is_empty());
+    // The same file with one byte changed: what a failing disk does.
+    let damaged = Disk::new(disk.inner().after_process_death());
+    let mut bytes = damaged.inner().read(Path::new(LOG)).unwrap();
+    let engine = open(&damaged).unwrap();
+    engine.load_user("alice", &NOW).unwrap();
+    let at = bytes.windows(5).position(|window| window == b"town0").unwrap();
+    bytes[at] ^= 1;
+    let mut file = damaged.inner().open_append(Path::new(LOG)).unwrap();
+    file.truncate(0).unwrap();
+    file.append(&bytes).unwrap();
+    let found = errors(&engine);
+    assert!(found.len() == 1 && found[0].contains("no record any more"), "{found:?}");
+    drop(engine);
+    let engine = open(&damaged).unwrap();
+    assert!(errors(&engine).is_empty());
+    let report = engine.verify(None, &NOW).unwrap();
+    assert!(report.problems.iter().any(|problem| problem.path.to_string_lossy().ends_with(".quarantine.jsonl")), "{report:?}");
+    assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5, "the episode holds the message, too");
+}
+
+#[test]
+fn a_reader_reports_what_only_a_writer_can_mend() {
+    let disk = filled();
+    let mut bytes = disk.inner().read(Path::new(LOG)).unwrap();
+    bytes.splice(0..0, *b"no record\n");
+    disk.inner().put(LOG, &bytes);
+    let reader = open_as(&disk, true, Config::default()).unwrap();
+    let found = errors(&reader);
+    assert!(found.len() == 1 && found[0].contains("line is no record"), "{found:?}");
+    drop(reader);
+    assert!(errors(&open(&disk).unwrap()).is_empty());
+}
+
+#[test]
+fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
+    let pristine = filled();
+    let files: Vec<_> = pristine.inner().files().into_iter().filter(|(path, _)| !path.ends_with(".lock")).collect();
+    let texts = |engine: &Engine| -> Vec<String> {
+        let all = records(engine, "alice", RecordKind::Message);
+        all.iter().map(|record| format!("{record:?}")).map(|text| text.split("content: ").nth(1).unwrap().to_owned()).collect()
+    };
+    let expected = texts(&open(&Disk::new(pristine.inner().after_power_cut())).unwrap());
+    let answer = |engine: &Engine| found(engine, "alice", "town3", episodica_core::score::Method::Vector);
+    let best = answer(&open(&Disk::new(pristine.inner().after_power_cut())).unwrap());
+    let mut random = Random::new(23);
+    let (flips, mut refused) = (rounds(400, 10_000), 0);
+    for round in 0..flips {
+        let (path, bytes) = &files[random.below(files.len() as u64) as usize];
+        let bit = random.below(bytes.len() as u64 * 8) as usize;
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let disk = Disk::new(pristine.inner().after_power_cut());
+        disk.inner().put(path, &flipped);
+        let case = format!("round {round}: bit {bit} of {}", path.display());
+        let Ok(engine) = open(&disk) else {
+            // Only the file that states the version may keep a store shut.
+            assert!(path.ends_with("episodica.json"), "{case}");
+            refused += 1;
+            continue;
+        };
+        let found = texts(&engine);
+        assert!(found.iter().all(|text| expected.contains(text)), "{case}: a text that nobody wrote");
+        let log = path.to_string_lossy().ends_with(".jsonl");
+        assert!(log || found == expected, "{case}: a cache or a manifest has changed the records");
+        assert!(log || answer(&engine) == best, "{case}: a damaged cache has changed an answer");
+        // A line feed that turns into something else joins two records: more is never lost.
+        assert!(found.len() + 2 >= expected.len(), "{case}");
+        engine.close(std::time::Duration::ZERO, &NOW).unwrap();
+        drop(engine);
+        let again = open(&disk).unwrap();
+        assert!(errors(&again).is_empty(), "{case}: {:?}", errors(&again));
+    }
+    report("bits", &[("bits", flips), ("refused", refused), ("losses", 0)]);
+}
+
+#[test]
+fn every_file_that_is_missing_is_an_empty_one() {
+    let pristine = filled();
+    for (path, _) in pristine.inner().files() {
+        let disk = Disk::new(pristine.inner().after_power_cut());
+        disk.inner().remove_file(&path).unwrap();
+        let engine = open(&disk).unwrap();
+        let messages = records(&engine, "alice", RecordKind::Message);
+        assert_eq!(messages.len(), 5, "without {}", path.display());
+        assert!(errors(&engine).is_empty(), "without {}: {:?}", path.display(), errors(&engine));
+    }
+}
+
+#[test]
+fn vectors_of_records_that_are_gone_do_not_stay_in_the_caches() {
+    let disk = filled();
+    let layout = Layout::new(Path::new("/m"));
+    let manifest = layout.cache_paths(&Owner::new("default", "alice").unwrap(), LogKind::Messages).manifest;
+    let log = disk.inner().read(Path::new(LOG)).unwrap();
+    let first = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    // Somebody took the episodes and a line away; the cache knows it still.
+    for path in ["/m/episodes/alice_episodes.jsonl", "/m/semantic/alice_semantic.jsonl"] {
+        disk.inner().remove_file(Path::new(path)).unwrap();
+    }
+    disk.inner().put(LOG, &log[first..]);
+    assert_eq!(files_with(&disk, "\"id\":\"m0\"").len(), 1);
+    let engine = open(&disk).unwrap();
+    assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 4);
+    engine.close(std::time::Duration::ZERO, &NOW).unwrap();
+    assert!(disk.inner().files().contains_key(&manifest));
+    assert!(files_with(&disk, "\"id\":\"m0\"").is_empty());
+}
