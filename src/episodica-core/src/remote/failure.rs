@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::endpoint::Secret;
 use crate::error::{Error, ErrorKind};
 
 /// What stood in the way.
@@ -30,7 +31,7 @@ pub struct Failure {
     /// Seconds the server asked to wait.
     pub(super) retry_after: Option<f64>,
     /// The server's own words in lower case. They may repeat the request, so they are searched and never shown.
-    pub(super) reason: String,
+    pub(super) reason: Secret,
     pub(super) attempts: u32,
     pub(super) seconds: f64,
 }
@@ -38,7 +39,7 @@ pub struct Failure {
 impl Failure {
     /// A failure with its message: one line, lower case, free of secrets.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), stop: None, retry_after: None, reason: String::new(), attempts: 0, seconds: 0.0 }
+        Self { cause, message: message.into(), stop: None, retry_after: None, reason: Secret::new(""), attempts: 0, seconds: 0.0 }
     }
 
     /// The caller's stop.
@@ -54,7 +55,13 @@ impl Failure {
         let code = word.map(|word| format!(" ({word})")).unwrap_or_default();
         let verb = if (300..400).contains(&status) { "redirects, which is not followed, with" } else { "answered with" };
         let message = format!("server `{origin}` {verb} status `{status}`{code}");
-        Self { reason: words(&body).to_lowercase(), ..Self::new(Cause::Status(status), message) }
+        Self { reason: Secret::new(words(&body).to_lowercase()), ..Self::new(Cause::Status(status), message) }
+    }
+
+    /// The same for a call of several requests: `attempts` in all, within `seconds`.
+    #[must_use]
+    pub fn over(self, attempts: u32, seconds: f64) -> Self {
+        Self { attempts, seconds, ..self }
     }
 
     /// What stood in the way.
@@ -79,7 +86,7 @@ impl Failure {
 
     /// Does the server's explanation speak of `word` (lower case)?
     pub fn mentions(&self, word: &str) -> bool {
-        self.reason.contains(word)
+        self.reason.expose().contains(word)
     }
 
     /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx, but

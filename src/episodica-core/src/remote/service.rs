@@ -1,5 +1,6 @@
 //! A server with its promises kept: attempts, waits, breaker, counters.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,8 +34,7 @@ struct Counts {
     refused: AtomicU64,
 }
 
-/// A 2xx answer.
-#[derive(Debug)]
+/// A 2xx answer. Its debugging form shows no text of the body.
 pub struct Reply {
     /// The body: JSON by its content type, not parsed yet.
     pub body: Vec<u8>,
@@ -42,6 +42,12 @@ pub struct Reply {
     pub attempts: u32,
     /// From the first request to the answer.
     pub seconds: f64,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("bytes", &self.body.len()).field("attempts", &self.attempts).field("seconds", &self.seconds).finish()
+    }
 }
 
 impl Reply {

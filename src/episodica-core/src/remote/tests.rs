@@ -46,6 +46,32 @@ fn a_call_carries_address_key_and_headers() {
 }
 
 #[test]
+fn a_proxy_is_asked_for_the_whole_address() {
+    let server = FaultServer::script(vec![ok()]);
+    let proxy = Some(Secret::new(server.endpoint().base_url));
+    let endpoint = Endpoint { proxy, ..Endpoint::new("http://models.invalid/v1") };
+    call(&Remote::new(&endpoint).unwrap()).unwrap();
+    assert_eq!(server.requests()[0].path, "http://models.invalid/v1/chat/completions");
+}
+
+#[test]
+fn threads_share_one_breaker_and_one_test() {
+    let server = FaultServer::start(|number, _| match number {
+        0..5 => status(503),
+        _ => Act::Slow(Duration::from_millis(300), Box::new(ok())),
+    });
+    let (remote, timer) = remote(&server);
+    (0..2).for_each(|_| drop(call(&remote)));
+    timer.advance(60.0);
+    let answered = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| call(&remote).is_ok())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|answered| *answered).count()
+    });
+    assert_eq!((answered, server.requests().len()), (1, 6), "the others are refused while the test is under way");
+    assert!(call(&remote).is_ok());
+}
+
+#[test]
 fn temporary_failures_are_tried_three_times_with_doubled_waits() {
     for act in [status(408), status(409), status(429), status(500), status(503), Act::Reset, Act::Half("{".into())] {
         let server = FaultServer::script(vec![act.clone(), act.clone(), ok()]);
@@ -171,6 +197,8 @@ fn nobody_listening_is_a_network_failure_without_the_path() {
     assert_eq!((failure.cause(), failure.attempts()), (Cause::Network, 3));
     assert!(failure.message().starts_with("cannot connect to the server (connection refused"), "{}", failure.message());
     assert!(!failure.message().contains("key-in-path"));
+    let failure = Failure::status(400, "h", b"my diary");
+    assert!(failure.mentions("diary") && !format!("{failure:?}").contains("diary"));
 }
 
 #[test]

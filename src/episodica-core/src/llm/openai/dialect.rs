@@ -86,7 +86,8 @@ impl Dialect {
         }
         let blamed = mentions(&["response_format", "json_schema", "json_object", "json mode", "schema", "structured", "grammar"]);
         // Some servers refuse without a word. An unknown model, a prompt too long or forbidden is no matter of form.
-        let known = mentions(&["context", "too long", "too many tokens", "model", "content_filter", "content management", "policy", "key"]);
+        let known =
+            mentions(&["context", "too long", "too many tokens", "model", "content_filter", "content management", "policy", "api key"]);
         let silent = status != 404 && !known;
         let format = match self.format {
             Format::Schema => Format::Object,

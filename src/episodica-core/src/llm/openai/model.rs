@@ -54,36 +54,28 @@ impl OpenAiModel {
         let started = self.remote.seconds();
         let max_tokens = self.settings.max_tokens.map_or(prompt.max_tokens, |most| most.min(prompt.max_tokens));
         let mut dialect = *self.dialect.lock();
-        let mut attempts = 0;
-        for step in 0.. {
+        let (mut attempts, mut steps) = (0, 0);
+        let (reply, seconds) = loop {
             let body = dialect.body(&self.settings.model, prompt, max_tokens, &self.settings.extra);
-            let failure = match self.remote.post("chat/completions", &body, control) {
-                Ok(reply) => {
-                    attempts += reply.attempts;
-                    let (text, usage) = read(&reply.parse("a chat completion")?, self.remote.origin())?;
-                    *self.dialect.lock() = dialect;
-                    let (prompt_tokens, completion_tokens) = usage.unwrap_or_else(|| {
-                        ((count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64, count_tokens(&text) as u64)
-                    });
-                    return Ok(Answer {
-                        text,
-                        model: self.settings.model.clone(),
-                        prompt_tokens,
-                        completion_tokens,
-                        counted_locally: usage.is_none(),
-                        attempts,
-                        seconds: self.remote.seconds() - started,
-                    });
-                }
-                Err(failure) => failure,
-            };
-            attempts += failure.attempts();
-            match dialect.after(&failure) {
-                Some(next) if step < Dialect::MAX_STEPS => dialect = next,
-                _ => return Err(failure),
+            let outcome = self.remote.post("chat/completions", &body, control);
+            attempts += outcome.as_ref().map_or_else(Failure::attempts, |reply| reply.attempts);
+            let seconds = self.remote.seconds() - started;
+            match outcome {
+                Ok(reply) => break (reply, seconds),
+                Err(failure) => match dialect.after(&failure) {
+                    Some(next) if steps < Dialect::MAX_STEPS => dialect = next,
+                    _ => return Err(failure.over(attempts, seconds)),
+                },
             }
-        }
-        unreachable!("the loop ends by returning")
+            steps += 1;
+        };
+        let parsed = reply.parse("a chat completion").and_then(|value| read(&value, self.remote.origin()));
+        let (text, usage) = parsed.map_err(|failure| failure.over(attempts, seconds))?;
+        *self.dialect.lock() = dialect;
+        let (prompt_tokens, completion_tokens) =
+            usage.unwrap_or_else(|| ((count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64, count_tokens(&text) as u64));
+        let model = self.settings.model.clone();
+        Ok(Answer { text, model, prompt_tokens, completion_tokens, counted_locally: usage.is_none(), attempts, seconds })
     }
 }
 

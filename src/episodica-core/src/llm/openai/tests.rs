@@ -186,6 +186,20 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
 }
 
 #[test]
+fn every_request_is_counted_also_those_that_only_taught_the_form() {
+    let first = FaultServer::start(|_, request: &Request| match request.body.get("response_format") {
+        Some(_) => refuses(400, "no response_format"),
+        None => Act::Json(200, "{}".into()),
+    });
+    let second = FaultServer::script(vec![says(&"{}".into())]);
+    let mut both = settings(&first);
+    both.fallback = Some(Box::new(settings(&second)));
+    let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
+    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 4);
+    assert_eq!(model.health()["format"], "json_schema", "a form is kept once it brought an answer");
+}
+
+#[test]
 fn a_stop_is_no_reason_for_the_fallback() {
     let (first, second) = (FaultServer::script(vec![Act::Endless]), FaultServer::script(vec![says(&"{}".into())]));
     let mut both = settings(&first);
