@@ -99,6 +99,21 @@ RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard test
 bench-retrieval: $(NATIVE)  ## Measure what finds best: methods, categories, ablations; BENCH_DATA=file adds LoCoMo data
 	$(BIN)/python -m evaluation.benchmarks.retrieval $(BENCH_DATA) $(RETRIEVAL_DATA)
 
+DOCS := .venv/.docs-installed
+
+$(DOCS): $(SETUP) pyproject.toml
+	$(BIN)/pip install --quiet --group docs
+	@touch $@
+
+.PHONY: docs
+docs: $(NATIVE) $(DOCS)  ## Run the notebooks anew and build the documentation: site/
+	$(BIN)/python tools/notebooks.py
+	$(MAKE) --no-print-directory site
+
+.PHONY: site
+site: $(DOCS)  ## Build the documentation from what is there, without the engine
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 .PHONY: wheel
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl
@@ -112,6 +127,6 @@ wheel-test: wheel  ## Install the wheel into an empty environment and run the RE
 .PHONY: clean
 clean:  ## Remove everything that was built, .venv included
 	cargo clean
-	rm -rf .venv dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f python/episodica/_native*.so

@@ -1,0 +1,39 @@
+"""The notebooks of the docs run from their first cell to their last, and are kept with outputs that are small and name no machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def test_there_are_some() -> None:
+    assert {"first_steps", "locomo", "own_embedder"} <= {path.stem for path in NOTEBOOKS}
+
+
+@each
+def test_it_runs(path: Path) -> None:
+    for needed in ("nbclient", "ipykernel", "matplotlib", "pandas"):
+        pytest.importorskip(needed)
+    command = [sys.executable, str(ROOT / "tools" / "notebooks.py"), "--check", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@each
+def test_its_outputs_are_kept(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 400_000
+    assert "/tmp/" not in text
+    assert "/home/" not in text
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert len(outputs) >= len(cells) // 2
+    assert not [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"]

@@ -1,0 +1,74 @@
+"""Runs the notebooks of docs/notebooks, each in an empty directory, and writes their outputs back (`make docs`).
+
+With --check only runs them.
+
+Outputs stay small and come out the same each time: no execution times, no counters of the kernel, no warnings about fonts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from traitlets.config import Config
+
+FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
+# A page of the docs should load at once.
+MAX_BYTES = 600_000
+
+
+def run(path: Path, write: bool) -> None:
+    """Executes a notebook; an error in a cell is an error of the run."""
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
+        # Sockets of the file system: nothing listens on a network, not even on the loopback.
+        config = Config({"AsyncKernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+        client = NotebookClient(notebook, config=config, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}})
+        client.execute()
+    tidy(notebook)
+    text = nbformat.writes(notebook) + "\n"
+    if len(text) > MAX_BYTES:
+        raise SystemExit(f"{path.name} has {len(text):,} bytes of at most {MAX_BYTES:,}: show less")
+    if write:
+        path.write_text(text, encoding="utf-8")
+
+
+def tidy(notebook: nbformat.NotebookNode) -> None:
+    """Leaves out what differs from run to run."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+        cell.metadata = {}
+        if cell.cell_type == "code":
+            cell.execution_count = None
+            for output in cell.outputs:
+                if "execution_count" in output:
+                    output.execution_count = None
+
+
+def main() -> int:
+    """Runs the notebooks that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("notebooks", nargs="*", type=Path)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    args = parser.parse_args()
+    for name in [name for name in os.environ if name.startswith(("EPISODICA_", "OPENAI_"))]:
+        del os.environ[name]
+    # The kernel has the interpreter of this process, whatever else is installed.
+    os.environ["JUPYTER_PATH"] = str(Path(sys.prefix) / "share" / "jupyter")
+    for path in args.notebooks or sorted(FOLDER.glob("*.ipynb")):
+        run(path, write=not args.check)
+        sys.stderr.write(f"{path.name}: ran\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
