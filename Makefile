@@ -69,6 +69,11 @@ check: $(NATIVE)  ## Check format, lints, types and stubs: the one command befor
 	mypy
 	$(BIN)/python -m mypy.stubtest episodica._native
 
+.PHONY: typing
+typing: $(NATIVE)  ## Check typical user code with mypy --strict and pyright (installs pyright and its Node.js)
+	$(BIN)/pip install --quiet --group typing
+	$(BIN)/python -m pytest tests/python/test_typing.py
+
 .PHONY: format
 format: $(SETUP)  ## Format all code
 	cargo fmt --all

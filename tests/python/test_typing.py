@@ -1,0 +1,72 @@
+"""Typical user code is clean for mypy --strict and pyright, and typical mistakes are not."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "typing"
+CLEAN = sorted(path for path in FOLDER.glob("*.py") if path.stem != "mistakes")
+MISTAKES = FOLDER / "mistakes.py"
+PYTHON = Path(__file__).parents[2] / "python"
+
+Checker = Callable[[list[Path], Path], dict[str, set[int]]]
+
+
+def mypy(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
+    """The lines with errors by file, as mypy --strict sees them."""
+    pytest.importorskip("mypy")
+    config = scratch / "mypy.ini"
+    config.write_text(f"[mypy]\nstrict = True\nmypy_path = {PYTHON}\n[mypy-pandas.*]\nignore_missing_imports = True\n", encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(scratch / "cache"), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found: dict[str, set[int]] = {}
+    for file, line in re.findall(r"^(.*?):(\d+): error:", done.stdout, re.MULTILINE):
+        found.setdefault(Path(file).name, set()).add(int(line))
+    return found
+
+
+def pyright(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
+    """The same by pyright; its strict mode also wants types of what other packages leave out, which is not ours to give."""
+    pytest.importorskip("basedpyright", reason="`make typing` installs it")
+    config = scratch / "pyrightconfig.json"
+    settings = {
+        "include": [str(path) for path in paths],
+        "extraPaths": [str(PYTHON)],
+        "typeCheckingMode": "strict",
+        "pythonVersion": "3.11",
+        "reportMissingTypeStubs": False,
+        "reportUnknownMemberType": False,
+        "reportUnknownVariableType": False,
+        "reportUnknownArgumentType": False,
+    }
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "--project", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    found: dict[str, set[int]] = {}
+    for one in json.loads(done.stdout)["generalDiagnostics"]:
+        if one["severity"] == "error":
+            found.setdefault(Path(one["file"]).name, set()).add(one["range"]["start"]["line"] + 1)
+    return found
+
+
+each = pytest.mark.parametrize("checker", [mypy, pyright])
+
+
+@each
+def test_user_code_is_clean(checker: Checker, tmp_path: Path) -> None:
+    assert CLEAN
+    assert checker(CLEAN, tmp_path) == {}
+
+
+@each
+def test_mistakes_are_found(checker: Checker, tmp_path: Path) -> None:
+    wanted = {number for number, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1) if "# error:" in line}
+    assert checker([MISTAKES], tmp_path) == {MISTAKES.name: wanted}
