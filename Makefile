@@ -59,6 +59,19 @@ test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
 test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
 	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest
 
+# What the tests of the torture count; 1 is the long form (twenty minutes), smaller is shorter.
+TORTURE_SCALE ?= 1
+TORTURE_COUNTS := $(TARGET)/torture.jsonl
+
+.PHONY: torture
+torture: export EPISODICA_TORTURE_SCALE := $(TORTURE_SCALE)
+torture: export EPISODICA_TORTURE_COUNTS := $(TORTURE_COUNTS)
+torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TORTURE_SCALE=0.1 for less
+	rm -f "$(TORTURE_COUNTS)"
+	cargo test $(PROFILE) --locked --package episodica-core --test store_crash --test engine --test mutations
+	$(BIN)/python -m pytest tests/torture
+	@$(BIN)/python tools/torture.py "$(TORTURE_COUNTS)"
+
 .PHONY: check
 check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
 	cargo fmt --all --check

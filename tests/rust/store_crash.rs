@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
+#[path = "counts.rs"]
+mod counts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -176,6 +179,7 @@ fn an_error_at_every_operation_loses_nothing() {
         }
     }
     assert!(injected > 200, "{injected}");
+    counts::report("faults", &[("faults", injected), ("crashes", injected * 6), ("losses", 0)]);
 }
 
 #[test]
@@ -254,7 +258,7 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
     let (disk, files) = finished();
     let logs: Vec<(&PathBuf, &Vec<u8>)> = files.iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "jsonl")).collect();
     let mut random = Random::new(5);
-    for round in 0..600 {
+    for round in 0..counts::rounds(600, 10_000) {
         let (path, bytes) = logs[random.below(logs.len() as u64) as usize];
         let bit = random.below(bytes.len() as u64 * 8) as usize;
         let mut flipped = bytes.clone();
@@ -264,12 +268,13 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
         let case = format!("round {round}: bit {bit} of {}", path.display());
         let (_user, loaded) = open(&damaged).unwrap().open_user(&owner("alice")).unwrap();
         assert!(loaded.messages.iter().all(|message| message.content == text(message.seq)), "{case}");
-        // One flipped line feed joins two records; more than that is never lost, and what is lost is in the quarantine. Messages that an
-        // episode holds too are not lost at all.
+        // One flipped line feed joins two records; more than that, or any other record than the damaged one, is never lost, and what is
+        // lost is in the quarantine. Messages that an episode holds too are not lost at all.
+        let most = if bytes[bit / 8] == b'\n' { 2 } else { 1 };
         let found = (loaded.messages.len(), loaded.episodes.len(), loaded.semantic.len());
         let lost = (6 - found.0) + (2 - found.1) + (1 - found.2);
         let quarantined = damaged.inner().files().keys().any(|path| path.to_string_lossy().ends_with(".quarantine.jsonl"));
-        assert!(lost <= 2, "{case}: {found:?}");
+        assert!(lost <= most, "{case}: {found:?}");
         assert!(lost == 0 || (quarantined && !loaded.problems.is_empty()), "{case}");
     }
 }

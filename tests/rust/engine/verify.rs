@@ -103,8 +103,9 @@ fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
         let log = path.to_string_lossy().ends_with(".jsonl");
         assert!(log || found == expected, "{case}: a cache or a manifest has changed the records");
         assert!(log || answer(&engine) == best, "{case}: a damaged cache has changed an answer");
-        // A line feed that turns into something else joins two records: more is never lost.
-        assert!(found.len() + 2 >= expected.len(), "{case}");
+        // A line feed that turns into something else joins two records; else one is damaged, and no other is lost.
+        let most = if bytes[bit / 8] == b'\n' { 2 } else { 1 };
+        assert!(found.len() + most >= expected.len(), "{case}");
         engine.close(std::time::Duration::ZERO, &NOW).unwrap();
         drop(engine);
         let again = open(&disk).unwrap();

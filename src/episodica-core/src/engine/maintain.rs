@@ -61,7 +61,7 @@ impl Engine {
                     "tenant": self.tenant,
                     "users": self.users()?.len(),
                     "open_users": open.len(),
-                    "memory_bytes": open.iter().map(|user| user.heap_bytes()).sum::<usize>(),
+                    "memory_bytes": self.memory.load(Ordering::Relaxed),
                     "embedding_model": self.embedder.model(),
                     "embedding_dimension": self.embedder.dimension(),
                     "searches": self.counters.searches.load(Ordering::Relaxed),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -67,6 +67,8 @@ pub struct Engine {
     /// One opening at a time, so that a user is never loaded twice.
     opening: super::turn::Turns,
     ticks: AtomicU64,
+    /// What the open users take together, in bytes.
+    pub(super) memory: Arc<AtomicUsize>,
     closed: AtomicBool,
 }
 
@@ -94,6 +96,7 @@ impl Engine {
             users: Mutex::default(),
             opening: super::turn::Turns::default(),
             ticks: AtomicU64::new(0),
+            memory: Arc::default(),
             closed: AtomicBool::new(false),
         })
     }
@@ -230,20 +233,31 @@ impl Engine {
         self.users.lock().remove(user_id);
     }
 
-    /// Closes the longest unused users until the rest fits the budget. Users somebody holds or works on stay.
+    /// Closes the longest unused users when all together exceed the budget, until a tenth of it is free, so that not every opening has to
+    /// look for one. Users somebody holds or works on stay.
     fn evict(&self, keep: &Arc<User>) {
-        let mut total: usize = self.open_users().iter().map(|user| user.heap_bytes()).sum();
-        while total > self.config.memory_budget_bytes {
-            let oldest = {
+        let budget = self.config.memory_budget_bytes;
+        if self.memory.load(Ordering::Relaxed) <= budget {
+            return;
+        }
+        let mut oldest: Vec<(u64, String)> = {
+            let users = self.users.lock();
+            let others = users.iter().filter(|(_, user)| !Arc::ptr_eq(user, keep));
+            others.map(|(id, user)| (user.last_used.load(Ordering::Relaxed), id.clone())).collect()
+        };
+        oldest.sort_unstable();
+        for (_, id) in oldest {
+            if self.memory.load(Ordering::Relaxed) <= budget - budget / 10 {
+                return;
+            }
+            let idle = {
                 let mut users = self.users.lock();
                 // Nobody but the map holds it, and nobody gets it any more: the caller has the turn to open users, until this one is closed.
-                let idle = users.iter().filter(|(_, user)| !Arc::ptr_eq(user, keep) && Arc::strong_count(user) == 1);
-                let oldest = idle.min_by_key(|(_, user)| user.last_used.load(Ordering::Relaxed)).map(|(id, _)| id.clone());
-                oldest.and_then(|id| users.remove(&id))
+                let idle = users.get(&id).is_some_and(|user| Arc::strong_count(user) == 1);
+                idle.then(|| users.remove(&id)).flatten()
             };
-            let Some(oldest) = oldest else { return };
-            total = total.saturating_sub(oldest.heap_bytes());
-            if !self.read_only && self.save_caches(&oldest).is_err() {
+            let Some(idle) = idle else { continue };
+            if !self.read_only && self.save_caches(&idle).is_err() {
                 // Without the cache the next opening embeds again: slower, not wrong.
                 self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
             }

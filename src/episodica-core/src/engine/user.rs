@@ -20,6 +20,9 @@ use crate::store::{LoadedUser, SessionState, StateRecord, UserStore};
 /// Texts embedded between two looks at whether the caller still waits.
 const EMBED_BATCH: usize = 1_024;
 
+/// What a user takes without any record: logs, tables, locks.
+const BYTES_PER_USER: usize = 4_096;
+
 /// A user in memory.
 pub(crate) struct User {
     pub owner: Owner,
@@ -33,6 +36,8 @@ pub(crate) struct User {
     pub problems: Vec<Problem>,
     pub last_used: AtomicU64,
     heap_bytes: AtomicUsize,
+    /// What all open users take together.
+    memory: Arc<AtomicUsize>,
     /// Have vectors been added or removed since the caches were written?
     pub vectors_changed: AtomicBool,
 }
@@ -57,7 +62,16 @@ impl User {
 
     /// Measures anew.
     pub fn measure(&self) {
-        self.heap_bytes.store(self.view.read().heap_bytes(), Ordering::Relaxed);
+        let now = self.view.read().heap_bytes() + BYTES_PER_USER;
+        let before = self.heap_bytes.swap(now, Ordering::Relaxed);
+        self.memory.fetch_add(now, Ordering::Relaxed);
+        self.memory.fetch_sub(before, Ordering::Relaxed);
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        self.memory.fetch_sub(self.heap_bytes(), Ordering::Relaxed);
     }
 }
 
@@ -82,6 +96,7 @@ impl Engine {
             problems,
             last_used: AtomicU64::new(0),
             heap_bytes: AtomicUsize::new(0),
+            memory: Arc::clone(&self.memory),
             vectors_changed: AtomicBool::new(changed),
         };
         user.measure();

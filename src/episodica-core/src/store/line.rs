@@ -68,6 +68,14 @@ pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
     }
 }
 
+/// What of a line is the record itself, so that it is the same with and without a checksum.
+pub(crate) fn identity(line: &[u8]) -> &[u8] {
+    match check_line(line) {
+        Ok(true) => &line[..line.len() - TAIL],
+        _ => line.strip_suffix(b"}").unwrap_or(line),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,29 @@ enum Health {
     Untrusted,
 }
 
+/// Most files that are kept open between two appends, over all logs of the process: a store has more users than a process has handles.
+const MAX_KEPT_FILES: usize = 128;
+
+static KEPT_FILES: AtomicUsize = AtomicUsize::new(0);
+
+/// A file kept open for the next append.
+#[derive(Debug)]
+struct KeptFile(Box<dyn BackendFile>);
+
+impl KeptFile {
+    /// Keeps the file if there is room, else closes it.
+    fn new(file: Box<dyn BackendFile>) -> Option<Self> {
+        let room = |kept| (kept < MAX_KEPT_FILES).then_some(kept + 1);
+        KEPT_FILES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok().then(|| Self(file))
+    }
+}
+
+impl Drop for KeptFile {
+    fn drop(&mut self) {
+        KEPT_FILES.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// An open log; see the module's documentation.
 #[derive(Debug)]
 pub struct Log {
@@ -81,8 +105,8 @@ pub struct Log {
     root: PathBuf,
     path: PathBuf,
     mode: Mode,
-    /// Open from the first append on.
-    file: Option<Box<dyn BackendFile>>,
+    /// Kept open from the first append on, while there are not too many of them.
+    file: Option<KeptFile>,
     /// Number of the file this log has under its name; `None` while there is none.
     file_number: Option<u64>,
     position: LogPosition,
@@ -156,10 +180,10 @@ impl Log {
             }
             if !found.bad.is_empty() {
                 quarantine::save(&*log.backend, path, &found.bad)?;
-                let mut bad = found.bad.iter().map(|line| line.range.start).peekable();
-                let mut drop_bad = |line: Line<'_>| match bad.next_if(|start| *start <= line.offset) {
-                    Some(_) => Rewrite::Drop,
-                    None => Rewrite::Keep,
+                // Not every bad line is shown again: one whose checksum fails is left out before.
+                let mut drop_bad = |line: Line<'_>| match found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start) {
+                    Ok(_) => Rewrite::Drop,
+                    Err(_) => Rewrite::Keep,
                 };
                 log.replace_file(&found.bad, &mut drop_bad)?;
             }
@@ -291,7 +315,12 @@ impl Log {
         if lines.is_empty() && self.file_number.is_none() {
             return Ok(self.position);
         }
-        let mut file = self.take_file()?;
+        let mut kept = match self.file.take() {
+            Some(kept) if !self.directory_dirty => Some(kept),
+            _ => None,
+        };
+        let mut opened = if kept.is_none() { Some(self.open_file()?) } else { None };
+        let file = kept.as_mut().map(|kept| &mut kept.0).or(opened.as_mut()).ok_or_else(|| Error::internal("no file"))?;
         let terminated: Vec<u8>;
         let bytes = match self.unterminated {
             true if !lines.is_empty() => {
@@ -306,7 +335,7 @@ impl Log {
         if let Err(error) = file.sync_data() {
             return Err(self.fail(Health::Untrusted, io_error("cannot sync the log", &self.path, error)));
         }
-        self.file = Some(file);
+        self.file = kept.or_else(|| opened.and_then(KeptFile::new));
         self.unterminated &= lines.is_empty();
         self.unsettled = false;
         self.position.bytes += bytes.len() as u64;
@@ -348,10 +377,7 @@ impl Log {
         }
     }
 
-    fn take_file(&mut self) -> Result<Box<dyn BackendFile>> {
-        if let (Some(file), false) = (self.file.take(), self.directory_dirty) {
-            return Ok(file);
-        }
+    fn open_file(&mut self) -> Result<Box<dyn BackendFile>> {
         let parent = parent_of(&self.path);
         let file = match self.file_number {
             Some(_) => self.backend.open_append(&self.path).map_err(|error| io_error("cannot open the log", &self.path, error))?,

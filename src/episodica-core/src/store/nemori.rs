@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::lenient::{LooseMoment, object, text, words};
+use super::line::identity;
 use crate::clock::Moment;
 use crate::ids::{Owner, record_id};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Episode, MemoryKind, Message, Provenance, SemanticMemory};
@@ -82,7 +83,7 @@ pub(crate) fn read_message(owner: &Owner, line: &[u8]) -> Result<Message, String
         return Err("not a message: neither role nor content".into());
     }
     let epoch = Moment::new(0, 0).expect("invariant: 1970 is a year");
-    Ok(row.into_message(|| record_id(owner, "message", &[b"line", line]), epoch))
+    Ok(row.into_message(|| record_id(owner, "message", &[b"line", identity(line)]), epoch))
 }
 
 #[derive(Deserialize)]
@@ -149,7 +150,7 @@ pub(crate) fn read_episode(owner: &Owner, line: &[u8], known: &HashMap<&str, &Ar
     check_owner(owner, row.user_id.as_deref())?;
     let notes = note_dates(&[("timestamp", &row.timestamp), ("created_at", &row.created_at), ("ended_at", &row.ended_at)]);
     let episode_id = row.episode_id.filter(|id| !id.is_empty());
-    let episode_id = episode_id.unwrap_or_else(|| record_id(owner, "episode", &[b"line", line]));
+    let episode_id = episode_id.unwrap_or_else(|| record_id(owner, "episode", &[b"line", identity(line)]));
     let epoch = Moment::new(0, 0).expect("invariant: 1970 is a year");
     let stated = row.timestamp.get().or(row.created_at.get());
     let messages = read_messages(owner, &episode_id, row.original_messages, stated.unwrap_or(epoch), known)?;
@@ -296,7 +297,7 @@ pub(crate) fn read_semantic(owner: &Owner, line: &[u8]) -> Read<SemanticMemory> 
     let confidence = share("confidence", row.confidence, IMPORTED_CONFIDENCE);
     let importance = share("importance", row.importance, IMPORTED_IMPORTANCE);
     let memory = SemanticMemory {
-        memory_id: row.memory_id.filter(|id| !id.is_empty()).unwrap_or_else(|| record_id(owner, "semantic", &[b"line", line])),
+        memory_id: row.memory_id.filter(|id| !id.is_empty()).unwrap_or_else(|| record_id(owner, "semantic", &[b"line", identity(line)])),
         user_id: owner.user.clone(),
         content: row.content,
         kind,

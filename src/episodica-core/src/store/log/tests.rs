@@ -137,3 +137,17 @@ fn rewriting_keeps_drops_and_replaces() {
     assert_eq!((rewritten, log.position().records), (3, 4));
     assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [7, 8, 3, 4]);
 }
+
+#[test]
+fn a_line_whose_checksum_fails_takes_no_other_line_with_it() {
+    let disk = Disk::new(MemoryBackend::new());
+    let (mut log, ..) = open(&disk);
+    log.append(&[row(1), row(2), row(3), row(4)]).unwrap();
+    drop(log);
+    let mut bytes = disk.inner().files().remove(Path::new(PATH)).unwrap();
+    let at = bytes.windows(5).position(|window| window == b"\"n\":2").unwrap();
+    bytes[at + 4] = b'7';
+    disk.inner().put(PATH, &bytes);
+    assert_eq!(open(&disk).2, [1, 3, 4]);
+    assert_eq!(open(&disk).2, [1, 3, 4], "the line behind the bad one is in the file that replaced the log");
+}

@@ -1,0 +1,101 @@
+//! Readers of bytes that somebody else wrote: none may panic, and what each promises must hold for every input.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a finding")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use episodica_core::clock::{FixedClock, Moment};
+use episodica_core::ids::Owner;
+use episodica_core::llm::json;
+use episodica_core::model::Message;
+use episodica_core::store::testing::MemoryBackend;
+use episodica_core::store::{LoadedUser, Mode, Store};
+use episodica_core::text::Language;
+use episodica_core::text::time::{mentions, query_range, resolve_text};
+
+fn now() -> Moment {
+    Moment::new(1_790_000_000_000_000, 0).unwrap()
+}
+
+fn load(disk: &MemoryBackend, mode: Mode, user: &str) -> LoadedUser {
+    let store = Store::open_on(Arc::new(disk.clone()), Path::new("/m"), mode, &FixedClock::new(now())).unwrap();
+    store.open_user(&Owner::new("default", user).unwrap()).unwrap().1
+}
+
+fn texts(loaded: &LoadedUser) -> Vec<(String, String)> {
+    let messages = loaded.messages.iter().map(|message| (message.message_id.clone(), message.content.clone()));
+    let episodes = loaded.episodes.iter().map(|episode| (episode.episode_id.clone(), episode.content.clone()));
+    let memories = loaded.semantic.iter().map(|memory| (memory.memory_id.clone(), memory.content.clone()));
+    messages.chain(episodes).chain(memories).collect()
+}
+
+/// Any bytes as the log of messages: a reader and a writer read the same records, a second opening finds nothing to mend, and appending
+/// works.
+pub fn log_reader(data: &[u8]) {
+    let disk = MemoryBackend::new();
+    disk.put("/m/messages/alice_messages.jsonl", data);
+    let read = texts(&load(&disk, Mode::ReadOnly, "alice"));
+    assert_eq!(texts(&load(&disk, Mode::ReadWrite, "alice")), read, "reader and writer disagree");
+    let message = serde_json::json!({"message_id": "\u{1}new", "seq": u32::MAX, "role": "user", "content": "x", "timestamp": now()});
+    let message: Arc<Message> = Arc::new(serde_json::from_value(message).unwrap());
+    {
+        let store = Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite, &FixedClock::new(now())).unwrap();
+        let (user, loaded) = store.open_user(&Owner::new("default", "alice").unwrap()).unwrap();
+        assert_eq!(texts(&loaded), read, "a second opening reads something else");
+        assert!(loaded.problems.is_empty(), "the first opening left something to mend: {:?}", loaded.problems);
+        user.append_messages(&[message], &[]).unwrap();
+    }
+    let after = load(&disk, Mode::ReadWrite, "alice");
+    assert_eq!(after.messages.len(), read.len() + 1);
+}
+
+/// Any bytes as the files of another program (the first byte says which): read-only, adopted and opened again they say the same.
+pub fn nemori(data: &[u8]) {
+    let (form, bytes) = data.split_first().map_or((0, data), |(form, bytes)| (form % 5, bytes));
+    let names = [
+        "episodes/Alice_episodes.jsonl",
+        "semantic/Alice_semantic.jsonl",
+        "episodes/Alice_episodes.json",
+        "semantic/Alice.json",
+        "episodes/Alice.json",
+    ];
+    let disk = MemoryBackend::new();
+    disk.put(Path::new("/m").join(names[usize::from(form)]), bytes);
+    let read = load(&disk, Mode::ReadOnly, "Alice");
+    let adopted = load(&disk, Mode::ReadWrite, "Alice");
+    assert_eq!(texts(&adopted), texts(&read), "reading and adopting disagree");
+    let again = load(&disk, Mode::ReadWrite, "Alice");
+    assert_eq!(texts(&again), texts(&read), "a second opening reads something else");
+    let mut seqs: Vec<u64> = again.messages.iter().map(|message| message.seq).collect();
+    seqs.dedup();
+    assert!(seqs.len() == again.messages.len() && seqs.is_sorted(), "messages without an order");
+}
+
+/// Any text: dates lie inside of it, and resolving them twice gives the same.
+pub fn dates(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for mention in mentions(&text, now()) {
+        let _ = mention.iso();
+    }
+    let _ = query_range(&text, now());
+    for language in [Language::English, Language::Chinese] {
+        let resolved = resolve_text(&text, now(), language);
+        assert_eq!(resolve_text(&text, now(), language), resolved);
+    }
+}
+
+/// Any text as a model's answer: what is read of it is JSON, and JSON that is well-formed is read as it stands.
+pub fn model_answer(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let found = json::object(&text);
+    if let Ok(serde_json::Value::Object(whole)) = serde_json::from_str::<serde_json::Value>(&text) {
+        let found = found.as_ref().expect("a well-formed object is found");
+        assert!(!found.salvaged && found.value.len() == whole.len());
+    }
+    let items = json::items(&text, "facts");
+    for value in &items.values {
+        let line = serde_json::to_string(value).unwrap();
+        assert!(line.len() <= 16 * text.len() + 64, "more than was said");
+    }
+}

@@ -1,0 +1,183 @@
+"""When the system has no more room, rights or handles: an exception that says so, nothing lost, and work goes on afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from episodica import LightweightSearchSystem, MemorySystem
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
+
+# Each script prints one JSON object: what was acknowledged, and the exception that it met.
+FULL = """
+import json, resource
+from episodica import EpisodicaError, MemorySystem, StoreIOError
+kept, met = [], None
+with MemorySystem("store") as memory:
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))
+    number = 0
+    while met is None:
+        try:
+            memory.add_messages("alice", [{"role": "user", "content": f"number {number} " + "x" * 9_000, "message_id": str(number)}])
+            kept.append(number)
+        except StoreIOError as error:
+            met = [type(error).__name__, str(error), str(error.__cause__), error.path]
+        number += 1
+    assert len(list(memory.messages("alice"))) >= len(kept)
+    assert memory.search("alice", "number 3", kinds=("message",))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    memory.add_messages("alice", [{"role": "user", "content": "room again", "message_id": "last"}])
+    kept.append("last")
+print(json.dumps({"kept": kept, "met": met}))
+"""
+
+HANDLES = """
+import json, os, resource
+from episodica import MemorySystem, StoreIOError
+kept, met = [], []
+with MemorySystem("store") as memory:
+    memory.add_messages("u0", [{"role": "user", "content": "the first", "message_id": "0"}])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken, hard))
+    for number in range(1, 6):
+        try:
+            memory.add_messages(f"u{number}", [{"role": "user", "content": f"number {number}", "message_id": str(number)}])
+            kept.append(number)
+        except StoreIOError as error:
+            met.append([str(error), str(error.__cause__)])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    for number in range(1, 6):
+        memory.add_messages(f"u{number}", [{"role": "user", "content": f"number {number}", "message_id": str(number)}])
+        kept.append(number)
+    assert memory.verify().errors == 0
+print(json.dumps({"kept": kept, "met": met}))
+"""
+
+READ_ONLY = """
+import json, os
+from episodica import LightweightSearchSystem, MemoryConfig, MemorySystem, StoreIOError
+MemoryConfig.load()
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+met = []
+try:
+    MemorySystem("store")
+except StoreIOError as error:
+    met = [str(error), error.hint]
+with LightweightSearchSystem("store") as reader:
+    found = [hit.content for hit in reader.search("alice", "Lyon", kinds=("message",))]
+print(json.dumps({"met": met, "found": found}))
+"""
+
+MANY = """
+import json, sys
+from episodica import MemorySystem
+count = int(sys.argv[1])
+with MemorySystem("store", memory_budget_bytes=300_000) as memory:
+    most = 0
+    for number in range(count):
+        memory.add_messages(f"u{number}", [{"role": "user", "content": f"user number {number} lives in town{number}"}])
+        most = max(most, memory.stats()["memory_bytes"])
+    for number in range(0, count, 17):
+        hits = memory.search(f"u{number}", f"town{number}", kinds=("message",))
+        assert hits[0].content.endswith(f"town{number}"), number
+    stats = memory.stats()
+print(json.dumps({"most": most, "evictions": stats["evictions"], "users": stats["users"]}))
+"""
+
+
+def run(script: str, place: Path, *args: object) -> dict[str, object]:
+    command = [sys.executable, "-c", script, *map(str, args)]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@POSIX
+def test_a_full_disk(tmp_path: Path, store: Path) -> None:
+    said = run(FULL, tmp_path)
+    name, text, cause, path = said["met"]
+    assert name == "StoreIOError"
+    assert "alice" in path
+    assert "cannot" in text
+    assert "too large" in cause.lower()
+    with MemorySystem(store) as memory:
+        there = {message.message_id for message in memory.messages("alice")}
+        assert {str(one) for one in said["kept"]} <= there
+        assert memory.verify().errors == 0
+
+
+@POSIX
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts its handles in /proc")
+def test_no_file_handles_left(tmp_path: Path, store: Path) -> None:
+    said = run(HANDLES, tmp_path)
+    assert said["met"]
+    assert all("too many open files" in cause.lower() for _, cause in said["met"])
+    with MemorySystem(store) as memory:
+        for number in range(6):
+            assert [message.message_id for message in memory.messages(f"u{number}")] == [str(number)]
+
+
+@POSIX
+def test_a_read_only_directory(tmp_path: Path, store: Path) -> None:
+    with MemorySystem(store) as memory:
+        memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])
+    # The one who reads is nobody's user where the tests are run by root, whom no right is refused.
+    tmp_path.chmod(0o755)
+    for directory, _, files in os.walk(store):
+        Path(directory).chmod(0o555)
+        for file in files:
+            (Path(directory) / file).chmod(0o444)
+    before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    try:
+        said = run(READ_ONLY, tmp_path)
+    finally:
+        for directory, _, _ in os.walk(store):
+            Path(directory).chmod(0o755)
+    assert "LightweightSearchSystem" in said["met"][1]
+    assert said["found"] == ["I moved to Lyon."]
+    assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before
+
+
+def test_more_users_than_the_budget_has_room_for(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
+    said = run(MANY, tmp_path, rounds(300, 3_000))
+    assert said["users"] == rounds(300, 3_000)
+    assert said["evictions"] > 100
+    # The user who was opened last is closed at the earliest when the next one is.
+    assert said["most"] < 350_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
+@pytest.mark.timeout(1_200)
+def test_a_hundred_thousand_users(store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]) -> None:
+    users, budget = rounds(500, 100_000), rounds(4_000_000, 512 << 20)
+    (store / "messages").mkdir(parents=True)
+    for number in range(users):
+        line = {"message_id": "1", "seq": 0, "role": "user", "content": f"I live in town{number}.", "timestamp": "2026-01-01T00:00:00Z"}
+        (store / "messages" / f"u{number}_messages.jsonl").write_text(json.dumps(line) + "\n")
+    with LightweightSearchSystem(store, memory_budget_bytes=budget) as reader:
+        before = resident_bytes()
+        for number in range(users):
+            hits = reader.search(f"u{number}", f"town{number}", kinds=("message",))
+            assert hits[0].content == f"I live in town{number}."
+        grown = resident_bytes() - before
+        stats = reader.stats()
+    counts("users", users=users, megabytes=grown >> 20, losses=0)
+    assert stats["users"] == users
+    assert stats["memory_bytes"] <= budget * 1.1
+    assert grown < budget * 1.25 + (64 << 20), "more memory than the budget allows"
+
+
+def resident_bytes() -> int:
+    text = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("VmRSS"))) * 1024
