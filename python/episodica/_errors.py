@@ -139,7 +139,7 @@ class ClosedError(EpisodicaError, RuntimeError):
 
 
 class ForkedError(EpisodicaError, RuntimeError):
-    """The process was forked after the memory system was opened; the child must open its own."""
+    """The process was forked from one that had used a memory system, whose threads do not survive that; start it with ``spawn``."""
 
     kind = "forked"
 

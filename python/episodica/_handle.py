@@ -1,7 +1,8 @@
 """The lifetime of a native engine: open, closed, or lost to a fork.
 
 A forked child has none of the engine's threads and shares its file positions with the parent, so it must neither use nor
-finalise what it inherited.
+finalise what it inherited. Nor can it open an engine of its own where the parent had one: the pool of threads that all engines of a
+process share believes that it is running, and would wait for ever. Both are refused at once, in words.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from ._errors import ClosedError, ForkedError
 _FINALIZER_TIMEOUT_SECONDS = 2.0
 
 _forks = 0
+# Whether this process ever had an engine, and whether it was forked from one that had.
+_used = False
+_forked_after_use = False
+_HINT = "start the process with the `spawn` method, or fork before the first memory is opened"
 _open: weakref.WeakSet[EngineHandle] = weakref.WeakSet()
 # Engines of the parent, kept from being freed in a forked child.
 _abandoned: list[_native.Engine] = []
@@ -30,7 +35,11 @@ class EngineHandle:
     __slots__ = ("__weakref__", "_engine", "_finalizer", "_forks", "_lock", "_owner")
 
     def __init__(self, owner: object, *args: Any, **kwargs: Any) -> None:
+        global _used
         self._owner = type(owner).__name__
+        if _forked_after_use:
+            raise ForkedError(f"no {self._owner} can be opened: the process was forked from one that had used episodica", hint=_HINT)
+        _used = True
         self._lock = threading.Lock()
         self._forks = _forks
         self._engine: _native.Engine | None = _native.Engine(*args, **kwargs)
@@ -54,7 +63,7 @@ class EngineHandle:
         if self._forks != _forks:
             raise ForkedError(
                 f"this {self._owner} was opened before the process was forked",
-                hint=f"open a new {self._owner} in the child, or start it with the `spawn` method",
+                hint=_HINT,
             )
         if engine is None:
             raise ClosedError(f"this {self._owner} is closed", hint=f"open it again with `{self._owner}(path)`")
@@ -80,8 +89,9 @@ def _close_quietly(engine: _native.Engine, forks: int) -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _forks
+    global _forks, _forked_after_use
     _forks += 1
+    _forked_after_use = _forked_after_use or _used
     _abandoned.extend(handle._engine for handle in _open if handle._engine is not None)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from episodica import AsyncMemorySystem, ClosedError, InvalidInputError, MemorySystem
+from episodica import AsyncMemorySystem, ClosedError, InvalidInputError, MemorySystem, SearchResults
 
 METHODS = [name for name, _ in inspect.getmembers(MemorySystem, inspect.isfunction) if not name.startswith("_")]
 ITERATORS = {"episodes", "semantic_memories", "messages"}
@@ -50,8 +51,114 @@ async def test_end_to_end(store: Path, talk: list[dict[str, Any]]) -> None:
         await memory.users()
 
 
-async def test_many_searches_at_once(store: Path, talk: list[dict[str, Any]]) -> None:
+async def many_searches(store: Path, talk: list[dict[str, Any]]) -> None:
     async with AsyncMemorySystem(store) as memory:
         await memory.add_messages("alice", talk)
-        found = await asyncio.gather(*(memory.search("alice", "Lyon", kinds=["message"]) for _ in range(100)))
+        longest = 0.0
+
+        async def tick() -> None:
+            nonlocal longest
+            while True:
+                before = time.monotonic()
+                await asyncio.sleep(0.001)
+                longest = max(longest, time.monotonic() - before)
+
+        ticker = asyncio.create_task(tick())
+        found = await asyncio.gather(*(memory.search("alice", f"Lyon {number}", kinds=["message"]) for number in range(1000)))
+        ticker.cancel()
     assert all(hits[0].content == talk[0]["content"] for hits in found)
+    assert longest < 2.0  # the loop went on meanwhile
+
+
+async def test_a_thousand_searches_at_once(store: Path, talk: list[dict[str, Any]]) -> None:
+    await many_searches(store, talk)
+
+
+def test_uvloop(store: Path, talk: list[dict[str, Any]]) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(many_searches(store, talk))
+
+
+async def test_cancelled_searches_in_the_queue_never_run(store: Path, talk: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    async with AsyncMemorySystem(store) as memory:
+        await memory.add_messages("alice", talk)
+        begun: list[str] = []
+        search = MemorySystem.search
+
+        def slow(self: MemorySystem, user: str, query: str, **options: Any) -> SearchResults:
+            begun.append(query)
+            time.sleep(0.02)
+            return search(self, user, query, **options)
+
+        monkeypatch.setattr(MemorySystem, "search", slow)
+        tasks = [asyncio.create_task(memory.search("alice", f"Lyon {number}")) for number in range(500)]
+        await asyncio.sleep(0.1)
+        for task in tasks:
+            task.cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        count = len(begun)
+        assert any(isinstance(one, asyncio.CancelledError) for one in done)
+        await asyncio.sleep(0.1)
+        assert len(begun) - count <= 32
+        assert len(begun) < 300
+        assert await memory.search("alice", "Lyon", kinds=["message"])
+
+
+async def test_a_cancelled_addition_stops_and_leaves_the_store_sound(store: Path) -> None:
+    messages = [{"role": "user", "content": f"message {number}"} for number in range(20_000)]
+    reported: list[int] = []
+    loop = asyncio.get_running_loop()
+    async with AsyncMemorySystem(store) as memory:
+
+        def report(_step: str, done: int, _total: int) -> None:
+            reported.append(done)
+            if len(reported) == 1:
+                loop.call_soon_threadsafe(task.cancel)
+            time.sleep(0.02)
+
+        task = asyncio.create_task(memory.add_messages("alice", messages, progress=report))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.3)
+        count = len(reported)
+        await asyncio.sleep(0.2)
+        assert len(reported) == count < 10
+        stored = (await memory.stats("alice"))["messages"]
+        assert 0 < stored < 20_000
+        assert (await memory.verify()).errors == 0
+
+
+async def test_a_timeout_ends_a_wait(store: Path, talk: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    slices: list[float] = []
+
+    def never(_self: MemorySystem, _user: str | None, timeout: float) -> bool:
+        slices.append(timeout)
+        time.sleep(timeout)
+        return False
+
+    async with AsyncMemorySystem(store) as memory:
+        assert await memory.wait(timeout=5)
+        monkeypatch.setattr(MemorySystem, "wait", never)
+        assert not await memory.wait(timeout=0.5)
+        assert sum(slices) == pytest.approx(0.5, abs=0.2)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await memory.wait("alice")
+        count = len(slices)
+        await asyncio.sleep(0.5)
+        assert len(slices) == count
+        monkeypatch.setattr(MemorySystem, "wait", lambda *_: False)
+        assert not await memory.wait("alice")
+        with pytest.raises(InvalidInputError):
+            await memory.wait(timeout=-1)
+
+
+async def test_progress_is_passed_on(store: Path, talk: list[dict[str, Any]]) -> None:
+    seen: list[str] = []
+    async with AsyncMemorySystem(store) as memory:
+        await memory.add_messages("alice", talk, progress=lambda step, _done, _total: seen.append(step))
+        await memory.verify(progress=lambda step, _done, _total: seen.append(step))
+        with pytest.raises(InvalidInputError, match="progress must be"):
+            await memory.verify(progress="yes")  # type: ignore[arg-type]
+    assert {"messages", "users"} <= set(seen)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -91,6 +93,66 @@ def test_a_forked_child_gets_a_clear_error(store: Path) -> None:
     assert done.stdout.splitlines() == ["forked this MemorySystem was opened before the process was forked", "1"]
 
 
+def test_a_forked_child_is_refused_every_call_and_never_hangs(store: Path) -> None:
+    """The engine's pool of threads is lost in the child: work that would wait for it must not begin."""
+    done = script(f"""
+        import os, signal, warnings
+        warnings.simplefilter("ignore")
+        from episodica import EpisodicaError, LightweightSearchSystem, MemorySystem
+        talk = [{{"role": "user", "content": f"message {{number}}"}} for number in range(300)]
+        memory = MemorySystem({str(store)!r})
+        memory.add_messages("alice", talk)
+        reader = LightweightSearchSystem({str(store)!r})
+        listing = memory.messages("alice")
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            calls = [
+                lambda: memory.add_messages("alice", talk), lambda: memory.flush("alice"), lambda: memory.wait(), memory.stats,
+                lambda: memory.context("alice", "hi"), lambda: memory.plot.timeline("alice"), memory.verify, memory.rebuild_indices,
+                lambda: next(listing), lambda: reader.search("alice", "hi"), memory.__enter__, lambda: memory.delete_user_data("alice"),
+                lambda: MemorySystem({str(store)!r} + "-2"), lambda: LightweightSearchSystem({str(store)!r}),
+            ]
+            kinds = []
+            for call in calls:
+                try:
+                    call()
+                    kinds.append("no error")
+                except EpisodicaError as error:
+                    assert "spawn" in error.hint
+                    kinds.append(error.kind)
+            print(kinds == ["forked"] * len(calls), kinds, flush=True)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        memory.close()
+    """)
+    assert done.stderr == ""
+    assert done.stdout.startswith("True"), done.stdout
+
+
+def test_a_child_forked_before_the_first_memory_has_its_own(store: Path) -> None:
+    done = script(f"""
+        import os, signal, warnings
+        warnings.simplefilter("ignore")
+        from episodica import MemorySystem
+        talk = [{{"role": "user", "content": f"message {{number}}"}} for number in range(300)]
+        if not os.fork():
+            signal.alarm(30)
+            with MemorySystem({str(store)!r}) as memory:
+                print(memory.add_messages("alice", talk).messages_added, flush=True)
+            os._exit(0)
+        assert os.wait()[1] == 0
+    """)
+    assert (done.stdout, done.stderr) == ("300\n", "")
+
+
+def test_a_memory_is_not_pickled_or_copied(lyon: MemorySystem) -> None:
+    for one in (lyon, lyon.messages("alice")):
+        for act in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="can't be copied or pickled"):
+                act(one)
+
+
 def test_free_use_from_threads(memory: MemorySystem) -> None:
     def work(number: int) -> int:
         user = f"user {number % 3}"
@@ -132,3 +194,18 @@ def test_a_reader_closes_too(lyon: MemorySystem) -> None:
     reader.close()
     with pytest.raises(ClosedError, match="this LightweightSearchSystem is closed"):
         reader.search("alice", "Lyon")
+
+
+@pytest.mark.parametrize("before", ["", "import episodica"])
+def test_a_subinterpreter_is_refused_in_words(before: str) -> None:
+    """Also where the main interpreter has imported the package, and Python would hand out the loaded engine."""
+    code = "try:\n    import episodica\nexcept ImportError as error:\n    print(error, flush=True)"
+    done = script(f"""
+        {before}
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        interpreters.run_string(interpreters.create(), {code!r})
+    """)
+    assert done.stdout.startswith("episodica can't run in a subinterpreter"), done.stderr
