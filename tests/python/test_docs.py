@@ -16,7 +16,7 @@ import episodica
 from episodica import MemorySystem
 
 TOP = Path(__file__).parents[2]
-PAGES = [page for page in (TOP / "README.md", *sorted((TOP / "docs").glob("**/*.md"))) if page.exists()]
+PAGES = [page for page in (TOP / "README.md", TOP / "README.zh.md", *sorted((TOP / "docs").glob("**/*.md"))) if page.exists()]
 
 
 def documented() -> list[tuple[str, str]]:
@@ -60,3 +60,18 @@ def test_pages(page: Path) -> None:
         with contextlib.redirect_stdout(told):
             exec(compile(code, page.name, "exec"), names)
         assert shown is None or told.getvalue() == shown
+
+
+def test_the_translation_has_what_the_original_has() -> None:
+    """The same code (but for comments and prose in it), the same headings and links, in the same order."""
+    original, translated = ((TOP / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
+
+    def shape(text: str) -> tuple[list[int], list[str], list[str]]:
+        headings = [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
+        fences = re.findall(r"^```(\w+)", text, re.MULTILINE)
+        links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("README")]
+        return headings, fences, links
+
+    assert shape(original) == shape(translated)
+    commands = [re.findall(r"^\$ (.*?)(?:  +#.*)?$", text, re.MULTILINE) for text in (original, translated)]
+    assert commands[0] == commands[1]
