@@ -378,7 +378,7 @@ class MemoryReader:
         user_id
             Only this user.
         progress
-            ``True`` for a bar on a terminal, or a callable that gets ``(step, done, total)``.
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
 
         Examples
         --------

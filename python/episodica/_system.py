@@ -109,7 +109,7 @@ class MemorySystem(MemoryReader):
         session_id
             The session of messages that name none themselves.
         progress
-            ``True`` for a bar on a terminal, or a callable that gets ``(step, done, total)``.
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class MemorySystem(MemoryReader):
         user_id
             Only this user.
         progress
-            ``True`` for a bar on a terminal, or a callable that gets ``(step, done, total)``.
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
 
         Examples
         --------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
+import types
 
 import pytest
 
 from episodica import InvalidInputError
-from episodica._progress import ProgressBar, Reporter
+from episodica._progress import NotebookBar, ProgressBar, Reporter
 
 
 def test_the_bar_draws_one_line_and_wipes_it() -> None:
@@ -33,3 +35,52 @@ def test_what_progress_may_be() -> None:
             assert told is None
     with pytest.raises(InvalidInputError, match="progress must be True or a callable, not `str`"):
         Reporter("yes")  # type: ignore[arg-type]
+
+
+class Handle:
+    """Stands for what a notebook shows."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        assert raw
+        assert display_id
+        assert self.shown == []
+        self.shown.append(data["text/html"])
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.shown.append(data["text/html"])
+
+
+def test_a_notebook_gets_a_bar_of_its_own_that_goes_away() -> None:
+    handle = Handle()
+    bar = NotebookBar(handle.display)
+    for done in range(1000):
+        bar("<step>", done, 1000)
+    bar("<step>", 1000, 1000)
+    bar("learning", 3, 0)
+    bar.clear()
+    bar.clear()
+    assert len(handle.shown) < 100
+    assert "&lt;step&gt; 0 of 1,000" in handle.shown[0]
+    assert any('max="1000" value="1000"' in html for html in handle.shown)
+    assert handle.shown[-1] == ""
+    NotebookBar(handle.display).clear()
+
+
+def test_which_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = Handle()
+    shell = types.SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=handle.display))
+    with Reporter(True) as told:
+        assert told is None  # IPython on something that is no terminal
+    shell.kernel = object()
+    with Reporter(True) as told:
+        assert told is not None
+        told("indexing", 1, 2)
+    assert "indexing 1 of 2" in handle.shown[0]
+    assert handle.shown[-1] == ""
