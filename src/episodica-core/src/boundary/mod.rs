@@ -2,7 +2,8 @@
 //!
 //! [`segments`] reads a user's buffer and gives back the segments that are finished; [`flush`] also gives the rest. Both look at the messages one
 //! by one and at a bounded number of messages behind each place, so the result doesn't depend on how the messages were batched into calls.
-//! [`keyword_overlap`] is the stand-in for a model that doesn't answer. Nothing here stores or writes text; the engine calls it.
+//! With a model, [`window`] asks it about a stretch of messages at once and [`turn`] about each message; [`keyword_overlap`] is the stand-in while
+//! it doesn't answer. Nothing here calls the model, stores or writes text; the engine does.
 
 mod cohesion;
 mod cues;
@@ -12,6 +13,10 @@ mod reading;
 mod scan;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_model;
+pub mod turn;
+pub mod window;
 
 pub use heuristic::{flush, segments};
 pub use scan::{Segment, describe};

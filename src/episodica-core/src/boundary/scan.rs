@@ -26,6 +26,15 @@ pub struct Segment {
     pub length: usize,
     /// Why it ends there.
     pub boundary: Boundary,
+    /// Why, in a model's words; empty where the rules decided.
+    pub words: String,
+}
+
+impl Segment {
+    /// Why it ends there, for people.
+    pub fn description(&self) -> &str {
+        if self.words.is_empty() { describe(self.boundary.reason) } else { &self.words }
+    }
 }
 
 /// Why a segment ended, in words for people.
@@ -76,7 +85,7 @@ impl<'a> Scan<'a> {
     pub fn segment(&self, start: usize, end: usize, reason: BoundaryReason, confidence: f32, method: DetectionMethod) -> Segment {
         let topic_summary = topic_words(&self.buffer[start..end], &self.readings[start..end]);
         let boundary = Boundary { should_end: true, reason, confidence, topic_summary, detection_method: method };
-        Segment { length: end - start, boundary }
+        Segment { length: end - start, boundary, words: String::new() }
     }
 
     /// The end of the segment that begins at `start`, or `None` while it is open.
@@ -117,10 +126,8 @@ impl<'a> Scan<'a> {
         confidence > 0.0 && confidence >= self.config.boundary_confidence_threshold
     }
 
-    /// 0 below the configured pause; then from 0.8 up to 1 at four times of it.
     fn pause_confidence(&self, span: &Span, next: Moment) -> f32 {
-        let ratio = span.distance_seconds(next) / (self.config.time_gap_minutes * 60.0);
-        if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
+        pause_confidence(self.config, span, next)
     }
 
     /// Which messages behind `place` take part in its judgement.
@@ -234,6 +241,29 @@ impl<'a> Scan<'a> {
         }
         best.0
     }
+}
+
+/// The places of a buffer at which a pause is long enough to end a segment, whatever is said, rising; each leaves the segment its minimum.
+pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<usize> {
+    let mut places = Vec::new();
+    let Some(first) = buffer.first() else { return places };
+    let (mut span, mut start) = (Span::new(first.timestamp), 0);
+    for (place, message) in buffer.iter().enumerate().skip(1) {
+        let pause = pause_confidence(config, &span, message.timestamp);
+        if place - start >= config.buffer_size_min && pause > 0.0 && pause >= config.boundary_confidence_threshold {
+            places.push(place);
+            start = place;
+            span = Span::new(message.timestamp);
+        }
+        span.take(message.timestamp);
+    }
+    places
+}
+
+/// 0 below the configured pause; then from 0.8 up to 1 at four times of it.
+fn pause_confidence(config: &Config, span: &Span, next: Moment) -> f32 {
+    let ratio = span.distance_seconds(next) / (config.time_gap_minutes * 60.0);
+    if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
 }
 
 /// What lies behind a place.

@@ -54,6 +54,17 @@ struct Wanted {
     text: String,
 }
 
+/// A text without a vector.
+pub(super) struct Missing {
+    /// `message`, `episodic`, `semantic`.
+    pub kind: &'static str,
+    /// `L0` or `L1` of an episode.
+    pub layer: &'static str,
+    slot: u32,
+    pub id: String,
+    text: String,
+}
+
 impl Engine {
     /// The vectors on disk, as far as they can be believed.
     pub(super) fn read_caches(&self, owner: &Owner, problems: &mut Vec<Problem>) -> Result<KnownVectors> {
@@ -124,6 +135,53 @@ impl Engine {
             Some(rows) => to.add(field, &slots(&missing), Some(rows.view())).map(|()| Filled { taken, computed: missing.len() }),
             None => Ok(Filled { taken, computed: 0 }),
         }
+    }
+
+    /// Records that have no vector and should have one.
+    pub(super) fn without_vector(view: &View) -> Vec<Missing> {
+        type Wanting = fn(&View) -> Vec<Wanted>;
+        let fields: [(&str, &str, &Field, usize, Wanting); 4] = [
+            ("message", "", &view.messages.field, view.messages.len(), wanted_messages),
+            ("episodic", L0, &view.abstracts, view.episodes.len(), |view| wanted_layer(view, L0)),
+            ("episodic", L1, &view.narratives, view.episodes.len(), |view| wanted_layer(view, L1)),
+            ("semantic", "", &view.statements, view.facts.len(), wanted_facts),
+        ];
+        let mut missing = Vec::new();
+        for (kind, layer, field, records, wanted) in fields {
+            if field.vector_count() >= records {
+                continue;
+            }
+            let has = |slot: u32| field.vectors().is_some_and(|vectors| vectors.vector(u64::from(slot)).is_some());
+            let lacking = wanted(view).into_iter().filter(|one| !has(one.slot));
+            missing.extend(lacking.map(|one| Missing { kind, layer, slot: one.slot, id: one.row.id, text: one.text }));
+        }
+        missing
+    }
+
+    /// Embeds what an outage of the embedder left without a vector; returns how many records are still without. The caller has the
+    /// user's turn.
+    pub(super) fn embed_missing(&self, user: &User, control: &dyn Control) -> Result<usize> {
+        let missing = Self::without_vector(&user.view.read());
+        let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
+        if texts.is_empty() {
+            return Ok(0);
+        }
+        let Some(rows) = self.embed_all(&texts, control)? else { return Ok(missing.len()) };
+        let to = self.indexing();
+        let mut view = user.view.write();
+        for (one, row) in missing.iter().zip(rows.rows()) {
+            let row = row.insert_axis(Axis(0));
+            let label = [u64::from(one.slot)];
+            match (one.kind, one.layer) {
+                ("message", _) => view.add_message_vectors(&[one.slot], row, &to)?,
+                ("episodic", L0) if view.episodes.get(one.slot).is_some() => to.add(&mut view.abstracts, &label, Some(row))?,
+                ("episodic", _) if view.episodes.get(one.slot).is_some() => to.add(&mut view.narratives, &label, Some(row))?,
+                ("semantic", _) if view.facts.get(one.slot).is_some() => to.add(&mut view.statements, &label, Some(row))?,
+                _ => {}
+            }
+        }
+        user.note_change();
+        Ok(0)
     }
 
     /// Writes the vectors of a user for the next opening, if any changed.

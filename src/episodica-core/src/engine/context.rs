@@ -85,6 +85,7 @@ impl Engine {
         let used = ranked.into_iter().filter(|message| inside.contains(&message.slot)).collect();
         let mut hits = search.message_hits(used);
         hits.extend(packed.statements.iter().map(|number| sources[*number].clone()));
+        user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
         Ok(Context { text: packed.text, token_count: packed.token_count, messages, hits, degraded, intent: prepared.intent })
     }

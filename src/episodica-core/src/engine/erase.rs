@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::caches::KnownVectors;
 use super::read::{AnyRecord, find};
+use super::recall::Recalled;
 use super::system::Engine;
 use super::user::User;
 use super::view::View;
@@ -99,6 +101,9 @@ impl Engine {
             files: 0,
         };
         let writer = user.writer.lock();
+        // The erasure takes these files away; what is held of them would bring them back.
+        user.notes.lock().close(false);
+        *user.recalled.lock() = Recalled::default();
         // One that failed earlier comes first, so that from here on an erasure under way is this one.
         user.store.finish_erasure()?;
         let outcome = user.store.erase(erasure.clone());
@@ -129,8 +134,18 @@ impl Engine {
         }
         let _opening = self.hold_openings(control)?;
         if let Some(user) = self.open_user(user_id) {
-            let turn = user.turns.take(control)?;
+            // Work behind the caller stops, in the middle of a call if need be.
+            user.leaving.store(true, Ordering::SeqCst);
+            let turn = match user.turns.take(control) {
+                Ok(turn) => turn,
+                Err(error) => {
+                    user.leaving.store(false, Ordering::SeqCst);
+                    return Err(error);
+                }
+            };
             user.writer.lock().gone = true;
+            user.notes.lock().close(true);
+            self.work.forget(&user);
             self.forget(user_id);
             drop(turn);
             // Searches under way finish with what they have; nobody can begin one any more.
@@ -207,7 +222,7 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<()> {
         let _writer = user.writer.lock();
-        let (mut loaded, unlearned, closed) = {
+        let (mut loaded, unlearned, relearn, closed, closing) = {
             let view = user.view.read();
             let loaded = LoadedUser {
                 messages: view.messages.records().to_vec(),
@@ -217,12 +232,15 @@ impl Engine {
                 semantic_history: view.fact_history.clone(),
                 ..LoadedUser::default()
             };
-            (loaded, view.unlearned.clone(), view.closed_sessions.clone())
+            let sessions = (view.closed_sessions.clone(), view.closing_sessions.clone());
+            (loaded, view.unlearned.clone(), view.relearn.clone(), sessions.0, sessions.1)
         };
         change(&mut loaded);
         let (mut view, _) = self.build_view(loaded, known, control)?;
         view.unlearned = unlearned.into_iter().filter(|(id, _)| view.episodes.slot(id).is_some()).collect();
+        view.relearn = relearn.into_iter().filter(|id| view.episodes.slot(id).is_some()).collect();
         view.closed_sessions = closed;
+        view.closing_sessions = closing;
         *user.view.write() = view;
         user.note_change();
         user.measure();

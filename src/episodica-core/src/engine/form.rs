@@ -1,19 +1,20 @@
-//! From buffered messages to episodes: cut, write, append, index.
+//! From buffered messages to episodes: cut, write, append, index. Who calls: `add_messages` (or the work behind it), `flush`, `close_session`.
 
 use std::sync::Arc;
 
 use ndarray::Array2;
-use rayon::prelude::*;
 
+use super::ask::Asked;
 use super::system::Engine;
 use super::user::User;
 use super::view::rows_of;
+use super::write::Text;
 use crate::boundary::{self, Segment};
+use crate::config::BoundaryMode;
 use crate::control::Control;
 use crate::error::Result;
-use crate::generate::episode::{EpisodeText, RULES_VERSION, write_offline};
 use crate::ids::record_id;
-use crate::model::{BoundaryReason, Episode, Message, Provenance};
+use crate::model::{BoundaryReason, Episode, Message};
 use crate::store::{SessionState, StateRecord};
 
 /// How far the buffer is cut.
@@ -28,11 +29,19 @@ pub(crate) enum Cut<'a> {
 }
 
 /// The messages of one session that await an episode.
-struct Group {
-    messages: Vec<Arc<Message>>,
-    vectors: Option<Array2<f32>>,
+pub(super) struct Group {
+    pub messages: Vec<Arc<Message>>,
+    pub vectors: Option<Array2<f32>>,
     /// Why the rest of it is an episode now, too.
-    complete: Option<BoundaryReason>,
+    pub complete: Option<BoundaryReason>,
+}
+
+/// A segment to be written down.
+pub(super) struct Draft {
+    pub messages: Vec<Arc<Message>>,
+    pub segment: Segment,
+    /// What the model was asked about its end.
+    pub asked: Asked,
 }
 
 impl Engine {
@@ -43,7 +52,6 @@ impl Engine {
     pub fn flush(&self, user_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
         self.check_writable()?;
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
-        self.embed_messages(&user, control)?;
         self.form(&user, Cut::All, control)
     }
 
@@ -62,8 +70,8 @@ impl Engine {
         Ok(all)
     }
 
-    /// Ends a session: what of it is in the buffer becomes episodes, their memories are learned, and the session is marked as closed.
-    /// Every step is on disk before the next, so that a crash resumes where it stopped.
+    /// Ends a session: what of it is in the buffer becomes episodes, their memories are learned (behind the caller, with a model), and the
+    /// session is marked as closed. Every step is on disk before the next, so that a crash resumes where it stopped.
     ///
     /// # Errors
     /// As [`Engine::flush`].
@@ -75,72 +83,100 @@ impl Engine {
             return Ok(Vec::new());
         }
         self.mark_session(&user, session_id, SessionState::Closing)?;
-        self.embed_messages(&user, control)?;
-        let episodes = self.form(&user, Cut::Session(session_id), control)?;
-        self.mark_session(&user, session_id, SessionState::Closed)?;
-        user.view.write().closed_sessions.insert(session_id.to_owned());
-        Ok(episodes)
+        user.view.write().closing_sessions.insert(session_id.to_owned());
+        self.form(&user, Cut::Session(session_id), control)
     }
 
-    /// Goes on with what a crash cut off: closing sessions, episodes that were not learned from.
-    pub(super) fn resume(&self, user: &User, control: &dyn Control) -> Result<()> {
-        let sessions = std::mem::take(&mut user.view.write().closing_sessions);
-        if sessions.is_empty() && !user.view.read().unlearned.is_empty() {
-            let _turn = user.turns.take(control)?;
-            self.learn(user, control)?;
-        }
-        for session in sessions {
-            self.form(user, Cut::Session(&session), control)?;
+    /// Marks sessions as closed of which nothing is left to do.
+    pub(super) fn settle_sessions(&self, user: &User) -> Result<()> {
+        let done: Vec<String> = {
+            let view = user.view.read();
+            if view.closing_sessions.is_empty() || !view.unlearned.is_empty() {
+                return Ok(());
+            }
+            let open = |session: &String| view.buffer.iter().any(|slot| view.messages.get(*slot).session_id.as_deref() == Some(session));
+            view.closing_sessions.iter().filter(|session| !open(session)).cloned().collect()
+        };
+        for session in done {
             self.mark_session(user, &session, SessionState::Closed)?;
-            user.view.write().closed_sessions.insert(session);
+            let mut view = user.view.write();
+            view.closing_sessions.remove(&session);
+            view.closed_sessions.insert(session);
         }
         Ok(())
     }
 
-    fn mark_session(&self, user: &User, session_id: &str, state: SessionState) -> Result<()> {
+    pub(super) fn mark_session(&self, user: &User, session_id: &str, state: SessionState) -> Result<()> {
         let record = StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
+        let writer = user.writer.lock();
+        if writer.gone {
+            return Ok(());
+        }
         user.store.append_messages(&[], &[record]).map(drop)
     }
 
-    /// Cuts the buffer and makes episodes and semantic memories of the pieces. One at a time per user, in order.
-    pub(crate) fn form(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
-        let _turn = user.turns.take(control)?;
-        let episodes = self.form_episodes(user, cut, control)?;
-        if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
-            self.mark_session(user, session, SessionState::Extracting)?;
+    /// Cuts the buffer, makes episodes of the pieces, and learns from them: at once without a model, otherwise behind the caller.
+    pub(super) fn form(&self, user: &Arc<User>, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        let episodes = {
+            let _turn = user.turns.take(control)?;
+            self.embed_messages(user, control)?;
+            let episodes = self.form_episodes(user, cut, control)?;
+            if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
+                self.mark_session(user, session, SessionState::Extracting)?;
+            }
+            if !self.works_behind() {
+                self.learn(user, control)?;
+                self.settle_sessions(user)?;
+            }
+            episodes
+        };
+        if self.works_behind() {
+            self.enqueue(user);
         }
-        self.learn(user, control)?;
         Ok(episodes)
     }
 
-    fn form_episodes(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
-        let mut drafts: Vec<(Vec<Arc<Message>>, Segment)> = Vec::new();
+    /// The caller has the user's turn.
+    pub(super) fn form_episodes(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        let mut drafts: Vec<Draft> = Vec::new();
         for group in self.groups(user, cut) {
-            let vectors = group.vectors.as_ref().map(|rows| rows.view());
-            let segments = match group.complete {
-                Some(reason) => boundary::flush(&group.messages, vectors, &self.config, reason),
-                None => boundary::segments(&group.messages, vectors, &self.config),
-            };
-            let mut rest = group.messages.into_iter();
-            for segment in segments {
-                drafts.push((rest.by_ref().take(segment.length).collect(), segment));
-            }
+            drafts.extend(match (&self.llm, self.config.boundary_mode) {
+                (Some(model), BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message) => {
+                    self.cut_with_model(&**model, user, group, control)?
+                }
+                _ => self.cut_by_rules(group),
+            });
         }
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
         control.check()?;
         // Episodes enter in the order in which they ended, whatever their sessions.
-        drafts.sort_by_key(|(messages, _)| messages.last().map(|message| message.seq));
-        let texts: Vec<EpisodeText> = drafts.par_iter().map(|(messages, _)| write_offline(messages)).collect();
-        let drafts = drafts.into_iter().zip(texts);
-        let episodes: Vec<Arc<Episode>> =
-            drafts.map(|((messages, segment), text)| Arc::new(self.episode(user, messages, segment, text))).collect();
-        control.check()?;
+        drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
+        let texts = self.write_texts(user, &drafts, control)?;
+        let mut episodes = Vec::with_capacity(drafts.len());
+        for (draft, text) in drafts.into_iter().zip(texts) {
+            let mut asked = draft.asked;
+            asked.extend(text.asked.clone());
+            let episode = Arc::new(self.episode(user, draft.messages, draft.segment, text));
+            self.write_trace(user, asked.about(std::slice::from_ref(&episode.episode_id)));
+            episodes.push(episode);
+        }
         let texts = Self::episode_texts(&episodes);
         let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
         self.commit_episodes(user, &episodes, rows)?;
         Ok(episodes)
+    }
+
+    fn cut_by_rules(&self, group: Group) -> Vec<Draft> {
+        let vectors = group.vectors.as_ref().map(|rows| rows.view());
+        let segments = match group.complete {
+            Some(reason) => boundary::flush(&group.messages, vectors, &self.config, reason),
+            None => boundary::segments(&group.messages, vectors, &self.config),
+        };
+        let mut rest = group.messages.into_iter();
+        let draft = |segment: Segment| Draft { messages: rest.by_ref().take(segment.length).collect(), segment, asked: Asked::default() };
+        segments.into_iter().map(draft).collect()
     }
 
     /// Appends episodes to the log, then to the view.
@@ -187,30 +223,31 @@ impl Engine {
         groups
     }
 
-    fn episode(&self, user: &User, messages: Vec<Arc<Message>>, segment: Segment, text: EpisodeText) -> Episode {
+    fn episode(&self, user: &User, messages: Vec<Arc<Message>>, segment: Segment, text: Text) -> Episode {
         let (first, last) = (&messages[0], &messages[messages.len() - 1]);
         let parts = [first.message_id.as_bytes(), last.message_id.as_bytes(), &(messages.len() as u64).to_le_bytes()[..]];
         let session_id =
             first.session_id.clone().filter(|session| messages.iter().all(|message| message.session_id.as_ref() == Some(session)));
         let times = messages.iter().map(|message| message.timestamp);
+        let (boundary_reason, boundary) = (segment.description().to_owned(), segment.boundary);
         Episode {
             episode_id: record_id(&user.owner, "episode", &parts),
             user_id: user.owner.user.clone(),
-            title: text.title,
-            content: text.content,
+            title: text.text.title,
+            content: text.text.content,
             message_count: messages.len(),
-            boundary_reason: boundary::describe(segment.boundary.reason).to_owned(),
-            timestamp: times.clone().min().unwrap_or(first.timestamp),
+            boundary_reason,
+            timestamp: text.timestamp.or_else(|| times.clone().min()).unwrap_or(first.timestamp),
             created_at: self.clock.now(),
             metadata: serde_json::Map::new(),
             tags: Vec::new(),
-            summary: text.summary,
+            summary: text.text.summary,
             ended_at: times.max().unwrap_or(last.timestamp),
             session_id,
-            topics: text.topics,
-            entities: text.entities,
-            boundary: segment.boundary,
-            provenance: Provenance { method: "offline".to_owned(), prompt_version: RULES_VERSION.to_owned(), ..Provenance::default() },
+            topics: text.text.topics,
+            entities: text.text.entities,
+            boundary,
+            provenance: text.provenance,
             revision: 0,
             original_messages: messages,
         }

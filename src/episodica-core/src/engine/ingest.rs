@@ -18,7 +18,7 @@ use crate::model::{AddReport, Message, NewMessage};
 const BATCH: usize = 1_024;
 
 impl Engine {
-    /// Appends messages to a user's log, durably, and forms what episodes are complete.
+    /// Appends messages to a user's log, durably, and forms what episodes are complete: at once by the rules, behind the caller with a model.
     ///
     /// All messages are checked before the first is written. `session_id` stands in for messages without their own.
     ///
@@ -61,9 +61,12 @@ impl Engine {
                 user = self.user(user_id, true, control)?.ok_or_else(opened)?;
             };
             report.messages_added += added.len();
-            self.embed_messages(&user, control)?;
-            let episodes = self.form(&user, Cut::Finished, control)?;
-            report.episodes.extend(episodes.iter().map(|episode| episode.episode_id.clone()));
+            if self.works_behind() {
+                self.enqueue(&user);
+            } else {
+                let episodes = self.form(&user, Cut::Finished, control)?;
+                report.episodes.extend(episodes.iter().map(|episode| episode.episode_id.clone()));
+            }
             control.progress("messages", done, total);
         }
         report.duplicates = total - report.messages_added;
@@ -138,7 +141,7 @@ impl Engine {
         Ok(Some(messages))
     }
 
-    /// Embeds the messages that have no vector yet: first everything new, in order.
+    /// Embeds the messages that have no vector yet: first everything new, in order. The caller has the user's turn.
     pub(super) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
         let (slots, messages) = {
             let view = user.view.read();

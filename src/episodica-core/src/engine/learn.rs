@@ -1,4 +1,6 @@
 //! From new episodes to semantic memories: extract, reconcile with what is known, append, index.
+//!
+//! By the rules all episodes at once, with a model one after the other ([`Engine::learn_next`]): what one teaches is known to the next.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,18 +8,25 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 
+use super::ask::Asked;
 use super::system::Engine;
 use super::user::User;
 use super::view::{View, rows_of};
 use crate::control::Control;
 use crate::error::Result;
-use crate::generate::facts::{Candidate, extract_offline};
-use crate::generate::reconcile::{apply, reconcile_offline};
-use crate::model::{Episode, SemanticMemory};
+use crate::generate::facts::{Candidate, Extraction, extract_offline};
+use crate::generate::reconcile::{Decision, apply, reconcile_offline};
+use crate::model::{Episode, Provenance, SemanticMemory};
 use crate::store::StateRecord;
 
 /// Known memories that a candidate is held against (the seeds' five nearest).
-const NEAREST: usize = 5;
+pub(super) const NEAREST: usize = 5;
+
+/// A candidate with the episode it comes from.
+pub(super) type Found<'a> = (&'a Arc<Episode>, Candidate);
+
+/// What a model says of each candidate: a decision and the memories its target points into; `None` leaves it to the rules.
+pub(super) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
 
 /// What a step has learned and not yet written: newer than the view.
 #[derive(Default)]
@@ -28,57 +37,112 @@ struct Learned {
     records: Vec<Arc<SemanticMemory>>,
 }
 
+/// How a step of learning came about.
+#[derive(Default)]
+pub(super) struct Manner {
+    /// Stamped into new memories; `None` = the rules'.
+    pub provenance: Option<Provenance>,
+    /// By the rules in a model's place: to be done again.
+    pub pending_llm: bool,
+    /// For the trace.
+    pub asked: Asked,
+}
+
 impl Engine {
-    /// Learns from the episodes that were not learned from yet. The caller has the user's turn.
+    /// Learns by the rules from the episodes that were not learned from yet. The caller has the user's turn.
     pub(super) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
-        let episodes: Vec<Arc<Episode>> = {
-            let view = user.view.read();
-            let mut episodes: Vec<_> = view.unlearned.keys().filter_map(|id| view.episodes.slot(id)).collect();
-            episodes.sort_unstable();
-            episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
-        };
+        let episodes = Self::unlearned(user);
         if episodes.is_empty() {
             return Ok(());
         }
-        let extracted: Vec<_> = episodes.par_iter().map(|episode| extract_offline(&episode.original_messages, &self.config)).collect();
+        let messages: Vec<_> = episodes.iter().map(|episode| self.without_recalled(user, &episode.original_messages)).collect();
+        let extracted: Vec<Extraction> = messages.par_iter().map(|messages| extract_offline(messages, &self.config)).collect();
         control.check()?;
-        let mut candidates: Vec<(&Episode, Candidate)> = Vec::new();
+        let mut found: Vec<Found<'_>> = Vec::new();
         for (episode, extraction) in episodes.iter().zip(extracted) {
-            let mut rejected = self.counters.rejected.lock();
-            for (reason, count) in &extraction.rejected {
-                *rejected.entry(reason.name()).or_default() += count;
-            }
-            candidates.extend(extraction.candidates.into_iter().map(|candidate| (&**episode, candidate)));
+            self.count_rejected(&extraction);
+            found.extend(extraction.candidates.into_iter().map(|candidate| (episode, candidate)));
         }
-        let texts: Vec<&str> = candidates.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
-        let rows = self.embed_all(&texts, control)?;
+        let rows = self.embed_found(&found, control)?;
+        let advice = found.iter().map(|_| None).collect();
+        self.take_in(user, &episodes, &found, rows.as_ref(), advice, Manner::default(), control)
+    }
+
+    /// Episodes that were not learned from yet, in order.
+    pub(super) fn unlearned(user: &User) -> Vec<Arc<Episode>> {
+        let view = user.view.read();
+        let mut episodes: Vec<_> = view.unlearned.keys().filter_map(|id| view.episodes.slot(id)).collect();
+        episodes.sort_unstable();
+        episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
+    }
+
+    pub(super) fn count_rejected(&self, extraction: &Extraction) {
+        let mut rejected = self.counters.rejected.lock();
+        for (reason, count) in &extraction.rejected {
+            *rejected.entry(reason.name()).or_default() += count;
+        }
+    }
+
+    /// The vectors of candidates, row by row.
+    pub(super) fn embed_found(&self, found: &[Found<'_>], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+        let texts: Vec<&str> = found.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
+        self.embed_all(&texts, control)
+    }
+
+    /// Reconciles candidates with what is known and with each other, and writes down what comes of it.
+    #[expect(clippy::too_many_arguments, reason = "one step with all that it is made of")]
+    pub(super) fn take_in(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        found: &[Found<'_>],
+        rows: Option<&Array2<f32>>,
+        advice: Advice,
+        manner: Manner,
+        control: &dyn Control,
+    ) -> Result<()> {
         let mut learned = Learned::default();
-        for (row, (episode, candidate)) in candidates.iter().enumerate() {
-            let vector = rows.as_ref().map(|rows| rows.row(row));
-            let near = self.nearest(&user.view.read(), &learned, rows.as_ref(), vector, candidate)?;
-            let near: Vec<(&SemanticMemory, f32)> = near.iter().map(|(memory, cosine)| (&**memory, *cosine)).collect();
-            let decision = reconcile_offline(candidate, &near);
-            let known: Vec<&SemanticMemory> = near.iter().map(|(memory, _)| *memory).collect();
+        for ((row, (episode, candidate)), advised) in found.iter().enumerate().zip(advice) {
+            // What this step has changed already is no longer what the advice was about.
+            let advised = advised.filter(|(decision, known)| {
+                let target = decision.target.and_then(|target| known.get(target));
+                target.is_none_or(|memory| !learned.latest.contains_key(&memory.memory_id))
+            });
+            let (decision, known) = match advised {
+                Some(advised) => advised,
+                None => {
+                    let vector = rows.map(|rows| rows.row(row));
+                    let near = self.nearest(&user.view.read(), &learned, rows, vector, candidate)?;
+                    let scored: Vec<(&SemanticMemory, f32)> = near.iter().map(|(memory, cosine)| (&**memory, *cosine)).collect();
+                    (reconcile_offline(candidate, &scored), near.into_iter().map(|(memory, _)| memory).collect())
+                }
+            };
+            let known: Vec<&SemanticMemory> = known.iter().map(|memory| &**memory).collect();
             let sources = [episode.episode_id.clone()];
-            let applied = apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
+            let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
+            // The last record is the one that holds the candidate; one before it is only closed.
+            if let (Some(provenance), Some(record)) = (&manner.provenance, applied.records.last_mut()) {
+                record.provenance = provenance.clone();
+            }
             for record in applied.records {
                 let same_text = record.content == candidate.content;
                 learned.latest.insert(record.memory_id.clone(), (record.clone(), same_text.then_some(row)));
                 learned.records.push(Arc::new(record));
             }
         }
-        self.commit_learned(user, &episodes, learned, rows.as_ref(), control)
+        let mut ids: Vec<String> = learned.latest.keys().cloned().collect();
+        ids.extend(episodes.iter().map(|episode| episode.episode_id.clone()));
+        self.commit_learned(user, episodes, learned, rows, manner.pending_llm, control)?;
+        self.write_trace(user, manner.asked.about(&ids));
+        Ok(())
     }
 
-    /// The known memories nearest to a candidate, this step's own included, and those of the same attribute of the same subject.
-    fn nearest(
-        &self,
+    /// The known memories nearest to a candidate, and those of the same attribute of the same subject.
+    pub(super) fn nearest_known(
         view: &View,
-        learned: &Learned,
-        rows: Option<&Array2<f32>>,
         vector: Option<ArrayView1<'_, f32>>,
         candidate: &Candidate,
-    ) -> Result<Vec<(Arc<SemanticMemory>, f32)>> {
+    ) -> Result<HashMap<String, (Arc<SemanticMemory>, f32)>> {
         let mut near: HashMap<String, (Arc<SemanticMemory>, f32)> = HashMap::new();
         if let Some(vector) = vector {
             for (slot, cosine) in view.statements.nearest(vector, NEAREST)? {
@@ -95,6 +159,19 @@ impl Engine {
         if let Some(memory) = view.same_statement(&candidate.content) {
             near.insert(memory.memory_id.clone(), (Arc::clone(memory), 1.0));
         }
+        Ok(near)
+    }
+
+    /// As [`Engine::nearest_known`], with this step's own.
+    fn nearest(
+        &self,
+        view: &View,
+        learned: &Learned,
+        rows: Option<&Array2<f32>>,
+        vector: Option<ArrayView1<'_, f32>>,
+        candidate: &Candidate,
+    ) -> Result<Vec<(Arc<SemanticMemory>, f32)>> {
+        let mut near = Self::nearest_known(view, vector, candidate)?;
         for (id, (memory, row)) in &learned.latest {
             let other = rows.zip(*row).map(|(rows, row)| rows.row(row));
             let cosine = vector.zip(other).map_or(0.0, |(vector, other)| vector.dot(&other));
@@ -115,6 +192,7 @@ impl Engine {
         episodes: &[Arc<Episode>],
         learned: Learned,
         rows: Option<&Array2<f32>>,
+        pending_llm: bool,
         control: &dyn Control,
     ) -> Result<()> {
         // Records whose text is not a candidate's own (merged or closed revisions) are embedded by themselves.
@@ -124,7 +202,7 @@ impl Engine {
         let at = self.clock.now();
         let notes: Vec<StateRecord> = episodes
             .iter()
-            .map(|episode| StateRecord::Learned { episode_id: episode.episode_id.clone(), revision: episode.revision, at })
+            .map(|episode| StateRecord::Learned { episode_id: episode.episode_id.clone(), revision: episode.revision, at, pending_llm })
             .collect();
         let writer = user.writer.lock();
         if writer.gone {
@@ -145,7 +223,13 @@ impl Engine {
             view.put_fact(Arc::new(memory), vector, &self.indexing())?;
         }
         for episode in episodes {
-            view.unlearned.remove(&episode.episode_id);
+            if view.unlearned.get(&episode.episode_id).is_some_and(|revision| *revision <= episode.revision) {
+                view.unlearned.remove(&episode.episode_id);
+            }
+            match pending_llm {
+                true => view.relearn.insert(episode.episode_id.clone()),
+                false => view.relearn.remove(&episode.episode_id),
+            };
         }
         Ok(())
     }

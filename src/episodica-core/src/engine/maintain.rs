@@ -17,7 +17,8 @@ use crate::model::RebuildReport;
 const POLL: Duration = Duration::from_millis(5);
 
 impl Engine {
-    /// Waits until nothing is pending for a user (or for all open ones): `true` then, `false` when `timeout` has passed.
+    /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout` has passed. What the rules did in the place of
+    /// a model that doesn't answer is not waited for; `stats` counts it as `pending_llm`.
     ///
     /// # Errors
     /// `Interrupted`; `Closed`.
@@ -27,10 +28,17 @@ impl Engine {
             self.owner(user_id)?;
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.works_behind() && !self.read_only {
+            // Opening a user puts in line what a crash left undone.
+            for user_id in self.selected(user_id)? {
+                self.user(&user_id, false, control)?;
+            }
+        }
         loop {
             let users = self.open_users();
             let mut users = users.iter().filter(|user| user_id.is_none_or(|wanted| wanted == user.owner.user));
-            if users.all(|user| user.turns.try_take().is_some() && user.view.read().unlearned.is_empty()) {
+            let is_idle = |user: &Arc<User>| !self.work.is_busy(Some(user)) && user.turns.try_take().is_some();
+            if users.all(|user| is_idle(user) && (self.works_behind() || user.view.read().unlearned.is_empty())) {
                 return Ok(true);
             }
             control.check()?;
@@ -69,6 +77,7 @@ impl Engine {
                     "embedding_failures": self.counters.embedding_failures.load(Ordering::Relaxed),
                     "evictions": self.counters.evictions.load(Ordering::Relaxed),
                     "rejected_statements": *self.counters.rejected.lock(),
+                    "mended": *self.counters.mended.lock(),
                 }))
             }
         }
@@ -84,38 +93,27 @@ impl Engine {
         let open = self.open_users();
         let found = open.iter().flat_map(|user| &user.problems).chain(self.store.problems());
         let problems = found.filter(|problem| !problem.mended).count();
+        let available = self.llm.as_ref().is_none_or(|model| model.is_available());
+        let llm = self.llm.as_ref().map_or_else(
+            || json!({"configured": false}),
+            |model| json!({"configured": true, "model": model.model(), "available": available, "endpoint": model.health()}),
+        );
         Ok(json!({
-            "status": if failures == 0 && problems == 0 { "ok" } else { "degraded" },
+            "status": if failures == 0 && problems == 0 && available { "ok" } else { "degraded" },
             "embedding": {"model": self.embedder.model(), "failures": failures},
-            "llm": {"configured": false},
+            "llm": llm,
+            "last_failure": self.counters.last_failure.lock().as_deref(),
             "store": {"path": self.path(), "read_only": self.read_only, "problems": problems},
         }))
     }
 
-    /// What models cost, by phase. Offline nothing is asked and nothing costs.
+    /// What models cost since the engine was opened: calls, tokens and seconds by phase, model and user.
     ///
     /// # Errors
     /// `Closed`.
     pub fn usage(&self) -> Result<Value> {
         self.check_open()?;
-        Ok(json!({"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "seconds": 0.0, "by_phase": {}, "by_model": {}, "by_user": {}}))
-    }
-
-    /// Makes what an outage left undone: vectors, semantic memories. Returns how many records are still pending.
-    ///
-    /// # Errors
-    /// `Io`; `Interrupted`.
-    pub fn retry_pending(&self, user_id: Option<&str>, control: &dyn Control) -> Result<usize> {
-        self.check_writable()?;
-        let mut pending = 0;
-        for user_id in self.selected(user_id)? {
-            let Some(user) = self.user(&user_id, false, control)? else { continue };
-            self.embed_messages(&user, control)?;
-            self.form(&user, super::form::Cut::Finished, control)?;
-            let view = user.view.read();
-            pending += view.unembedded.len() + view.unlearned.len();
-        }
-        Ok(pending)
+        Ok(self.ledger.to_json())
     }
 
     /// Opens a user now, so that the first search needn't.
@@ -184,6 +182,7 @@ fn user_stats(user_id: &str, view: &View, heap_bytes: usize) -> Value {
         "semantic_memories": current,
         "superseded": view.facts.len() - current,
         "pending_semantic": view.unlearned.len(),
+        "pending_llm": view.unwritten.union(&view.relearn).count(),
         "pending_vectors": view.unembedded.len(),
         "vectors": {
             "messages": view.messages.field.vector_count(),

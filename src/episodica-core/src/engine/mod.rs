@@ -2,24 +2,33 @@
 //!
 //! * [`Engine`] is the face: every public operation of the Python package is one method of it.
 //! * One user in memory is a `user::User`: its logs, its [`view::View`] behind a read-write lock, and the turn for forming memories.
-//! * Data flows `ingest -> form -> learn`; `search` reads the view; `maintain`, `verify` and `erase` look after the files.
+//! * Data flows `ingest -> form (cut, write) -> learn (extract)`; `search` reads the view; `maintain`, `verify` and `erase` look after the files.
+//! * With a model, or an embedder elsewhere, the flow runs behind the caller: `work` keeps the line, `pending` says what is to be done, `ask`
+//!   is the way to the model.
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 
+mod ask;
 mod caches;
 mod context;
+mod cut;
 mod erase;
+mod extract;
 mod form;
 mod ingest;
 mod learn;
 mod maintain;
+mod pending;
 mod read;
+mod recall;
 mod search;
 mod system;
 mod turn;
 mod user;
 mod verify;
 mod view;
+mod work;
+mod write;
 
 pub use context::{Context, ContextRequest};
 pub use read::{AnyRecord, Page, RecordKind};

@@ -86,7 +86,11 @@ impl Engine {
     /// # Errors
     /// `Io` when the user's files can't be read.
     pub fn trace(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<serde_json::Value>> {
-        self.get(user_id, id, control).map(|_| Vec::new())
+        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
+        let from_uri = user.owner.parse_uri(id);
+        let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
+        let steps = self.store.trace(&user.owner)?.of(id)?;
+        Ok(steps.into_iter().filter_map(|step| serde_json::to_value(step).ok()).collect())
     }
 
     /// All revisions of a record, oldest first, the current one last; empty if the user has none of it.

@@ -1,15 +1,17 @@
 //! The engine: what it is made of, which users are open, and how it ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::ask::Gate;
 use super::user::User;
 use super::view::Indexing;
+use super::work::Work;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::Control;
@@ -17,6 +19,7 @@ use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
+use crate::llm::{LanguageModel, Ledger};
 use crate::score::TokenTable;
 use crate::store::{Backend, LogKind, Mode, Store};
 
@@ -40,6 +43,10 @@ pub struct Parts {
     pub vectors: Arc<dyn VectorIndexFactory>,
     /// Word-by-word comparison.
     pub tokens: &'static dyn TokenTable,
+    /// The model behind boundaries, episodes and statements; `None` = the rules.
+    pub llm: Option<Arc<dyn LanguageModel>>,
+    /// The books: what models cost. Shared with an embedder that costs, too.
+    pub ledger: Arc<Ledger>,
 }
 
 /// Counters of what was dropped, degraded or rejected, for `stats` and `health`.
@@ -49,7 +56,21 @@ pub(crate) struct Counters {
     pub messages_embedded: AtomicU64,
     pub searches: AtomicU64,
     pub evictions: AtomicU64,
-    pub rejected: Mutex<std::collections::BTreeMap<&'static str, u64>>,
+    /// Statements that were turned down, by reason.
+    pub rejected: Mutex<BTreeMap<&'static str, u64>>,
+    /// What was repaired, salvaged, replaced or given up, by what.
+    pub mended: Mutex<BTreeMap<&'static str, u64>>,
+    /// The latest failure that work went on after.
+    pub last_failure: Mutex<Option<Arc<str>>>,
+}
+
+impl Counters {
+    /// Counts something that was mended.
+    pub fn count(&self, what: &'static str, times: u64) {
+        if times > 0 {
+            *self.mended.lock().entry(what).or_default() += times;
+        }
+    }
 }
 
 /// The memory system. Shared freely between threads; every method takes `&self`.
@@ -63,6 +84,12 @@ pub struct Engine {
     pub(crate) tokens: &'static dyn TokenTable,
     pub(crate) counters: Counters,
     pub(crate) read_only: bool,
+    pub(crate) llm: Option<Arc<dyn LanguageModel>>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) gate: Gate,
+    pub(crate) work: Arc<Work>,
+    /// The engine itself, for the threads that work behind the caller.
+    myself: Weak<Engine>,
     users: Mutex<HashMap<String, Arc<User>>>,
     /// One opening at a time, so that a user is never loaded twice.
     opening: super::turn::Turns,
@@ -77,13 +104,18 @@ impl Engine {
     ///
     /// # Errors
     /// `Config` for values out of bounds, `StoreLocked` when another process writes, `UnsupportedFormat` for a newer store, `Io`.
-    pub fn open(parts: Parts) -> Result<Self> {
+    pub fn open(parts: Parts) -> Result<Arc<Self>> {
         parts.config.validate()?;
         // The tenant is checked before anything is created in its name.
         Owner::new(&parts.tenant, "user")?;
         let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
         let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
-        Ok(Self {
+        Ok(Arc::new_cyclic(|myself| Self {
+            gate: Gate::new(parts.config.llm_concurrency),
+            work: Arc::default(),
+            myself: Weak::clone(myself),
+            llm: parts.llm,
+            ledger: parts.ledger,
             config: parts.config,
             tenant: parts.tenant,
             store,
@@ -98,7 +130,17 @@ impl Engine {
             ticks: AtomicU64::new(0),
             memory: Arc::default(),
             closed: AtomicBool::new(false),
-        })
+        }))
+    }
+
+    /// Is work done behind the caller? It is as soon as some of it may have to wait for others.
+    pub(crate) fn works_behind(&self) -> bool {
+        self.llm.is_some() || !self.embedder.is_local()
+    }
+
+    /// Sees to it that what is to be done for a user is done, behind the caller.
+    pub(crate) fn enqueue(&self, user: &Arc<User>) {
+        self.work.enqueue(&self.myself, self.config.llm_concurrency, user);
     }
 
     /// The configuration in force.
@@ -130,8 +172,13 @@ impl Engine {
         if self.closed.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
+        let now = std::time::Instant::now();
+        let deadline = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400));
+        while self.work.is_busy(None) && std::time::Instant::now() < deadline && control.check().is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.work.stop();
         let users: Vec<Arc<User>> = self.users.lock().drain().map(|(_, user)| user).collect();
-        let deadline = std::time::Instant::now() + timeout;
         let mut outcome = Ok(());
         for user in users {
             while user.turns.try_take().is_none() && std::time::Instant::now() < deadline {
@@ -263,5 +310,11 @@ impl Engine {
             }
             self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.work.stop();
     }
 }

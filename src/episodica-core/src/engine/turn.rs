@@ -1,5 +1,7 @@
-//! One at a time, in order, without holding a lock: who has the turn may wait for a network or an interpreter, and others may give up waiting.
+//! One at a time, in the order of arrival, without holding a lock: who has the turn may wait for a network or an interpreter, and others may
+//! give up waiting.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -13,8 +15,27 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Hands out one turn at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    taken: Mutex<bool>,
-    freed: Condvar,
+    line: Mutex<Line>,
+    moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    /// The ticket that the next to come gets.
+    next: u64,
+    /// The ticket whose turn it is.
+    serving: u64,
+    /// Tickets whose holders gave up.
+    abandoned: BTreeSet<u64>,
+}
+
+impl Line {
+    fn advance(&mut self) {
+        self.serving += 1;
+        while self.abandoned.remove(&self.serving) {
+            self.serving += 1;
+        }
+    }
 }
 
 /// The right to work; given back when dropped.
@@ -26,21 +47,36 @@ impl Turns {
     /// # Errors
     /// What `control` says when the caller gives up.
     pub fn take(&self, control: &dyn Control) -> Result<Turn<'_>> {
-        let mut taken = self.taken.lock();
-        while *taken {
-            self.freed.wait_for(&mut taken, PATIENCE);
-            if *taken {
-                control.check()?;
+        let mut line = self.line.lock();
+        let ticket = line.next;
+        line.next += 1;
+        while line.serving != ticket {
+            self.moved.wait_for(&mut line, PATIENCE);
+            if line.serving == ticket {
+                break;
+            }
+            // Asked without the lock: the answer may have to wait for the interpreter.
+            drop(line);
+            let outcome = control.check();
+            line = self.line.lock();
+            if let Err(error) = outcome {
+                if line.serving == ticket {
+                    line.advance();
+                    self.moved.notify_all();
+                } else {
+                    line.abandoned.insert(ticket);
+                }
+                return Err(error);
             }
         }
-        *taken = true;
         Ok(Turn(self))
     }
 
     /// Takes the turn if it is free.
     pub fn try_take(&self) -> Option<Turn<'_>> {
-        let mut taken = self.taken.lock();
-        let free = !std::mem::replace(&mut *taken, true);
+        let mut line = self.line.lock();
+        let free = line.next == line.serving;
+        line.next += u64::from(free);
         // Made only if it is given out: dropping a turn frees it.
         free.then(|| Turn(self))
     }
@@ -48,13 +84,15 @@ impl Turns {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *self.0.taken.lock() = false;
-        self.0.freed.notify_one();
+        self.0.line.lock().advance();
+        self.0.moved.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::control::{CancelFlag, Uninterrupted};
 
@@ -68,5 +106,32 @@ mod tests {
         assert!(turns.take(&flag).is_err());
         drop(turn);
         assert!(turns.try_take().is_some());
+        assert!(turns.take(&Uninterrupted).is_ok());
+    }
+
+    #[test]
+    fn who_comes_first_is_served_first() {
+        let turns = Arc::new(Turns::default());
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let first = turns.take(&Uninterrupted).expect("free");
+        let waiters: Vec<_> = (0..4)
+            .map(|number| {
+                let (turns, served) = (Arc::clone(&turns), Arc::clone(&served));
+                let handle = std::thread::spawn({
+                    let turns = Arc::clone(&turns);
+                    move || {
+                        let _turn = turns.take(&Uninterrupted).expect("waits");
+                        served.lock().push(number);
+                    }
+                });
+                while turns.line.lock().next < number + 2 {
+                    std::thread::yield_now();
+                }
+                handle
+            })
+            .collect();
+        drop(first);
+        waiters.into_iter().for_each(|waiter| waiter.join().expect("ends"));
+        assert_eq!(*served.lock(), [0, 1, 2, 3]);
     }
 }

@@ -1,5 +1,6 @@
 //! One open user: logs, view, and who may write.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -7,10 +8,13 @@ use ndarray::{Array2, Axis, concatenate};
 use parking_lot::{Mutex, RwLock};
 use rayon::prelude::*;
 
+use super::ask::Notes;
 use super::caches::KnownVectors;
+use super::recall::Recalled;
 use super::system::Engine;
 use super::turn::Turns;
 use super::view::View;
+use super::work::Standing;
 use crate::control::Control;
 use crate::error::Result;
 use crate::ids::Owner;
@@ -40,6 +44,16 @@ pub(crate) struct User {
     memory: Arc<AtomicUsize>,
     /// Have vectors been added or removed since the caches were written?
     pub vectors_changed: AtomicBool,
+    /// Where the work behind the caller stands.
+    pub standing: Mutex<Standing>,
+    /// Set while the user is being deleted: work under way stops.
+    pub leaving: AtomicBool,
+    /// The files that hold what models were asked.
+    pub notes: Mutex<Notes>,
+    /// Up to which message (its number in the log, exclusive) a model has seen each session.
+    pub seen: Mutex<HashMap<Option<Arc<str>>, u64>>,
+    /// Lines that were handed out as context.
+    pub recalled: Mutex<Recalled>,
 }
 
 /// What only the writer needs.
@@ -98,6 +112,11 @@ impl Engine {
             heap_bytes: AtomicUsize::new(0),
             memory: Arc::clone(&self.memory),
             vectors_changed: AtomicBool::new(changed),
+            standing: Mutex::default(),
+            leaving: AtomicBool::new(false),
+            notes: Mutex::default(),
+            seen: Mutex::default(),
+            recalled: Mutex::default(),
         };
         user.measure();
         Ok(user)
@@ -127,10 +146,11 @@ impl Engine {
             }
         }
         for state in &loaded.states {
-            if let StateRecord::Learned { episode_id, revision, .. } = state
-                && view.unlearned.get(episode_id).is_some_and(|wanted| wanted <= revision)
+            if let StateRecord::Learned { episode_id, revision, pending_llm, .. } = state
+                && view.episodes.by_id(episode_id).is_some_and(|episode| episode.revision <= *revision)
             {
                 view.unlearned.remove(episode_id);
+                set_member(&mut view.relearn, episode_id, *pending_llm);
             }
         }
         for fact in &loaded.semantic {

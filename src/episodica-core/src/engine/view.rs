@@ -99,9 +99,13 @@ pub(crate) struct View {
     pub unembedded: BTreeSet<u32>,
     /// Episodes whose memories are still to be learned: id to revision.
     pub unlearned: BTreeMap<String, u32>,
+    /// Episodes that the rules wrote in a model's place, to be written again.
+    pub unwritten: BTreeSet<String>,
+    /// Episodes that the rules learned from in a model's place, to be learned from again.
+    pub relearn: BTreeSet<String>,
     /// Sessions that were closed by the caller.
     pub closed_sessions: BTreeSet<String>,
-    /// Sessions whose closing was cut off by a crash.
+    /// Sessions that are being closed.
     pub closing_sessions: BTreeSet<String>,
 }
 
@@ -164,6 +168,10 @@ impl View {
             let merged = merged.iter().filter_map(|id| id.as_str());
             self.merged.extend(merged.map(|id| (id.to_owned(), episode.episode_id.clone())));
         }
+        match episode.provenance.pending_llm {
+            true => self.unwritten.insert(episode.episode_id.clone()),
+            false => self.unwritten.remove(&episode.episode_id),
+        };
         self.abstracts.postings.add(slot, &episode.abstract_text());
         self.narratives.postings.add(slot, &episode.content);
         let members: Vec<u32> = episode.original_messages.iter().filter_map(|message| self.messages.slot(&message.message_id)).collect();

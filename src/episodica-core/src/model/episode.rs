@@ -142,6 +142,9 @@ pub struct Provenance {
     /// The answer was malformed and repaired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub salvaged: bool,
+    /// Why the rules had to stand in for the configured model; empty if they didn't.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fallback: String,
     /// Made by the rules because the configured model could not; to be made again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending_llm: bool,

@@ -4,6 +4,8 @@ mod episode;
 mod message;
 mod report;
 mod semantic;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance};
 pub use message::{Message, NewMessage, Role};

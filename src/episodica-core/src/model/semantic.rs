@@ -94,6 +94,20 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::PersonalInfo,
+        Self::WorkHistory,
+        Self::Preference,
+        Self::Relationship,
+        Self::Goal,
+        Self::Entity,
+        Self::Event,
+        Self::Case,
+        Self::Decision,
+        Self::Procedure,
+    ];
+
     /// The word used in files and in Python.
     pub fn name(self) -> &'static str {
         match self {

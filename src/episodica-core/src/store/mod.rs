@@ -21,6 +21,7 @@ mod npy;
 mod quarantine;
 mod records;
 mod scan;
+mod side;
 #[expect(clippy::module_inception, reason = "one concept, one file: the store itself")]
 mod store;
 #[doc(hidden)]
@@ -37,5 +38,6 @@ pub use lock::Holder;
 pub use log::{Log, LogPosition, Mode, Recovery, Rewrite, encode_records};
 pub use records::{SessionState, StateRecord};
 pub use scan::Line;
+pub use side::{AnswerCache, CachedAnswer, Trace, TraceStep};
 pub use store::{FORMAT_VERSION, Store};
 pub use user::{LoadedUser, UserStore};

@@ -42,6 +42,9 @@ pub enum StateRecord {
         revision: u32,
         /// Since when.
         at: Moment,
+        /// By the rules, because the configured model could not: to be learned again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pending_llm: bool,
     },
     /// Written by a later version within the same format; kept in the log, without a meaning here.
     #[serde(other)]

@@ -74,6 +74,10 @@ pub enum RejectReason {
     UnsupportedNumber,
     /// A date in it neither occurs in nor follows from its messages.
     UnsupportedDate,
+    /// Too few of its words occur in its messages.
+    UnsupportedWords,
+    /// It repeats a prompt.
+    Echo,
 }
 
 impl RejectReason {
@@ -93,6 +97,8 @@ impl RejectReason {
             Self::UnsupportedName => "unsupported_name",
             Self::UnsupportedNumber => "unsupported_number",
             Self::UnsupportedDate => "unsupported_date",
+            Self::UnsupportedWords => "unsupported_words",
+            Self::Echo => "echo",
         }
     }
 }

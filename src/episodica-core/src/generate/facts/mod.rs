@@ -2,14 +2,16 @@
 //!
 //! [`extract_offline`] reads a segment sentence by sentence; a sentence becomes a [`Candidate`] only if a pattern of a known kind
 //! fits it, it can stand alone (every pronoun has its referent), and it passes the gates of the configuration.
-//! [`supported`] is the check that every statement must pass, whoever wrote it. Neither compares with what is already
-//! known (that is [`reconcile`](super::reconcile)) nor asks a model. The engine calls both after an episode is finished.
+//! [`model`] asks a language model instead and reads its answer.
+//! [`supported`] is the check that every statement must pass, whoever wrote it. None of them compares with what is already
+//! known (that is [`reconcile`](super::reconcile)). The engine calls them after an episode is finished.
 
 mod candidate;
 mod chinese;
 mod dates;
 mod english;
 mod extract;
+pub mod model;
 mod numbers;
 mod support;
 #[cfg(test)]
@@ -17,4 +19,4 @@ mod tests;
 
 pub use candidate::{Candidate, Extraction, RejectReason};
 pub use extract::{RULES_VERSION, extract_offline};
-pub use support::supported;
+pub use support::{shares_words, supported};

@@ -11,6 +11,7 @@ use super::candidate::RejectReason;
 use super::dates;
 use super::english::{COMMON_OPENERS, word as known_word};
 use super::numbers::numbers;
+use crate::index::{for_each_bigram, for_each_word, is_function_word};
 use crate::model::Message;
 use crate::text::is_han;
 use crate::text::time::{TimeMention, mentions};
@@ -48,6 +49,36 @@ pub fn supported(statement: &str, sources: &[&Message], participants: &[&str]) -
         }
     }
     if names_supported(&rest, sources, participants) { Ok(()) } else { Err(RejectReason::UnsupportedName) }
+}
+
+/// The share of a statement's words that its messages must have.
+const SHARED_WORDS: f64 = 0.25;
+/// Letters by which forms of a word are taken to be the same.
+const KEY_LETTERS: usize = 4;
+
+/// Do the messages have at least one, and a quarter, of the statement's content words (names of participants aside)?
+///
+/// Statements of a model pass [`supported`] without saying anything that was said if they hold no name, number or date.
+pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
+    let speakers: HashSet<String> = participants.iter().flat_map(|name| keys(name)).collect();
+    let stated: HashSet<String> = keys(statement).into_iter().filter(|key| !speakers.contains(key)).collect();
+    if stated.is_empty() {
+        return true;
+    }
+    let known: HashSet<String> = sources.iter().flat_map(|message| keys(&message.content)).collect();
+    let shared = stated.iter().filter(|key| known.contains(*key)).count();
+    shared > 0 && shared as f64 >= SHARED_WORDS * stated.len() as f64
+}
+
+/// Content words by their first letters; unspaced scripts by pairs of characters.
+fn keys(text: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    for_each_word(text, |word, unspaced| match unspaced {
+        true => drop(for_each_bigram(word, |pair| keys.push(pair.to_owned()))),
+        false if word.chars().count() > 2 && !is_function_word(word) => keys.push(word.chars().take(KEY_LETTERS).collect()),
+        false => {}
+    });
+    keys
 }
 
 fn texts<'a>(sources: &'a [&Message], participants: &'a [&str]) -> impl Iterator<Item = &'a str> {

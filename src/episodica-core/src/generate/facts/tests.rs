@@ -7,21 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::Moment;
 use crate::config::Config;
-use crate::model::{MemoryKind, Message};
-
-/// A message of its own for every number.
-pub(super) fn said(number: u64, role: &str, name: Option<&str>, when: &str, text: &str) -> Arc<Message> {
-    Arc::new(Message {
-        message_id: format!("m{number}"),
-        seq: number,
-        role: role.into(),
-        name: name.map(Into::into),
-        content: text.to_owned(),
-        timestamp: Moment::parse(when).expect("valid"),
-        session_id: None,
-        metadata: None,
-    })
-}
+use crate::model::MemoryKind;
+pub(super) use crate::model::testing::said;
 
 /// The kinds and statements of one sentence that `speaker` says to `other`, who greets first.
 pub(super) fn statements(speaker: &str, other: &str, when: &str, sentence: &str) -> Vec<(&'static str, String)> {

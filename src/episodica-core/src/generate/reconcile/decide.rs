@@ -125,16 +125,16 @@ fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
     Decision { event, target, content: None, reason: reason.to_owned() }
 }
 
-fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> bool {
+pub(super) fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> bool {
     !candidate.subject.is_empty() && candidate.subject.to_lowercase() == known.subject.to_lowercase()
 }
 
-fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> bool {
+pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> bool {
     same_subject(candidate, known) && candidate.attribute == known.attribute && !candidate.attribute.is_empty()
 }
 
 /// The value a memory gives its attribute, as [`apply`](super::apply) stored it.
-fn known_value(known: &SemanticMemory) -> &str {
+pub(super) fn known_value(known: &SemanticMemory) -> &str {
     known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 

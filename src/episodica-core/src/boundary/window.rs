@@ -1,0 +1,300 @@
+//! Boundaries by a model that sees a window of messages, asked only where the rules leave doubt.
+//!
+//! [`plan`] says what to do with the front of a buffer: cut, ask, or wait. [`question`] makes the prompt, [`read`] turns the answer, however poor,
+//! into segments that hold every message exactly once. Who asks, and what happens when nobody answers, is the engine's business.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::cohesion::Cohesion;
+use super::heuristic;
+use super::scan::{Scan, Segment, certain_places};
+use crate::config::Config;
+use crate::error::Result;
+use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, json, render, single_line};
+use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
+
+/// A finished stretch of at most so many messages is one episode: there is nothing to ask.
+const PLAIN: usize = 8;
+/// New messages that make it worth asking again when the buffer is full.
+const WORTH_ASKING: usize = 8;
+/// A cue this strong, though too weak to cut by itself, is a doubt.
+const DOUBT: f32 = 0.4;
+/// What a cut counts whose confidence the model did not give.
+const UNSAID_CONFIDENCE: f32 = 0.8;
+/// Longest reason or topic that is kept, in characters.
+const MAX_WORDS: usize = 120;
+
+/// What to do with the front of a buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Nothing is finished, and it is too early to ask.
+    Wait,
+    /// These are finished beyond doubt.
+    Cut(Vec<Segment>),
+    /// Ask about so many messages from the front.
+    Ask(usize),
+}
+
+/// Looks at a buffer of one session. The first `seen` messages were in a question before; with `complete` no message will follow, and that is why.
+pub fn plan(buffer: &[Arc<Message>], seen: usize, complete: Option<BoundaryReason>, config: &Config) -> Step {
+    if buffer.is_empty() {
+        return Step::Wait;
+    }
+    let pause = certain_places(buffer, config).into_iter().next();
+    if let Some(place) = pause.filter(|place| *place <= PLAIN) {
+        return Step::Cut(vec![segment(&buffer[..place], BoundaryReason::TimeGap, 1.0, config)]);
+    }
+    let unseen = buffer.len().saturating_sub(seen);
+    if unseen >= config.boundary_window_messages {
+        return Step::Ask(seen + config.boundary_window_messages);
+    }
+    match complete {
+        Some(reason) if is_plain(buffer, config) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => Step::Ask(buffer.len()),
+        // The model has seen all of it and found no end: it is one episode.
+        Some(reason) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        None if buffer.len() < config.buffer_size_max => Step::Wait,
+        None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => Step::Ask(buffer.len()),
+        None => full(buffer, config),
+    }
+}
+
+/// The first segment of a full buffer, by the rules.
+pub(super) fn full(buffer: &[Arc<Message>], config: &Config) -> Step {
+    let mut cut = heuristic::segments(buffer, None, config);
+    cut.truncate(1);
+    if cut.is_empty() { Step::Wait } else { Step::Cut(cut) }
+}
+
+/// Is a finished stretch one episode beyond doubt?
+fn is_plain(buffer: &[Arc<Message>], config: &Config) -> bool {
+    if !certain_places(buffer, config).is_empty() || buffer.len() > config.buffer_size_max {
+        return false;
+    }
+    let doubtful = Config { boundary_confidence_threshold: config.boundary_confidence_threshold.min(DOUBT), ..config.clone() };
+    buffer.len() <= PLAIN.min(config.buffer_size_max) || heuristic::flush(buffer, None, &doubtful, BoundaryReason::Flush).len() == 1
+}
+
+pub(super) fn segment(messages: &[Arc<Message>], reason: BoundaryReason, confidence: f32, config: &Config) -> Segment {
+    let scan = Scan::new(messages, Cohesion::Words, config, DetectionMethod::Heuristic, true);
+    let method = match reason {
+        BoundaryReason::Session | BoundaryReason::Flush => DetectionMethod::Forced,
+        _ => DetectionMethod::Heuristic,
+    };
+    scan.segment(0, messages.len(), reason, confidence, method)
+}
+
+#[derive(Serialize)]
+struct Values {
+    first: usize,
+    last: usize,
+    min: usize,
+    max: usize,
+    conversation: String,
+}
+
+/// The question about a window.
+///
+/// # Errors
+/// `Internal` when the prompt can't be filled in.
+pub fn question(window: &[Arc<Message>], config: &Config) -> Result<Prompt> {
+    let values = Values {
+        first: 0,
+        last: window.len().saturating_sub(1),
+        min: config.buffer_size_min,
+        max: config.buffer_size_max,
+        conversation: conversation(window, 0),
+    };
+    let (system, user) = render(Template::Boundary, is_chinese(window), &values)?;
+    let episode = json!({
+        "type": "object",
+        "properties": {
+            "messages": {"type": "array", "items": {"type": "integer"}},
+            "topic": {"type": "string"},
+            "reason": {"type": "string"},
+            "confidence": {"type": "number"},
+        },
+        "required": ["messages", "topic", "reason", "confidence"],
+        "additionalProperties": false,
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {"episodes": {"type": "array", "items": episode}},
+        "required": ["episodes"],
+        "additionalProperties": false,
+    });
+    Ok(Prompt {
+        phase: Template::Boundary.phase(),
+        system,
+        user,
+        schema: AnswerSchema { name: "episodes", schema },
+        max_tokens: 200 + 40 * window.len() as u32,
+    })
+}
+
+/// An answer about a window, made whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// What is finished, from the front of the window.
+    pub segments: Vec<Segment>,
+    /// Messages that the answer left out, named twice or out of order, and numbers that stand for none.
+    pub repaired: usize,
+    /// The answer's JSON had to be pieced together.
+    pub salvaged: bool,
+}
+
+/// Reads an answer about `window`; `None` if nothing of it can be used. Unless `complete`, the last segment stays open and is not returned.
+///
+/// Every message is in exactly one segment: one that nobody claims stays with the message before it, one that two claim belongs to the
+/// first. Certain pauses cut whatever the model says; cuts below the configured confidence don't; short segments join a neighbour.
+pub fn read(answer: &str, window: &[Arc<Message>], complete: Option<BoundaryReason>, config: &Config) -> Option<Reading> {
+    let items = json::items(answer, "episodes");
+    let claims: Vec<Claim> = items.values.iter().filter_map(Claim::read).collect();
+    let mut repaired = items.lost + items.values.len() - claims.len();
+    let mut owner: Vec<Option<usize>> = vec![None; window.len()];
+    for (number, claim) in claims.iter().enumerate() {
+        for message in &claim.messages {
+            match usize::try_from(*message).ok().and_then(|at| owner.get_mut(at)) {
+                Some(place @ None) => *place = Some(number),
+                _ => repaired += 1,
+            }
+        }
+    }
+    // What nobody claims stays with what stands before it (at the front: with what comes).
+    let mut current = owner.iter().flatten().next().copied()?;
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut done: BTreeSet<usize> = BTreeSet::new();
+    for (at, claimed) in owner.iter().enumerate() {
+        match claimed {
+            None => repaired += 1,
+            Some(next) if *next == current => {}
+            Some(next) if done.contains(next) => repaired += 1,
+            Some(next) => {
+                done.insert(current);
+                places.push((at, current));
+                current = *next;
+            }
+        }
+    }
+    let certain = certain_places(window, config);
+    let mut cuts: Vec<Cut<'_>> = places
+        .iter()
+        .map(|(at, ended)| Cut { at: *at, claim: Some(&claims[*ended]) })
+        .filter(|cut| cut.confidence() >= config.boundary_confidence_threshold || certain.contains(&cut.at))
+        .collect();
+    for place in certain {
+        match cuts.iter_mut().find(|cut| cut.at == place) {
+            Some(cut) => cut.claim = None,
+            None => cuts.push(Cut { at: place, claim: None }),
+        }
+    }
+    cuts.sort_by_key(|cut| cut.at);
+    let rest = complete.map(|reason| (reason, claims.get(current)));
+    Some(Reading { segments: segments(window, cuts, rest, config), repaired, salvaged: items.salvaged })
+}
+
+/// One episode as the model gave it.
+struct Claim {
+    messages: Vec<i64>,
+    topic: String,
+    reason: String,
+    confidence: Option<f32>,
+}
+
+impl Claim {
+    fn read(value: &Value) -> Option<Self> {
+        let numbers = value.get("messages").or_else(|| value.get("indexes")).unwrap_or(value);
+        let mut messages: Vec<i64> = match numbers {
+            Value::Array(numbers) => numbers.iter().filter_map(integer).take(10_000).collect(),
+            _ => Vec::new(),
+        };
+        if messages.is_empty() {
+            let (first, last) = (integer(value.get("first")?)?, integer(value.get("last")?)?);
+            messages = (first..=last.min(first + 10_000)).collect();
+        }
+        let words = |key: &str| words(value.get(key).and_then(Value::as_str).unwrap_or_default());
+        let confidence = value.get("confidence").and_then(Value::as_f64).map(|confidence| confidence.clamp(0.0, 1.0) as f32);
+        Some(Self { messages, topic: words("topic"), reason: words("reason"), confidence })
+    }
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
+}
+
+/// A model's words for people: one line, not too long.
+pub(super) fn words(text: &str) -> String {
+    single_line(text).chars().take(MAX_WORDS).collect()
+}
+
+struct Cut<'a> {
+    at: usize,
+    /// The episode that ends here; `None` for a pause.
+    claim: Option<&'a Claim>,
+}
+
+impl Cut<'_> {
+    fn confidence(&self) -> f32 {
+        self.claim.map_or(1.0, |claim| claim.confidence.unwrap_or(UNSAID_CONFIDENCE))
+    }
+}
+
+/// Segments between cuts, none shorter than allowed (it joins what follows, the last what precedes), none longer (the rules cut it again).
+fn segments(window: &[Arc<Message>], cuts: Vec<Cut<'_>>, rest: Option<(BoundaryReason, Option<&Claim>)>, config: &Config) -> Vec<Segment> {
+    let min = config.buffer_size_min;
+    let mut found: Vec<Segment> = Vec::new();
+    let mut start = 0;
+    for cut in cuts {
+        let left = window.len() - cut.at;
+        if cut.at - start < min || (rest.is_some() && left < min) {
+            continue;
+        }
+        let made = segment(&window[start..cut.at], BoundaryReason::TimeGap, 1.0, config);
+        push(&mut found, &window[start..cut.at], name(made, cut.claim, cut.confidence()), config);
+        start = cut.at;
+    }
+    let last = &window[start..];
+    match rest {
+        Some((reason, claim)) => {
+            let mut made = segment(last, reason, 1.0, config);
+            if let Some(topic) = claim.map(|claim| &claim.topic).filter(|topic| !topic.is_empty()) {
+                made.boundary.topic_summary.clone_from(topic);
+            }
+            push(&mut found, last, made, config);
+        }
+        None if last.len() > config.buffer_size_max => found.extend(heuristic::segments(last, None, config)),
+        None => {}
+    }
+    found
+}
+
+fn name(mut segment: Segment, claim: Option<&Claim>, confidence: f32) -> Segment {
+    if let Some(claim) = claim {
+        let topic = if claim.topic.is_empty() { segment.boundary.topic_summary } else { claim.topic.clone() };
+        segment.boundary = Boundary {
+            should_end: true,
+            reason: BoundaryReason::Llm,
+            confidence,
+            topic_summary: topic,
+            detection_method: DetectionMethod::Window,
+        };
+        segment.words.clone_from(&claim.reason);
+    }
+    segment
+}
+
+fn push(found: &mut Vec<Segment>, messages: &[Arc<Message>], whole: Segment, config: &Config) {
+    if whole.length <= config.buffer_size_max {
+        return found.push(whole);
+    }
+    let mut parts = heuristic::flush(messages, None, config, BoundaryReason::Size);
+    if let Some(last) = parts.last_mut() {
+        last.boundary = whole.boundary;
+        last.words = whole.words;
+    }
+    found.append(&mut parts);
+}

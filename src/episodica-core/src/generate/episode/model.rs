@@ -1,0 +1,253 @@
+//! An episode's text by a model: the question, and what is made of the answer, however poor.
+//!
+//! What the answer lacks comes from the rules ([`write_offline`]); what is too long is cut at a sentence. An answer that holds neither title nor
+//! narrative, or is in another language than the talk, is unusable as a whole.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::offline::{EpisodeText, write_offline};
+use crate::clock::Moment;
+use crate::error::Result;
+use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render, single_line};
+use crate::model::Message;
+use crate::text::{Language, count_tokens, language, sentences};
+
+/// Bounds of a title (characters), of L0 and of L1 (tokens).
+const MAX_TITLE_CHARS: usize = 80;
+const MAX_SUMMARY_TOKENS: usize = 100;
+const MAX_NARRATIVE_TOKENS: usize = 2_000;
+/// A talk of at most so many tokens is its own narrative.
+const SHORT_TOKENS: usize = 50;
+const MAX_TOPICS: usize = 6;
+const MAX_ENTITIES: usize = 16;
+/// Longest topic or name that is kept, in characters.
+const MAX_LABEL_CHARS: usize = 60;
+/// A text shorter than this many characters doesn't show its language.
+const TELLING_CHARS: usize = 24;
+
+/// Why an answer can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unusable {
+    /// No JSON, or neither title nor narrative in it.
+    Malformed,
+    /// Written in another language than the messages.
+    OtherLanguage,
+}
+
+impl Unusable {
+    /// The word used in counters and in `provenance.fallback`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed_answer",
+            Self::OtherLanguage => "other_language",
+        }
+    }
+}
+
+/// What was made of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The text, complete.
+    pub text: EpisodeText,
+    /// When it took place, if the model named a moment within the span of the messages.
+    pub timestamp: Option<Moment>,
+    /// The JSON had to be pieced together, or the rules filled a gap.
+    pub salvaged: bool,
+}
+
+#[derive(Serialize)]
+struct Values {
+    conversation: String,
+}
+
+/// The question about a segment.
+///
+/// # Errors
+/// `Internal` when the prompt can't be filled in.
+pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
+    let (system, user) = render(Template::Episode, is_chinese(messages), &Values { conversation: conversation(messages, 0) })?;
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let text = json!({"type": "string"});
+    let schema = json!({
+        "type": "object",
+        "properties": {"title": text, "summary": text, "narrative": text, "timestamp": text, "topics": list, "entities": list},
+        "required": ["title", "summary", "narrative", "timestamp", "topics", "entities"],
+        "additionalProperties": false,
+    });
+    Ok(Prompt { phase: Template::Episode.phase(), system, user, schema: AnswerSchema { name: "episode", schema }, max_tokens: 3_000 })
+}
+
+/// Makes an episode of an answer about `messages`.
+///
+/// # Errors
+/// Why nothing of it can be used.
+pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable> {
+    let json::Salvaged { value, salvaged, .. } = json::object(answer).ok_or(Unusable::Malformed)?;
+    let text = |key: &str| {
+        let text = value.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+        let real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
+        if real { text.to_owned() } else { String::new() }
+    };
+    let (title, summary, narrative) = (single_line(&text("title")), single_line(&text("summary")), text("narrative"));
+    if title.is_empty() || narrative.is_empty() && summary.is_empty() {
+        return Err(Unusable::Malformed);
+    }
+    let all = format!("{title} {summary} {narrative}");
+    if all.chars().count() >= TELLING_CHARS && is_chinese(messages) != (language(&all) == Language::Chinese) {
+        return Err(Unusable::OtherLanguage);
+    }
+    let rules = write_offline(messages);
+    let filled = summary.is_empty() || narrative.is_empty();
+    let content = match source_if_short(messages) {
+        Some(source) => source,
+        None if narrative.is_empty() => rules.content,
+        None => fit(&narrative, MAX_NARRATIVE_TOKENS),
+    };
+    let summary = if summary.is_empty() { rules.summary } else { fit(&summary, MAX_SUMMARY_TOKENS) };
+    let (topics, entities) = (labels(&value, "topics", MAX_TOPICS), labels(&value, "entities", MAX_ENTITIES));
+    let said: Vec<String> =
+        messages.iter().flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()]).collect();
+    // Names that nobody said are nobody's.
+    let mut entities: Vec<String> =
+        entities.into_iter().filter(|name| said.iter().any(|text| text.contains(&name.to_lowercase()))).collect();
+    if entities.is_empty() {
+        entities = rules.entities;
+    }
+    Ok(Written {
+        text: EpisodeText {
+            title: title.chars().take(MAX_TITLE_CHARS).collect(),
+            summary,
+            content,
+            topics: if topics.is_empty() { rules.topics } else { topics },
+            entities,
+        },
+        timestamp: moment(&value, messages),
+        salvaged: salvaged || filled,
+    })
+}
+
+fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for label in value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        let label: String = single_line(label).chars().take(MAX_LABEL_CHARS).collect();
+        if label.chars().any(char::is_alphanumeric) && !labels.contains(&label) && labels.len() < most {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+fn moment(value: &Map<String, Value>, messages: &[Arc<Message>]) -> Option<Moment> {
+    let said = Moment::parse(value.get("timestamp")?.as_str()?.trim()).ok()?;
+    let times = || messages.iter().map(|message| message.timestamp);
+    (times().min()? <= said && said <= times().max()?).then_some(said)
+}
+
+fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
+    let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
+    if bytes > 8 * SHORT_TOKENS {
+        return None;
+    }
+    let lines: Vec<String> = messages.iter().map(|message| format!("{}: {}", message.speaker(), single_line(&message.content))).collect();
+    let source = lines.join("\n");
+    (count_tokens(&source) <= SHORT_TOKENS).then_some(source)
+}
+
+/// As many whole sentences as the budget holds; a first sentence that is too long is cut at a character.
+fn fit(text: &str, budget: usize) -> String {
+    if text.len() <= budget || count_tokens(text) <= budget {
+        return text.to_owned();
+    }
+    let (mut end, mut used) = (0, 0);
+    for sentence in sentences(text) {
+        let tokens = count_tokens(sentence) + 1;
+        if used + tokens > budget {
+            break;
+        }
+        used += tokens;
+        end = sentence.as_ptr() as usize - text.as_ptr() as usize + sentence.len();
+    }
+    let mut cut = text[..end].trim_end().to_owned();
+    if cut.is_empty() {
+        cut = text.chars().take(budget).collect();
+        while count_tokens(&cut) > budget {
+            cut = cut.chars().take(cut.chars().count() * 3 / 4).collect();
+        }
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::testing::said;
+
+    fn talk() -> Vec<Arc<Message>> {
+        vec![
+            said(
+                0,
+                "user",
+                Some("Ann"),
+                "2024-03-11T09:30:00+01:00",
+                "I finally moved to Lyon last Friday, the flat is tiny but it has a balcony over the Rhône.",
+            ),
+            said(
+                1,
+                "user",
+                Some("Ben"),
+                "2024-03-11T09:31:00+01:00",
+                "Congratulations! Did Marie help you carry the piano up four floors of those old stairs?",
+            ),
+            said(
+                2,
+                "user",
+                Some("Ann"),
+                "2024-03-11T09:35:00+01:00",
+                "She did, and her brother too. We broke two lamps and nobody's back, which I call a success.",
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_good_answer_is_taken_as_it_is() {
+        let answer = r#"{"title":"Ann moves to Lyon","summary":"Ann moved to Lyon on 8 March 2024.","narrative":"Ann told Ben that she moved to Lyon on 8 March 2024.","timestamp":"2024-03-11T09:31:00+01:00","topics":["moving"],"entities":["Lyon","Marie","Napoleon"]}"#;
+        let written = read(answer, &talk()).expect("usable");
+        assert_eq!(written.text.title, "Ann moves to Lyon");
+        assert_eq!(written.text.entities, ["Lyon", "Marie"], "nobody spoke of Napoleon");
+        assert_eq!(written.timestamp, Some(talk()[1].timestamp));
+        assert!(!written.salvaged);
+    }
+
+    #[test]
+    fn gaps_are_filled_by_the_rules_and_dates_outside_are_dropped() {
+        let answer = r#"Sure! ```json
+{"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano.","timestamp":"2031-01-01T00:00:00Z"}
+```"#;
+        let written = read(answer, &talk()).expect("usable");
+        assert!(written.salvaged && written.timestamp.is_none());
+        assert!(!written.text.summary.is_empty() && !written.text.topics.is_empty());
+    }
+
+    #[test]
+    fn nothing_usable_is_said_so() {
+        assert_eq!(read("I am sorry, I can't.", &talk()), Err(Unusable::Malformed));
+        assert_eq!(read(r#"{"title":"...","narrative":"..."}"#, &talk()), Err(Unusable::Malformed));
+        let chinese = r#"{"title":"安搬到里昂","summary":"安在三月搬到了里昂的一间小公寓。","narrative":"安告诉本，她上周五搬到了里昂，公寓很小，但有阳台。"}"#;
+        assert_eq!(read(chinese, &talk()), Err(Unusable::OtherLanguage));
+    }
+
+    #[test]
+    fn lengths_are_bounded_and_short_talks_are_their_own_narrative() {
+        let long = "Ann spoke of Lyon and of the long way there. ".repeat(600);
+        let answer = json!({"title": "x".repeat(500), "summary": long, "narrative": long}).to_string();
+        let text = read(&answer, &talk()).expect("usable").text;
+        assert!(count_tokens(&text.summary) <= MAX_SUMMARY_TOKENS && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS);
+        assert_eq!(text.title.chars().count(), MAX_TITLE_CHARS);
+        let short = [said(0, "user", Some("Ann"), "2024-03-11T09:30:00Z", "Lunch at noon?")];
+        let answer = r#"{"title":"Lunch","summary":"Ann asked about lunch.","narrative":"Ann asked whether to have lunch at noon."}"#;
+        assert_eq!(read(answer, &short).expect("usable").text.content, "Ann: Lunch at noon?");
+    }
+}

@@ -1,0 +1,230 @@
+//! Reconciling by a model: one question for all candidates of an episode, and the checks that its answer must pass.
+//!
+//! The model sees numbers, never ids. Whatever it says, a memory is superseded only by another value of the same attribute of the same subject, and
+//! a merged or better text holds no name, number or date that neither of the two has. A candidate without a usable decision is left to the rules.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::decide::{Decision, known_value, same_attribute, same_subject};
+use crate::error::Result;
+use crate::generate::facts::{Candidate, supported};
+use crate::llm::{AnswerSchema, Prompt, Template, json, render, single_line};
+use crate::model::{EventKind, Message, SemanticMemory};
+use crate::text::{Language, language};
+
+/// Longest merged text, in characters.
+const MAX_CHARS: usize = 600;
+/// Longest reason that is kept, in characters.
+const MAX_REASON_CHARS: usize = 120;
+
+#[derive(Serialize)]
+struct Values {
+    known: String,
+    candidates: String,
+}
+
+/// The question what to do with `candidates` beside `known`.
+///
+/// # Errors
+/// `Internal` when the prompt can't be filled in.
+pub fn question(candidates: &[&Candidate], known: &[&SemanticMemory]) -> Result<Prompt> {
+    let line = |number: usize, content: &str, subject: &str, attribute: &str, since: String| {
+        let (content, subject, attribute) = (single_line(content), single_line(subject), single_line(attribute));
+        format!("{number} | {subject} | {attribute} | {since} | {content}")
+    };
+    let known_lines: Vec<String> = known
+        .iter()
+        .enumerate()
+        .map(|(n, memory)| line(n, &memory.content, &memory.subject, &memory.attribute, memory.valid_from.local().date().to_string()))
+        .collect();
+    let candidate_lines: Vec<String> = candidates
+        .iter()
+        .enumerate()
+        .map(|(n, one)| line(n, &one.content, &one.subject, &one.attribute, one.valid_from.local().date().to_string()))
+        .collect();
+    let values = Values { known: known_lines.join("\n"), candidates: candidate_lines.join("\n") };
+    let chinese = candidates.first().is_some_and(|candidate| language(&candidate.content) == Language::Chinese);
+    let (system, user) = render(Template::Reconcile, chinese, &values)?;
+    let decision = json!({
+        "type": "object",
+        "properties": {
+            "candidate": {"type": "integer"},
+            "action": {"type": "string", "enum": ["IGNORE", "MERGE", "UPDATE", "SUPERSEDE", "CREATE"]},
+            "memory": {"type": ["integer", "null"]},
+            "content": {"type": ["string", "null"]},
+            "reason": {"type": "string"},
+        },
+        "required": ["candidate", "action", "memory", "content", "reason"],
+        "additionalProperties": false,
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {"decisions": {"type": "array", "items": decision}},
+        "required": ["decisions"],
+        "additionalProperties": false,
+    });
+    Ok(Prompt {
+        phase: Template::Reconcile.phase(),
+        system,
+        user,
+        schema: AnswerSchema { name: "decisions", schema },
+        max_tokens: 200 + 100 * candidates.len() as u32,
+    })
+}
+
+/// What was made of an answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decisions {
+    /// One a candidate; `None` where the answer has nothing usable. Targets point into `known`.
+    pub decisions: Vec<Option<Decision>>,
+    /// Decisions that were changed or turned down, by why.
+    pub corrected: BTreeMap<&'static str, u64>,
+    /// The JSON had to be pieced together, or an item of it was lost.
+    pub salvaged: bool,
+}
+
+/// Reads an answer to [`question`].
+pub fn read(answer: &str, candidates: &[&Candidate], known: &[&SemanticMemory]) -> Decisions {
+    let items = json::items(answer, "decisions");
+    let mut out =
+        Decisions { decisions: vec![None; candidates.len()], corrected: BTreeMap::new(), salvaged: items.salvaged || items.lost > 0 };
+    for value in &items.values {
+        let number = value.get("candidate").and_then(index);
+        let Some(candidate) = number.and_then(|at| candidates.get(at)) else {
+            *out.corrected.entry("unknown_candidate").or_default() += 1;
+            continue;
+        };
+        let place = number.unwrap_or_default();
+        if out.decisions[place].is_some() {
+            *out.corrected.entry("decided_twice").or_default() += 1;
+            continue;
+        }
+        let (decision, correction) = decide(value, candidate, known);
+        out.decisions[place] = decision;
+        if let Some(correction) = correction {
+            *out.corrected.entry(correction).or_default() += 1;
+        }
+    }
+    out
+}
+
+fn index(value: &Value) -> Option<usize> {
+    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).and_then(|number| usize::try_from(number).ok())
+}
+
+fn decide(value: &Value, candidate: &Candidate, known: &[&SemanticMemory]) -> (Option<Decision>, Option<&'static str>) {
+    let action = value.get("action").and_then(Value::as_str).unwrap_or_default().trim().to_uppercase();
+    let reason: String =
+        single_line(value.get("reason").and_then(Value::as_str).unwrap_or_default()).chars().take(MAX_REASON_CHARS).collect();
+    let target = value.get("memory").and_then(index).filter(|at| *at < known.len());
+    let make = |event, target: Option<usize>, content: Option<String>| Some(Decision { event, target, content, reason: reason.clone() });
+    let create = |why| (make(EventKind::Add, None, None), Some(why));
+    let memory = target.map(|at| known[at]);
+    match (action.as_str(), memory) {
+        ("CREATE" | "ADD", _) => (make(EventKind::Add, None, None), None),
+        ("IGNORE" | "NONE", Some(_)) => (make(EventKind::Ignore, target, None), None),
+        ("UPDATE" | "MERGE" | "SUPERSEDE", None) => create("unknown_memory"),
+        ("UPDATE" | "MERGE" | "SUPERSEDE", Some(memory)) if !memory.is_current() => create("memory_is_history"),
+        ("UPDATE" | "MERGE", Some(memory)) if !same_subject(candidate, memory) => create("other_subject"),
+        ("UPDATE" | "MERGE", Some(memory)) => {
+            let event = if action == "MERGE" { EventKind::Merge } else { EventKind::Update };
+            let text = single_line(value.get("content").and_then(Value::as_str).unwrap_or_default());
+            match (is_carried(&text, candidate, memory), event) {
+                (true, _) => (make(event, target, Some(text)), None),
+                // A better wording that can't be trusted: the candidate's own stands for it, if it says no less.
+                (false, EventKind::Update) if candidate.attribute == memory.attribute => {
+                    (make(event, target, None), Some("unsupported_text"))
+                }
+                (false, _) => create("unsupported_text"),
+            }
+        }
+        ("SUPERSEDE", Some(memory)) => {
+            if !same_attribute(candidate, memory) {
+                create("supersede_across_attributes")
+            } else if !candidate.value.is_empty() && candidate.value == known_value(memory) {
+                (make(EventKind::Ignore, target, None), Some("supersede_by_the_same"))
+            } else if candidate.valid_from < memory.valid_from {
+                // What was said earlier enters as history.
+                (make(EventKind::Add, target, None), Some("supersede_by_the_older"))
+            } else {
+                (make(EventKind::Supersede, target, None), None)
+            }
+        }
+        _ => (None, Some("unknown_action")),
+    }
+}
+
+/// Does the text hold nothing that neither the candidate nor the memory says?
+fn is_carried(text: &str, candidate: &Candidate, memory: &SemanticMemory) -> bool {
+    if text.is_empty() || text.chars().count() > MAX_CHARS {
+        return false;
+    }
+    let both = Message {
+        message_id: String::new(),
+        seq: 0,
+        role: "user".into(),
+        name: Some(candidate.subject.as_str().into()),
+        content: format!("{}\n{}", candidate.content, memory.content),
+        timestamp: candidate.valid_from,
+        session_id: None,
+        metadata: None,
+    };
+    supported(text, &[&both], &[]).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+    use crate::generate::reconcile::tests::{candidate, memory};
+
+    fn decided(action: &str, memory_number: Value, content: Value) -> (Option<Decision>, BTreeMap<&'static str, u64>) {
+        let (known, new) = (memory("Ann", "home", "Lyon", "Ann lives in Lyon."), candidate("Ann", "home", "Nice", "Ann lives in Nice."));
+        let answer = json!({"decisions": [{"candidate": 0, "action": action, "memory": memory_number, "content": content, "reason": "r"}]});
+        let mut read = read(&answer.to_string(), &[&new], &[&known]);
+        (read.decisions.remove(0), read.corrected)
+    }
+
+    #[test]
+    fn sound_decisions_stand() {
+        let event = |action: &str, content| decided(action, json!(0), content).0.expect("usable").event;
+        assert_eq!(event("IGNORE", Value::Null), EventKind::Ignore);
+        assert_eq!(event("SUPERSEDE", Value::Null), EventKind::Supersede);
+        assert_eq!(event("MERGE", json!("Ann lives in Lyon and Nice.")), EventKind::Merge);
+        assert_eq!(event("CREATE", Value::Null), EventKind::Add);
+    }
+
+    #[test]
+    fn unsound_decisions_become_new_memories() {
+        for (action, number, content, why) in [
+            ("UPDATE", json!(7), Value::Null, "unknown_memory"),
+            ("SUPERSEDE", json!(-1), Value::Null, "unknown_memory"),
+            ("MERGE", json!(0), json!("Ann lives in Lyon, Nice and Rome."), "unsupported_text"),
+        ] {
+            let (decision, corrected) = decided(action, number, content);
+            let decision = decision.expect("usable");
+            assert_eq!((decision.event, decision.target), (EventKind::Add, None), "{action}");
+            assert_eq!(corrected.keys().collect::<Vec<_>>(), [&why]);
+        }
+        assert_eq!(decided("EXPLODE", json!(0), Value::Null).0, None);
+        assert_eq!(decided("IGNORE", Value::Null, Value::Null).0, None, "ignored beside nothing: the rules decide");
+    }
+
+    #[test]
+    fn superseding_never_crosses_attribute_or_subject_and_never_goes_back() {
+        let new = candidate("Ann", "home", "Nice", "Ann lives in Nice.");
+        let answer = r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0}]}"#;
+        for known in [memory("Ann", "employer", "Renault", "Ann works at Renault."), memory("Ben", "home", "Lyon", "Ben lives in Lyon.")] {
+            let read = read(answer, &[&new], &[&known]);
+            assert_eq!(read.decisions[0].as_ref().expect("usable").event, EventKind::Add);
+            assert_eq!(read.corrected.keys().collect::<Vec<_>>(), [&"supersede_across_attributes"]);
+        }
+        let mut newer = memory("Ann", "home", "Lyon", "Ann lives in Lyon.");
+        newer.valid_from = Moment::parse("2030-01-01").expect("valid");
+        let decision = read(answer, &[&new], &[&newer]).decisions.remove(0).expect("usable");
+        assert_eq!((decision.event, decision.target), (EventKind::Add, Some(0)));
+    }
+}

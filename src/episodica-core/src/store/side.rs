@@ -1,0 +1,184 @@
+//! What a model was asked and what it answered: the cache that saves asking again, and the trace for people to read.
+//!
+//! Both hold private text. They are logs like the others (a torn line is cut off, a damaged one set aside), go with the user, and go whole when
+//! any record is erased.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::SideFile;
+use super::log::Log;
+use super::store::Store;
+use crate::clock::Moment;
+use crate::error::Result;
+use crate::ids::Owner;
+
+/// A model's answer under the hash of what it was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CachedAnswer {
+    /// Of model, prompt and form of the answer.
+    pub hash: String,
+    /// The model that answered.
+    pub model: String,
+    /// The answer, as it came.
+    pub text: String,
+    /// When.
+    pub at: Moment,
+}
+
+/// The answers of one user's models.
+#[derive(Debug)]
+pub struct AnswerCache {
+    log: Log,
+    answers: HashMap<String, CachedAnswer>,
+}
+
+impl AnswerCache {
+    /// The answer to a prompt with this hash.
+    pub fn get(&self, hash: &str) -> Option<&CachedAnswer> {
+        self.answers.get(hash)
+    }
+
+    /// Keeps an answer, durably.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn put(&mut self, answer: CachedAnswer) -> Result<()> {
+        self.log.append(std::slice::from_ref(&answer))?;
+        self.answers.insert(answer.hash.clone(), answer);
+        Ok(())
+    }
+}
+
+/// One question and its answer, for inspection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceStep {
+    /// Ids of the records that came of it.
+    pub ids: Vec<String>,
+    /// Which step asked: `boundary`, `episode`, `predict`, `extract`, `reconcile`.
+    pub phase: String,
+    /// The model that answered.
+    pub model: String,
+    /// Version of the prompt.
+    pub prompt_version: String,
+    /// The task.
+    pub system: String,
+    /// The material.
+    pub user: String,
+    /// The answer, as it came; empty if none did.
+    pub answer: String,
+    /// Why there is no answer, or why it was not used; empty if it was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failure: String,
+    /// The answer came from the cache.
+    pub cached: bool,
+    /// Prompt and completion tokens.
+    pub tokens: u64,
+    /// When.
+    pub at: Moment,
+}
+
+/// The trace of one user.
+#[derive(Debug)]
+pub struct Trace {
+    log: Log,
+}
+
+impl Trace {
+    /// Adds steps, durably.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn append(&mut self, steps: &[TraceStep]) -> Result<()> {
+        self.log.append(steps).map(drop)
+    }
+
+    /// The steps that a record came of, oldest first.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn of(&self, id: &str) -> Result<Vec<TraceStep>> {
+        let mut steps = Vec::new();
+        self.log.for_each(&mut |line| {
+            if let Ok(step) = serde_json::from_slice::<TraceStep>(line.bytes)
+                && step.ids.iter().any(|known| known == id)
+            {
+                steps.push(step);
+            }
+        })?;
+        Ok(steps)
+    }
+}
+
+impl Store {
+    /// Opens a user's cache of answers.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn answers(&self, owner: &Owner) -> Result<AnswerCache> {
+        let mut answers = HashMap::new();
+        let log = self.side_log(owner, SideFile::LlmCache, &mut |bytes| {
+            let answer: CachedAnswer = serde_json::from_slice(bytes).map_err(|error| format!("not a cached answer: {error}"))?;
+            answers.insert(answer.hash.clone(), answer);
+            Ok(())
+        })?;
+        Ok(AnswerCache { log, answers })
+    }
+
+    /// Opens a user's trace.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn trace(&self, owner: &Owner) -> Result<Trace> {
+        let check =
+            &mut |bytes: &[u8]| serde_json::from_slice::<TraceStep>(bytes).map(drop).map_err(|error| format!("not a trace: {error}"));
+        Ok(Trace { log: self.side_log(owner, SideFile::Trace, check)? })
+    }
+
+    fn side_log(&self, owner: &Owner, file: SideFile, visit: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<Log> {
+        let path = self.layout().side_path(owner, file);
+        let (log, _) = Log::open(Arc::clone(self.backend()), self.layout().root(), &path, self.mode(), &mut |line| visit(line.bytes))?;
+        Ok(log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::clock::FixedClock;
+    use crate::store::Mode;
+    use crate::store::testing::MemoryBackend;
+
+    #[test]
+    fn answers_and_traces_come_back() {
+        let disk = Arc::new(MemoryBackend::new());
+        let at = Moment::parse("2026-11-01T08:00:00Z").unwrap();
+        let owner = Owner::new("default", "a").unwrap();
+        let answer = CachedAnswer { hash: "h".into(), model: "m".into(), text: "{}".into(), at };
+        let step = |id: &str| TraceStep {
+            ids: vec![id.into()],
+            phase: "episode".into(),
+            model: "m".into(),
+            prompt_version: "v1".into(),
+            system: "s".into(),
+            user: "u".into(),
+            answer: "{}".into(),
+            failure: String::new(),
+            cached: false,
+            tokens: 7,
+            at,
+        };
+        {
+            let store = Store::open_on(Arc::clone(&disk) as _, Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+            store.answers(&owner).unwrap().put(answer.clone()).unwrap();
+            store.trace(&owner).unwrap().append(&[step("e1"), step("e2")]).unwrap();
+        }
+        let store = Store::open_on(disk, Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+        assert_eq!(store.answers(&owner).unwrap().get("h"), Some(&answer));
+        assert_eq!(store.trace(&owner).unwrap().of("e2").unwrap(), [step("e2")]);
+    }
+}
