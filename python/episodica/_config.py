@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ._endpoint import endpoint_settings
 from ._errors import ConfigError
 from ._suggest import nearest_hint
 
@@ -25,12 +26,25 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 SECTIONS = ("llm", "embedding")
 # Texts and numbers that may be absent: what a present value looks like.
-_OPTIONAL: dict[str, Any] = {"model": "", "base_url": "", "api_key": "", "path": "", "dimension": 0}
+OPTIONAL: dict[str, Any] = {
+    "model": "",
+    "base_url": "",
+    "api_key": "",
+    "organization": "",
+    "proxy": "",
+    "path": "",
+    "dimension": 0,
+    "max_tokens": 0,
+}
+# Sections of names and values that are passed on as they are.
+_MAPPINGS = ("headers", "extra")
+# Settings that a single environment variable has no room for.
+NESTED = (*_MAPPINGS, "fallback")
 
 
 @dataclass(frozen=True, slots=True)
 class LLMConfig:
-    """An OpenAI-compatible chat endpoint.
+    """An OpenAI-compatible chat endpoint (OpenAI, vLLM, Ollama, llama.cpp, ...).
 
     Parameters
     ----------
@@ -39,9 +53,24 @@ class LLMConfig:
     base_url
         Up to and including the version, e.g. ``http://localhost:8000/v1``. Without one: ``OPENAI_BASE_URL``, then OpenAI's.
     api_key
-        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``.
+        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, and refused in files.
+    organization, headers
+        Sent with every request; the headers' values are never shown either.
+    proxy
+        Without one: the environment's (``HTTPS_PROXY``, ``NO_PROXY``, ...).
     timeout_seconds
         Longest wait for one answer.
+    max_attempts, retry_wait_seconds
+        Attempts for one call, and the wait before the second (doubled before each further one); only after network errors and
+        statuses 408, 409, 429 and 5xx.
+    breaker_failures, breaker_seconds
+        After so many failures in a row no call is sent for so long; then a single one tests the endpoint.
+    max_tokens
+        Most tokens of any answer.
+    fallback
+        Asked when this endpoint has no answer.
+    extra
+        Further fields of every request, e.g. ``{"seed": 7}``.
 
     Examples
     --------
@@ -53,12 +82,31 @@ class LLMConfig:
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     timeout_seconds: float = 60.0
+    organization: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    max_attempts: int = field(default=3, repr=False)
+    retry_wait_seconds: float = field(default=1.0, repr=False)
+    breaker_failures: int = field(default=5, repr=False)
+    breaker_seconds: float = field(default=60.0, repr=False)
+    max_tokens: int | None = field(default=None, repr=False)
+    fallback: LLMConfig | None = field(default=None, repr=False)
+    extra: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_fields(self, "llm.")
 
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "endpoint": endpoint_settings(self),
+            "fallback": self.fallback._settings() if self.fallback else None,
+            "max_tokens": self.max_tokens,
+            "extra": dict(self.extra or {}),
+        }
+
     def _native(self) -> dict[str, Any]:
-        return {"kind": "endpoint", **_endpoint(self)}
+        return {"kind": "endpoint", "settings": json.dumps(self._settings())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +119,16 @@ class EmbeddingConfig:
     ----------
     model
         The model's name at the endpoint.
-    base_url, api_key
+    base_url, api_key, organization, headers, proxy, timeout_seconds, max_attempts, retry_wait_seconds
         As for :class:`LLMConfig`.
+    breaker_failures, breaker_seconds
+        Likewise.
     dimension
-        Length of its vectors; asked of the endpoint where it isn't given.
+        Length of its vectors, for models that can give several; otherwise what the endpoint sends.
     path
         A folder with ``config.json``, ``tokenizer.json`` and ``model.safetensors`` (BERT family).
-    timeout_seconds
-        Longest wait for one answer.
+    batch_size
+        Texts in one request, 1 to 100.
     """
 
     model: str | None = None
@@ -87,6 +137,14 @@ class EmbeddingConfig:
     dimension: int | None = None
     path: str | os.PathLike[str] | None = None
     timeout_seconds: float = 60.0
+    organization: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    max_attempts: int = field(default=3, repr=False)
+    retry_wait_seconds: float = field(default=1.0, repr=False)
+    breaker_failures: int = field(default=5, repr=False)
+    breaker_seconds: float = field(default=60.0, repr=False)
+    batch_size: int = field(default=32, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.path, os.PathLike):
@@ -98,7 +156,13 @@ class EmbeddingConfig:
     def _native(self) -> dict[str, Any]:
         if self.path is not None:
             return {"kind": "local_folder", "path": str(Path(self.path).expanduser().absolute())}
-        return {"kind": "endpoint", **_endpoint(self)}
+        settings = {
+            "model": self.model,
+            "endpoint": endpoint_settings(self),
+            "dimensions": self.dimension,
+            "batch_size": self.batch_size,
+        }
+        return {"kind": "endpoint", "settings": json.dumps(settings)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +316,6 @@ class MemoryConfig:
         return json.dumps({one.name: getattr(self, one.name) for one in fields(self) if one.name not in SECTIONS})
 
 
-def _endpoint(part: LLMConfig | EmbeddingConfig) -> dict[str, Any]:
-    """The fields of an endpoint, its address and key filled in from OpenAI's variables."""
-    values = {one.name: getattr(part, one.name) for one in fields(part) if one.name != "path"}
-    values["base_url"] = part.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    values["api_key"] = part.api_key or os.environ.get("OPENAI_API_KEY") or None
-    return values
-
-
 def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = None) -> None:
     """Refuses the first of ``names`` that isn't known; ``path`` is the file that holds them."""
     allowed = list(known)
@@ -289,12 +345,14 @@ def _check_fields(config: MemoryConfig | LLMConfig | EmbeddingConfig, where: str
 
 
 def _checked(value: Any, name: str, default: Any, where: str) -> Any:
-    if name in SECTIONS:
-        return _section(name, value)
-    if name in _OPTIONAL:
+    if name in SECTIONS or name == "fallback":
+        return _section("llm" if name == "fallback" else name, value)
+    if name in _MAPPINGS:
+        return _mapping(value, f"{where}{name}", texts=name == "headers")
+    if name in OPTIONAL:
         if value is None and default is None:
             return None
-        default = _OPTIONAL[name]
+        default = OPTIONAL[name]
     if name in _CHOICES and value not in _CHOICES[name]:
         raise ConfigError(f"{where}{name} is unknown: `{value}`", hint=nearest_hint(value, _CHOICES[name]))
     if type(value) is type(default) and not isinstance(value, tuple):
@@ -304,6 +362,16 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
     if isinstance(default, tuple) and isinstance(value, (tuple, list)) and len(value) == len(default):
         return tuple(_checked(item, name, 0.0, where) for item in value)
     raise ConfigError(f"{where}{name} must be {_article(type_name(default))}, not `{type(value).__name__}`")
+
+
+def _mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ConfigError(f"{name} must be a section of names and values, not `{type(value).__name__}`")
+    if texts and not all(isinstance(item, str) for item in value.values()):
+        raise ConfigError(f"the values of {name} must be text")
+    return dict(value)
 
 
 def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ._config import SECTIONS, EmbeddingConfig, LLMConfig, MemoryConfig, check_names, type_name
+from ._config import NESTED, OPTIONAL, SECTIONS, EmbeddingConfig, LLMConfig, MemoryConfig, check_names, type_name
 from ._errors import ConfigError
 from ._suggest import nearest_hint
 
@@ -44,15 +44,20 @@ def _from_toml(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
     check_names(values, (one.name for one in fields(MemoryConfig)), path)
+    for section in SECTIONS:
+        if isinstance(values.get(section), Mapping) and "api_key" in values[section]:
+            hint = f"put it into {_PREFIX}{section.upper()}_API_KEY or OPENAI_API_KEY"
+            raise ConfigError(f"a key does not belong into a file: `{section}.api_key` in `{path}`", hint=hint, path=str(path))
     return values
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     top = {one.name: one for one in fields(MemoryConfig) if one.name not in SECTIONS}
     parts = {
-        f"{section}_{one.name}": (section, one.name)
+        f"{section}_{one.name}": (section, one)
         for section, cls in (("llm", LLMConfig), ("embedding", EmbeddingConfig))
         for one in fields(cls)
+        if one.name not in NESTED
     }
     values: dict[str, Any] = {}
     for variable, text in environment.items():
@@ -62,9 +67,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if name in top:
             values[name] = _parse(text, top[name].default, variable)
         elif name in parts:
-            section, key = parts[name]
-            example = {"dimension": 0, "timeout_seconds": 0.0}.get(key, "")
-            values.setdefault(section, {})[key] = _parse(text, example, variable)
+            section, part = parts[name]
+            example = OPTIONAL.get(part.name, part.default)
+            values.setdefault(section, {})[part.name] = _parse(text, example, variable)
         else:
             hint = nearest_hint(name, (one.upper() for one in (*top, *parts, *_OTHER_VARIABLES)), _PREFIX)
             raise ConfigError(f"unknown environment variable: `{variable}`", hint=hint)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from . import _options as check
 from ._config import EmbeddingConfig, LLMConfig, MemoryConfig
 from ._errors import ConfigError
+from ._llm import adapt
 from ._messages import normalise
 from ._progress import Progress, Reporter
 from ._reading import MemoryReader
@@ -260,7 +261,7 @@ def _llm_spec(llm: object) -> dict[str, Any] | None:
         return llm._native()
     if not callable(llm):
         raise ConfigError(f"llm must be an LLMConfig or a callable, not `{type(llm).__name__}`")
-    return {"kind": "callable", "callable": llm, "model": _model_name(llm)}
+    return {"kind": "callable", "callable": adapt(llm), "model": _model_name(llm)}
 
 
 def _embedding_spec(embedding: object) -> dict[str, Any] | None:

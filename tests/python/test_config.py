@@ -120,8 +120,10 @@ def test_openai_variables_fill_what_an_endpoint_leaves_open(monkeypatch: pytest.
     monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://proxy/v1")
     spec = LLMConfig("m")._native()
-    assert (spec["kind"], spec["base_url"], spec["api_key"]) == ("endpoint", "http://proxy/v1", "sk-env")
-    assert LLMConfig("m", base_url="http://own", api_key="k")._native()["api_key"] == "k"
+    endpoint = json.loads(spec["settings"])["endpoint"]
+    assert (spec["kind"], endpoint["base_url"], endpoint["api_key"]) == ("endpoint", "http://proxy/v1", "sk-env")
+    own = json.loads(LLMConfig("m", base_url="http://own", api_key="k")._native()["settings"])
+    assert own["endpoint"]["api_key"] == "k"
     # A key in the environment is no wish to send anything anywhere.
     assert MemoryConfig.load().llm is None
 

@@ -89,7 +89,7 @@ fn scenario(disk: &Disk, told: &mut Told) {
     if user.append_episodes(&[episode("e1", &[0, 1], 0), episode("e2", &[2], 0)], &[], &[]).is_ok() {
         told.episodes.extend(["e1", "e2"]);
     }
-    let learned = StateRecord::Learned { episode_id: "e1".into(), revision: 0, at: moment() };
+    let learned = StateRecord::Learned { episode_id: "e1".into(), revision: 0, at: moment(), pending_llm: false };
     if user.append_semantic(&[memory("f1", "a fact that stays"), memory("f2", &text(1))], &[], &[learned]).is_ok() {
         told.memories.extend(["f1", "f2"]);
     }

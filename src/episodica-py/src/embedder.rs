@@ -41,8 +41,9 @@ impl Embedder for CallableEmbedder {
         self.dimension.get().copied()
     }
 
+    /// Most callables compute in this process: they run at once, and what they give is there when the call returns.
     fn is_local(&self) -> bool {
-        false
+        true
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {

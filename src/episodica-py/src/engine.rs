@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use episodica_core::clock::SystemClock;
 use episodica_core::config::Config;
-use episodica_core::embed::{Embedder, StaticEmbedder, StaticTable, TransformerEmbedder};
-use episodica_core::engine::{ContextRequest, Engine as Core, Parts};
+use episodica_core::embed::{Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, StaticTable, TransformerEmbedder};
+use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Parts};
 use episodica_core::ids::Owner;
+use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
 use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
@@ -17,13 +18,14 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::control::PythonControl;
 use crate::embedder::CallableEmbedder;
+use crate::model::CallableModel;
 use crate::results::Results;
 use crate::{convert, errors, options};
 
 /// The engine; see `episodica.MemorySystem`.
 #[pyclass(frozen, module = "episodica._native")]
 pub(crate) struct Engine {
-    core: Arc<Core>,
+    core: Arc<Handle>,
     tenant: String,
 }
 
@@ -75,12 +77,11 @@ impl Engine {
         embedding: Option<&Bound<'_, PyDict>>,
         llm: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        if llm.is_some() {
-            return Err(errors::to_exception(py, &Error::new(ErrorKind::Config, "this version works without an LLM: llm must be `None`")));
-        }
         let config: Config = serde_json::from_str(config)
             .map_err(|error| errors::to_exception(py, &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`"))))?;
-        let embedder = embedder(py, embedding)?;
+        let ledger: Arc<Ledger> = Arc::default();
+        let embedder = embedder(py, embedding, &ledger)?;
+        let llm = llm.map(|llm| language_model(py, llm)).transpose()?;
         let core = py
             .detach(|| {
                 Core::open(Parts {
@@ -93,6 +94,8 @@ impl Engine {
                     embedder,
                     vectors: Arc::new(FaissFactory::default()),
                     tokens: StaticTable::shared(),
+                    llm,
+                    ledger,
                 })
             })
             .map_err(|error| errors::to_exception(py, &error))?;
@@ -270,21 +273,43 @@ impl Engine {
     }
 }
 
-fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>) -> PyResult<Arc<dyn Embedder>> {
+/// A required entry of a specification that the Python package made.
+fn required<'py>(spec: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+    spec.get_item(key)?.ok_or_else(|| errors::misuse(&format!("the specification lacks {key}")))
+}
+
+fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>, ledger: &Arc<Ledger>) -> PyResult<Arc<dyn Embedder>> {
     let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
-    let required = |key: &str| embedding.get_item(key)?.ok_or_else(|| errors::misuse(&format!("embedding lacks {key}")));
-    let kind: String = required("kind")?.extract()?;
+    let fail = |error: Error| errors::to_exception(py, &error);
+    let kind: String = required(embedding, "kind")?.extract()?;
     match kind.as_str() {
         "local_folder" => {
-            let path: PathBuf = required("path")?.extract()?;
-            let model = py.detach(|| TransformerEmbedder::open(&path)).map_err(|error| errors::to_exception(py, &error))?;
-            Ok(Arc::new(model))
+            let path: PathBuf = required(embedding, "path")?.extract()?;
+            Ok(Arc::new(py.detach(|| TransformerEmbedder::open(&path)).map_err(fail)?))
         }
-        "callable" => Ok(Arc::new(CallableEmbedder::new(required("callable")?.unbind(), required("model")?.extract()?))),
-        other => {
-            let error = Error::new(ErrorKind::Config, format!("this version has no embedder of kind: `{other}`"));
-            Err(errors::to_exception(py, &error))
+        "callable" => {
+            let callable = required(embedding, "callable")?.unbind();
+            Ok(Arc::new(CallableEmbedder::new(callable, required(embedding, "model")?.extract()?)))
         }
+        "endpoint" => {
+            let settings: String = required(embedding, "settings")?.extract()?;
+            let made = EmbeddingSettings::from_json(&settings).and_then(|settings| EndpointEmbedder::new(settings, Arc::clone(ledger)));
+            Ok(Arc::new(made.map_err(fail)?))
+        }
+        other => Err(errors::misuse(&format!("there is no embedder of kind {other}"))),
+    }
+}
+
+fn language_model(py: Python<'_>, llm: &Bound<'_, PyDict>) -> PyResult<Arc<dyn LanguageModel>> {
+    let kind: String = required(llm, "kind")?.extract()?;
+    match kind.as_str() {
+        "callable" => Ok(Arc::new(CallableModel::new(required(llm, "callable")?.unbind(), required(llm, "model")?.extract()?))),
+        "endpoint" => {
+            let settings: String = required(llm, "settings")?.extract()?;
+            let made = LlmSettings::from_json(&settings).and_then(OpenAiModel::new);
+            Ok(Arc::new(made.map_err(|error| errors::to_exception(py, &error))?))
+        }
+        other => Err(errors::misuse(&format!("there is no model of kind {other}"))),
     }
 }
 

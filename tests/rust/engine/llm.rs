@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use episodica_core::config::{BoundaryMode, Config};
 use episodica_core::control::Control;
-use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
+use episodica_core::engine::{AnyRecord, ContextRequest, Engine, Handle, RecordKind};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{Answer, LanguageModel, Phase, Prompt};
 use episodica_core::model::{Episode, NewMessage, SemanticMemory};
@@ -23,11 +23,11 @@ fn disk() -> Disk {
     Disk::new(MemoryBackend::new())
 }
 
-fn with(disk: &Disk, model: &Arc<ScriptedModel>) -> Arc<Engine> {
+fn with(disk: &Disk, model: &Arc<ScriptedModel>) -> Handle {
     with_config(disk, model, Config::default())
 }
 
-fn with_config(disk: &Disk, model: &Arc<ScriptedModel>, config: Config) -> Arc<Engine> {
+fn with_config(disk: &Disk, model: &Arc<ScriptedModel>, config: Config) -> Handle {
     open_with(disk, false, config, Some(Arc::clone(model) as Arc<dyn LanguageModel>)).unwrap()
 }
 
@@ -104,7 +104,8 @@ fn check_whole(engine: &Engine, user: &str, count: usize) {
         .collect();
     let mut wanted: Vec<String> = (0..count).map(|n| format!("m{n}")).collect();
     let mut sorted = inside.clone();
-    (wanted.sort(), sorted.sort());
+    wanted.sort();
+    sorted.sort();
     assert_eq!(sorted, wanted);
     let report = engine.verify(Some(user), &NOW).unwrap();
     assert_eq!(report.errors, 0, "{:?}", report.problems);
@@ -139,7 +140,6 @@ fn four_hundred_messages_cost_what_was_promised() {
     assert_eq!(usage["calls"], json!(model.calls()));
     assert_eq!(usage["by_phase"]["episode"]["calls"], json!(calls["episode"]));
     assert!(usage["by_user"]["ann"]["prompt_tokens"].as_u64() > Some(10_000), "{usage}");
-    println!("400 messages: {made} episodes, calls {calls:?}, usage {usage}");
 }
 
 #[test]

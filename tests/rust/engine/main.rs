@@ -6,6 +6,7 @@
 mod counts;
 mod deletion;
 mod lifetimes;
+mod llm;
 mod model;
 mod support;
 mod verify;

@@ -8,7 +8,7 @@ use std::io::ErrorKind as IoKind;
 use std::time::Duration;
 
 use episodica_core::ErrorKind;
-use episodica_core::engine::{AnyRecord, Engine, RecordKind};
+use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind};
 use episodica_core::score::Method;
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ struct Said {
 
 struct World {
     disk: Disk,
-    engine: Option<Engine>,
+    engine: Option<Handle>,
     said: BTreeMap<usize, Vec<Said>>,
     /// Words written by `update` that returned, by user, record and order.
     edits: Vec<(usize, String, String)>,

@@ -7,8 +7,9 @@ use episodica_core::clock::{FixedClock, Moment};
 use episodica_core::config::Config;
 use episodica_core::control::Uninterrupted;
 use episodica_core::embed::Embedder;
-use episodica_core::engine::{AnyRecord, Engine, Page, Parts, RecordKind};
+use episodica_core::engine::{AnyRecord, Engine, Handle, Page, Parts, RecordKind};
 use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::llm::LanguageModel;
 use episodica_core::model::NewMessage;
 use episodica_core::score::{Filter, HitKind, Method, Request, TokenTable};
 use episodica_core::store::backend::Backend;
@@ -25,8 +26,14 @@ pub fn moment(seconds: i64) -> Moment {
     Moment::new((1_790_000_000 + seconds) * 1_000_000, 0).unwrap()
 }
 
-pub fn open_as(disk: &Disk, read_only: bool, config: Config) -> Result<Engine> {
+pub fn open_as(disk: &Disk, read_only: bool, config: Config) -> Result<Handle> {
+    open_with(disk, read_only, config, None)
+}
+
+pub fn open_with(disk: &Disk, read_only: bool, config: Config, llm: Option<Arc<dyn LanguageModel>>) -> Result<Handle> {
     Engine::open(Parts {
+        llm,
+        ledger: Arc::default(),
         path: "/m".into(),
         tenant: "default".into(),
         config,
@@ -39,7 +46,7 @@ pub fn open_as(disk: &Disk, read_only: bool, config: Config) -> Result<Engine> {
     })
 }
 
-pub fn open(disk: &Disk) -> Result<Engine> {
+pub fn open(disk: &Disk) -> Result<Handle> {
     open_as(disk, false, Config::default())
 }
 

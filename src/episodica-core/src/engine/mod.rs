@@ -32,4 +32,4 @@ mod write;
 
 pub use context::{Context, ContextRequest};
 pub use read::{AnyRecord, Page, RecordKind};
-pub use system::{Engine, Parts};
+pub use system::{Engine, Handle, Parts};

@@ -104,13 +104,13 @@ impl Engine {
     ///
     /// # Errors
     /// `Config` for values out of bounds, `StoreLocked` when another process writes, `UnsupportedFormat` for a newer store, `Io`.
-    pub fn open(parts: Parts) -> Result<Arc<Self>> {
+    pub fn open(parts: Parts) -> Result<Handle> {
         parts.config.validate()?;
         // The tenant is checked before anything is created in its name.
         Owner::new(&parts.tenant, "user")?;
         let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
         let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
-        Ok(Arc::new_cyclic(|myself| Self {
+        Ok(Handle(Arc::new_cyclic(|myself| Self {
             gate: Gate::new(parts.config.llm_concurrency),
             work: Arc::default(),
             myself: Weak::clone(myself),
@@ -130,7 +130,7 @@ impl Engine {
             ticks: AtomicU64::new(0),
             memory: Arc::default(),
             closed: AtomicBool::new(false),
-        }))
+        })))
     }
 
     /// Is work done behind the caller? It is as soon as some of it may have to wait for others.
@@ -313,8 +313,20 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+/// An open engine. Dropping it stops the work behind it, in the middle of a call if need be, without the goodbyes of [`Engine::close`]: what was
+/// pending goes on at the next opening.
+pub struct Handle(Arc<Engine>);
+
+impl std::ops::Deref for Handle {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
     fn drop(&mut self) {
-        self.work.stop();
+        self.0.work.stop();
     }
 }

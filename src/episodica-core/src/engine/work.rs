@@ -127,16 +127,6 @@ impl Work {
         state.probes.retain(|(other, _)| !Arc::ptr_eq(other, user));
     }
 
-    /// Puts everybody in line who waits for something.
-    pub fn wake_all(&self) {
-        let mut state = self.state.lock();
-        let (later, parked) = (std::mem::take(&mut state.later), std::mem::take(&mut state.parked));
-        later.iter().for_each(|(_, _, user)| state.push(user));
-        parked.iter().for_each(|(_, _, user)| state.push(user));
-        drop(state);
-        self.changed.notify_all();
-    }
-
     /// Stops the threads, in the middle of a call if need be, and waits for them.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);

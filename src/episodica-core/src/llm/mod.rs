@@ -8,10 +8,12 @@ mod chat;
 pub mod json;
 mod ledger;
 mod openai;
+mod prompts;
 mod settings;
 pub mod testing;
 
 pub use chat::{Answer, AnswerSchema, LanguageModel, Phase, Prompt};
 pub use ledger::Ledger;
 pub use openai::OpenAiModel;
+pub use prompts::{PROMPT_VERSION, Template, conversation, is_chinese, is_from_prompt, render, single_line};
 pub use settings::LlmSettings;

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::Moment;
 use crate::config::Config;
-use crate::model::MemoryKind;
 pub(super) use crate::model::testing::said;
+use crate::model::{MemoryKind, Message};
 
 /// The kinds and statements of one sentence that `speaker` says to `other`, who greets first.
 pub(super) fn statements(speaker: &str, other: &str, when: &str, sentence: &str) -> Vec<(&'static str, String)> {

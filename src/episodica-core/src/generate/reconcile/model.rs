@@ -179,7 +179,30 @@ fn is_carried(text: &str, candidate: &Candidate, memory: &SemanticMemory) -> boo
 mod tests {
     use super::*;
     use crate::clock::Moment;
-    use crate::generate::reconcile::tests::{candidate, memory};
+    use crate::generate::reconcile::apply;
+    use crate::ids::Owner;
+    use crate::model::MemoryKind;
+
+    fn candidate(subject: &str, attribute: &str, value: &str, content: &str) -> Candidate {
+        Candidate {
+            content: content.to_owned(),
+            kind: MemoryKind::PersonalInfo,
+            confidence: 0.8,
+            importance: 0.6,
+            subject: subject.to_owned(),
+            attribute: attribute.to_owned(),
+            value: value.to_lowercase(),
+            valid_from: Moment::parse("2024-03-11").expect("valid"),
+            source_messages: vec!["m0".to_owned()],
+        }
+    }
+
+    fn memory(subject: &str, attribute: &str, value: &str, content: &str) -> SemanticMemory {
+        let owner = Owner::new("default", "ann").expect("valid");
+        let add = Decision { event: EventKind::Add, target: None, content: None, reason: String::new() };
+        let from = candidate(subject, attribute, value, content);
+        apply(&owner, &from, &add, &[], &["e0".to_owned()], from.valid_from).records.remove(0)
+    }
 
     fn decided(action: &str, memory_number: Value, content: Value) -> (Option<Decision>, BTreeMap<&'static str, u64>) {
         let (known, new) = (memory("Ann", "home", "Lyon", "Ann lives in Lyon."), candidate("Ann", "home", "Nice", "Ann lives in Nice."));

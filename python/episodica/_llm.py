@@ -1,0 +1,83 @@
+"""A caller's function as a language model: how it is called, and what it may return.
+
+The function gets what a chat completion gets: a list of messages with ``role`` and ``content``, and, if its signature has room for
+them, the keywords ``response_format``, ``max_tokens`` and ``temperature``. It returns the answer's text, or a chat completion (as a
+mapping or an object, with ``usage`` if the tokens are known). A coroutine function is run to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from ._errors import LLMError
+
+Answer: TypeAlias = tuple[str, int | None, int | None]
+_KEYWORDS = ("response_format", "max_tokens", "temperature")
+
+
+def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], Answer]:
+    """The function as the engine calls it: system, user, name and JSON of the schema, most tokens; text and tokens back."""
+    keywords = _accepted(function)
+
+    def ask(system: str, user: str, schema_name: str, schema: str, max_tokens: int) -> Answer:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        json_schema = {"name": schema_name, "strict": True, "schema": json.loads(schema)}
+        offered = {
+            "response_format": {"type": "json_schema", "json_schema": json_schema},
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
+        answer = function(messages, **{name: offered[name] for name in keywords})
+        if inspect.isawaitable(answer):
+            answer = asyncio.run(_result(answer))
+        return read(answer)
+
+    return ask
+
+
+async def _result(answer: Any) -> Any:
+    return await answer
+
+
+def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # built in, without a signature
+        return ()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return _KEYWORDS
+    named = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    return tuple(name for name in _KEYWORDS if name in named)
+
+
+def read(answer: Any) -> Answer:
+    """Text, prompt tokens and completion tokens of what a function returned.
+
+    Raises
+    ------
+    LLMError
+        If there is no text in it.
+    """
+    if isinstance(answer, str):
+        return answer, None, None
+    choices = _field(answer, "choices")
+    message = _field(choices[0], "message") if choices else answer
+    text = _field(message, "content")
+    if not isinstance(text, str):
+        raise LLMError(f"the llm callable must return text or a chat completion, not `{type(answer).__name__}`")
+    usage = _field(answer, "usage")
+    tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    return (text, *tokens) if None not in tokens else (text, None, None)
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _count(usage: Any, name: str) -> int | None:
+    count = _field(usage, name)
+    return count if isinstance(count, int) and count >= 0 else None
