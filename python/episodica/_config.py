@@ -38,6 +38,7 @@ OPTIONAL: dict[str, Any] = {
 }
 # Sections of names and values that are passed on as they are.
 _MAPPINGS = ("headers", "extra")
+_SECRET = ("api_key", "headers", "proxy", "organization")
 # Settings that a single environment variable has no room for.
 NESTED = (*_MAPPINGS, "fallback")
 
@@ -305,15 +306,23 @@ class MemoryConfig:
         return replace(self, **overrides)
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings as plain JSON types, without keys."""
+        """All settings as plain JSON types, without keys, headers and proxies."""
         values: dict[str, Any] = json.loads(self._engine_json())
         for section in SECTIONS:
-            part = getattr(self, section)
-            values[section] = part and {one.name: getattr(part, one.name) for one in fields(part) if one.name != "api_key"}
+            values[section] = _open_values(getattr(self, section))
         return values
 
     def _engine_json(self) -> str:
         return json.dumps({one.name: getattr(self, one.name) for one in fields(self) if one.name not in SECTIONS})
+
+
+def _open_values(part: LLMConfig | EmbeddingConfig | None) -> dict[str, Any] | None:
+    if part is None:
+        return None
+    values = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in _SECRET}
+    if "fallback" in values:
+        values["fallback"] = _open_values(values["fallback"])
+    return values
 
 
 def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = None) -> None:
