@@ -20,7 +20,11 @@ class _Counts(Value):
         return cls(**{field.name: data.get(field.name, 0) for field in fields(cls)})  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
+# Ids that a line for a terminal has room for.
+_MAX_IDS = 3
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class AddResult(Value):
     """What ``add_messages`` did.
 
@@ -53,6 +57,15 @@ class AddResult(Value):
             data["buffered"],
             tuple(data["episodes"]),
             data["pending_semantic"],
+        )
+
+    def __repr__(self) -> str:
+        made = repr(self.episodes)
+        if len(self.episodes) > _MAX_IDS:
+            made = f"({', '.join(map(repr, self.episodes[:_MAX_IDS]))}, … {len(self.episodes) - _MAX_IDS:,} more)"
+        return (
+            f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, buffered={self.buffered}, "
+            f"episodes={made}, pending_semantic={self.pending_semantic})"
         )
 
 

@@ -170,6 +170,10 @@ def test_context_reads_as_its_text() -> None:
 
 
 def test_reports() -> None:
+    assert repr(episodica.AddResult(1, 2, 3, ("e1",), 4)) == (
+        "AddResult(messages_added=1, duplicates=2, buffered=3, episodes=('e1',), pending_semantic=4)"
+    )
+    assert "episodes=('x', 'x', 'x', … 997 more)" in repr(episodica.AddResult(episodes=("x",) * 1000))
     assert episodica.RebuildReport(1, 2, 3, 4, 0.5) + episodica.RebuildReport(1) == episodica.RebuildReport(2, 2, 3, 4, 0.5)
     assert VerifyReport().ok
     assert not VerifyReport(errors=1).ok
