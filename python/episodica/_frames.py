@@ -7,6 +7,8 @@ from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ._errors import MissingExtraError
 from ._values import Record
 
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 
     from ._results import Hit
 
-# Microseconds, not pandas' usual nanoseconds, which end in 1677 and 2262: a memory may know of older dates.
-_DATES = "datetime64[us, UTC]"
+# Microseconds, not nanoseconds, which end in 1677 and 2262: a memory may know of older dates.
+_DATES = "datetime64[us]"
 _HIT_COLUMNS = ("rank", "kind", "score", "timestamp", "title", "content", "snippet", "id", "uri")
 _NUMBERS = {"rank": "int64", "score": "float64"}
 
@@ -28,7 +30,7 @@ def records_frame(record_type: type, records: Iterable[Record]) -> pd.DataFrame:
     columns = {}
     for field in fields(record_type):
         values = [getattr(record, field.name) for record in rows]
-        columns[field.name] = pandas.Series(values, dtype=_type_of(str(field.type)))
+        columns[field.name] = _column(pandas, values, _type_of(str(field.type)))
     frame: pd.DataFrame = pandas.DataFrame(columns)
     return frame
 
@@ -39,11 +41,19 @@ def hits_frame(hits: Sequence[Hit]) -> pd.DataFrame:
     columns = {}
     for name in _HIT_COLUMNS:
         values: list[Any] = [getattr(hit, name) for hit in hits]
-        columns[name] = pandas.Series(values, dtype=_DATES if name == "timestamp" else _NUMBERS.get(name, object))
+        columns[name] = _column(pandas, values, _DATES if name == "timestamp" else _NUMBERS.get(name, object))
     for term in dict.fromkeys(term for hit in hits for term in hit.scores):
         columns[f"scores.{term}"] = pandas.Series([hit.scores.get(term) for hit in hits], dtype="float64")
     frame: pd.DataFrame = pandas.DataFrame(columns)
     return frame
+
+
+def _column(pandas: Any, values: Sequence[Any], kind: Any) -> Any:
+    if kind != _DATES:
+        return pandas.Series(values, dtype=kind)
+    # By way of NumPy: pandas before 3 would go by way of nanoseconds.
+    naive = np.array([moment and moment.replace(tzinfo=None) for moment in values], dtype=_DATES)
+    return pandas.Series(naive).dt.tz_localize("UTC")
 
 
 def _type_of(annotation: str) -> Any:
