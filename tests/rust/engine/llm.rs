@@ -360,6 +360,44 @@ fn deleting_leaves_nothing_of_prompts_and_answers() {
     assert_eq!(files_with(&disk, "kite"), Vec::<std::path::PathBuf>::new());
 }
 
+#[test]
+fn merged_episodes_keep_one_text_and_both_ids() {
+    let script = |prompt: &Prompt| match prompt.phase {
+        Phase::Episode => {
+            let narrative = shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
+            Ok(json!({"title": "Kites", "summary": "They flew kites.", "narrative": narrative, "timestamp": "", "topics": [], "entities": []}).to_string())
+        }
+        _ => sensible(prompt),
+    };
+    let disk = disk();
+    let model = Arc::new(ScriptedModel::new(script));
+    let config = Config { merge_episodes: true, ..Config::default() };
+    let ids: Vec<String> = {
+        let engine = with_config(&disk, &model, config.clone());
+        let mut ids = Vec::new();
+        let mut all = talk(18).into_iter();
+        // The last lies too far away.
+        for (count, later) in [(6, 0), (6, 0), (6, 90_000)] {
+            let mut part: Vec<NewMessage> = all.by_ref().take(count).collect();
+            part.iter_mut().enumerate().for_each(|(n, message)| message.timestamp = Some(moment(later + 60 * n as i64)));
+            engine.add_messages("ann", part, None, &NOW).unwrap();
+            ids.extend(engine.flush("ann", &NOW).unwrap().iter().map(|episode| episode.episode_id.clone()));
+            wait(&engine, "ann");
+        }
+        check_whole(&engine, "ann", 18);
+        ids
+    };
+    assert_eq!(ids[0], ids[1], "the second is part of the first");
+    assert_ne!(ids[0], ids[2]);
+    let engine = with_config(&disk, &model, config);
+    let merged = episodes(&engine, "ann").into_iter().find(|episode| episode.episode_id == ids[0]).unwrap();
+    assert_eq!((merged.message_count, merged.revision), (12, 1));
+    assert!(merged.content.contains("kite0 ") && merged.content.contains("kite11 "), "{}", merged.content);
+    let other = merged.metadata["merged_from"][0].as_str().unwrap();
+    let Some(AnyRecord::Episode(found)) = engine.get("ann", other, &NOW).unwrap() else { panic!("the other id leads to it") };
+    assert_eq!(found.episode_id, merged.episode_id);
+}
+
 /// Never answers; gives up when it is told to.
 #[derive(Default)]
 struct Waiting {

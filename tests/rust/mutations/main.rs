@@ -50,7 +50,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
-    let mut pick = |random: &mut Random| corpus[random.below(corpus.len() as u64) as usize].clone();
+    let pick = |random: &mut Random| corpus[random.below(corpus.len() as u64) as usize].clone();
     let mut bytes = pick(random);
     for _ in 0..=random.below(6) {
         let end = bytes.len() as u64;

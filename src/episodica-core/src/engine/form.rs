@@ -87,8 +87,8 @@ impl Engine {
         self.form(&user, Cut::Session(session_id), control)
     }
 
-    /// Marks sessions as closed of which nothing is left to do.
-    pub(super) fn settle_sessions(&self, user: &User) -> Result<()> {
+    /// Marks sessions as closed of which nothing is left to do. The caller has the user's turn.
+    pub(super) fn settle_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
         let done: Vec<String> = {
             let view = user.view.read();
             if view.closing_sessions.is_empty() || !view.unlearned.is_empty() {
@@ -98,6 +98,11 @@ impl Engine {
             view.closing_sessions.iter().filter(|session| !open(session)).cloned().collect()
         };
         for session in done {
+            self.mark_session(user, &session, SessionState::Indexing)?;
+            // What an embedder's outage left without a vector is found by its words meanwhile; the session is closed once nothing lacks one.
+            if self.embed_missing(user, control)? > 0 {
+                continue;
+            }
             self.mark_session(user, &session, SessionState::Closed)?;
             let mut view = user.view.write();
             view.closing_sessions.remove(&session);
@@ -126,7 +131,7 @@ impl Engine {
             }
             if !self.works_behind() {
                 self.learn(user, control)?;
-                self.settle_sessions(user)?;
+                self.settle_sessions(user, control)?;
             }
             episodes
         };
@@ -161,6 +166,9 @@ impl Engine {
             let episode = Arc::new(self.episode(user, draft.messages, draft.segment, text));
             self.write_trace(user, asked.about(std::slice::from_ref(&episode.episode_id)));
             episodes.push(episode);
+        }
+        if self.config.merge_episodes {
+            return self.commit_merged(user, episodes, control);
         }
         let texts = Self::episode_texts(&episodes);
         let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;

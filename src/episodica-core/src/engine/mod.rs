@@ -18,6 +18,7 @@ mod form;
 mod ingest;
 mod learn;
 mod maintain;
+mod merge;
 mod pending;
 mod read;
 mod recall;

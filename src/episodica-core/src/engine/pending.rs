@@ -33,7 +33,7 @@ impl Engine {
         while self.learn_next(user, control)? {}
         {
             let _turn = user.turns.take(control)?;
-            self.settle_sessions(user)?;
+            self.settle_sessions(user, control)?;
         }
         let needs_model = self.write_again(user, false, control)?;
         while self.learn_next(user, control)? {}
@@ -145,7 +145,7 @@ impl Engine {
         if unlearned {
             let _turn = user.turns.take(control)?;
             self.learn(user, control)?;
-            self.settle_sessions(user)?;
+            self.settle_sessions(user, control)?;
         }
         Ok(())
     }
