@@ -15,7 +15,7 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def test_there_are_some() -> None:
-    assert {"first_steps", "locomo", "own_embedder"} <= {path.stem for path in NOTEBOOKS}
+    assert {"first_steps", "locomo", "own_embedder", "with_an_llm"} <= {path.stem for path in NOTEBOOKS}
 
 
 @each
