@@ -32,8 +32,7 @@ def filled(cli: Cli, tmp_path: Path) -> Cli:
         {"role": "user", "name": "Alice", "content": text, "timestamp": when, "session_id": session} for when, session, text in TALK
     ]
     (tmp_path / "chat.json").write_text(json.dumps(messages), encoding="utf-8")
-    done = cli("ingest", "chat.json", "--user", "alice")
-    assert done.returncode == 0, done.stderr
+    assert _cli.main(["ingest", "chat.json", "--user", "alice"]) == 0
     return cli
 
 

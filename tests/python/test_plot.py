@@ -68,21 +68,18 @@ def check(figure: Figure) -> None:
     """It draws, its texts lie inside, and none lies over another."""
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
-    boxes = [
-        (text.get_text(), text.get_window_extent(renderer))
-        for text in figure.findobj(Text)
-        if text.get_visible() and text.get_text().strip()
-    ]
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    boxes = [(text.get_text(), *map(float, text.get_window_extent(renderer).extents)) for text in texts]
     width, height = figure.get_size_inches() * figure.dpi
-    for words, box in boxes:
-        assert box.x0 >= -1, words
-        assert box.y0 >= -1, words
-        assert box.x1 <= width + 1, words
-        assert box.y1 <= height + 1, words
-    for (first, one), (second, other) in combinations(boxes, 2):
-        across = min(one.x1, other.x1) - max(one.x0, other.x0)
-        up = min(one.y1, other.y1) - max(one.y0, other.y0)
-        assert across <= 2 or up <= 0.35 * min(one.height, other.height), (first, second)
+    for words, left, low, right, high in boxes:
+        assert left >= -1, words
+        assert low >= -1, words
+        assert right <= width + 1, words
+        assert high <= height + 1, words
+    for (first, left, low, right, high), (second, left2, low2, right2, high2) in combinations(boxes, 2):
+        across = min(right, right2) - max(left, left2)
+        up = min(high, high2) - max(low, low2)
+        assert across <= 2 or up <= 0.35 * min(high - low, high2 - low2), (first, second)
 
 
 @pytest.fixture
