@@ -43,7 +43,7 @@ def main() -> None:
     """Makes all of them."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, MemorySystem(Path(folder) / "store") as memory:
-        memory.add_messages("demo", with_ids(read_conversations(SAMPLE)[0]))
+        added = memory.add_messages("demo", with_ids(read_conversations(SAMPLE)[0]))
         for number, (when, text) in enumerate(TALK):
             turn = {"role": "user", "name": "Alice", "content": text, "timestamp": when}
             memory.add_messages("alice", [turn], session_id=f"talk {number + 1}")
@@ -52,6 +52,7 @@ def main() -> None:
         kinds: Any = ["episodic", "semantic", "message"]
         hits = memory.search("demo", "What is Mira's dog called?", kinds=kinds, top_k=3, explain=True)
         displays = {
+            "added": added,
             "results": hits,
             "episode": next(memory.episodes("demo", since=hits[0].timestamp - timedelta(minutes=1))),
             "facts": memory.semantic_memories("alice", include_superseded=True),
@@ -89,7 +90,9 @@ def shoot(html: str, target: Path, theme: str, folder: Path) -> None:
         drawn = picture.convert("RGB")
     box = ImageChops.difference(drawn, Image.new("RGB", drawn.size, page)).getbbox()
     bottom = min(drawn.height, (box[3] if box else 0) + int(14 * SCALE))
-    drawn.crop((0, 0, drawn.width, bottom)).quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+    drawn.crop((0, 0, drawn.width, bottom)).quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        target, optimize=True
+    )
 
 
 if __name__ == "__main__":

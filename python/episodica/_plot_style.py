@@ -102,8 +102,10 @@ class MemoryFigure(Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         drawn, file = io.BytesIO(), io.BytesIO()
         self.savefig(drawn, format="png", facecolor=self.get_facecolor())
-        # A palette makes a third of the bytes, and nobody sees the difference; notebooks are kept with their pictures.
-        Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(file, "png", optimize=True)
+        # A palette makes a third of the bytes, and nobody sees the difference; notebooks are kept with their pictures. This method of
+        # choosing it keeps rare colours too (a single marker); the usual one mixes them with others.
+        palette = Image.open(drawn).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        palette.save(file, "png", optimize=True)
         width, height = (round(_SCREEN_DOTS_PER_INCH * inches) for inches in self.get_size_inches())
         return file.getvalue(), {"width": width, "height": height}
 

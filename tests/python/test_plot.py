@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import re
 import sys
 from dataclasses import replace
@@ -194,6 +195,17 @@ def test_the_map_puts_alike_episodes_together(memory: MemorySystem) -> None:
         memory.close_session("u", str(session))
     cosines = _plot_map.similarities(memory, "u", list(memory.episodes("u")))
     assert cosines[0, 1] > max(cosines[0, 2], cosines[1, 2])
+
+
+def test_what_a_notebook_shows_has_the_colours_that_were_drawn() -> None:
+    numpy = pytest.importorskip("numpy")
+    image = pytest.importorskip("PIL.Image")
+    figure = _plot_timeline.draw("u", [episode(number) for number in range(10)], [], 3, False, "light")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", facecolor=figure.get_facecolor())
+    pictures = [image.open(io.BytesIO(data)).convert("RGB") for data in (drawn.getvalue(), figure._repr_png_()[0])]
+    first, second = (numpy.asarray(picture).astype(int) for picture in pictures)
+    assert numpy.abs(first - second).max() <= 16
 
 
 def test_usage() -> None:
