@@ -43,6 +43,11 @@ _SECRET = ("api_key", "headers", "proxy", "organization")
 NESTED = (*_MAPPINGS, "fallback")
 
 
+def _state_without_key(part: LLMConfig | EmbeddingConfig) -> list[Any]:
+    """What is pickled: a file or a queue is no place for keys, headers and proxies."""
+    return [None if one.name in _SECRET else getattr(part, one.name) for one in fields(part)]
+
+
 @dataclass(frozen=True, slots=True)
 class LLMConfig:
     """An OpenAI-compatible chat endpoint (OpenAI, vLLM, Ollama, llama.cpp, ...).
@@ -54,7 +59,8 @@ class LLMConfig:
     base_url
         Up to and including the version, e.g. ``http://localhost:8000/v1``. Without one: ``OPENAI_BASE_URL``, then OpenAI's.
     api_key
-        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, and refused in files.
+        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never pickled: another process takes it from its
+        environment.
     organization, headers
         Sent with every request; the headers' values are never shown either.
     proxy
@@ -96,6 +102,9 @@ class LLMConfig:
 
     def __post_init__(self) -> None:
         _check_fields(self, "llm.")
+
+    def __getstate__(self) -> list[Any]:
+        return _state_without_key(self)
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -153,6 +162,9 @@ class EmbeddingConfig:
         _check_fields(self, "embedding.")
         if (self.model is None) == (self.path is None):
             raise ConfigError("an embedding needs either `model` (of an endpoint) or `path` (of a local folder)")
+
+    def __getstate__(self) -> list[Any]:
+        return _state_without_key(self)
 
     def _native(self) -> dict[str, Any]:
         if self.path is not None:

@@ -5,6 +5,7 @@ Values are frozen and equal by content. Their dates are aware and in UTC.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,14 @@ from typing import Any, TypeAlias
 
 from ._time import to_utc
 from ._value import Value, clip, day
+
+
+def _metadata(text: str) -> Any:
+    """The engine's JSON text as Python's values; the text itself where Python has no room for them (numbers of thousands of digits)."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +72,7 @@ class Message(Value):
             to_utc(data["timestamp"]),
             get("name"),
             get("session_id"),
-            get("metadata"),
+            _metadata(data["metadata_json"]) if "metadata_json" in data else get("metadata"),
             get("seq", 0),
         )
 

@@ -45,14 +45,20 @@ pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bo
     to_python(py, &value)
 }
 
-/// A message with its address.
+/// A message with its address; its metadata as JSON text under `metadata_json`, so that every number comes back as it was given.
 pub(crate) fn message(owner: &Owner, message: &Message) -> Value {
-    with_uri(serde_json::to_value(message).unwrap_or_default(), owner.uri("message", &message.message_id))
+    let plain = Message { metadata: None, ..message.clone() };
+    let mut value = with_uri(serde_json::to_value(plain).unwrap_or_default(), owner.uri("message", &message.message_id));
+    if let Some(raw) = &message.metadata {
+        value["metadata_json"] = raw.get().into();
+    }
+    value
 }
 
 /// An episode with its address.
 pub(crate) fn episode(owner: &Owner, episode: &Episode) -> Value {
-    let mut value = with_uri(serde_json::to_value(episode).unwrap_or_default(), owner.uri("episode", &episode.episode_id));
+    let plain = Episode { original_messages: Vec::new(), ..episode.clone() };
+    let mut value = with_uri(serde_json::to_value(plain).unwrap_or_default(), owner.uri("episode", &episode.episode_id));
     value["boundary"]["confidence"] = short(episode.boundary.confidence);
     value["original_messages"] = episode.original_messages.iter().map(|inner| message(owner, inner)).collect();
     value

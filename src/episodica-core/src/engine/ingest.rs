@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::ids::record_id;
 use crate::model::{AddReport, Message, NewMessage};
+use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
 /// Messages that become durable in one step; a longer list takes several.
 const BATCH: usize = 1_024;
@@ -93,6 +94,9 @@ impl Engine {
         }
         if message.message_id.as_deref() == Some("") {
             return fail("`message_id` is empty".into());
+        }
+        if message.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get())) {
+            return fail(format!("`metadata` is nested too deeply: more than `{MAX_JSON_DEPTH}` levels"));
         }
         Ok(())
     }

@@ -5,6 +5,28 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::clock::Moment;
 
+/// Deepest nesting of a caller's JSON: what every reader of it survives.
+pub(crate) const MAX_JSON_DEPTH: usize = 128;
+
+/// Is well-formed JSON nested deeper than [`MAX_JSON_DEPTH`]?
+pub(crate) fn is_too_deep(json: &str) -> bool {
+    let (mut depth, mut inside, mut escaped) = (0_usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b'[' | b'{' if !inside => depth += 1,
+            b']' | b'}' if !inside => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_JSON_DEPTH {
+            return true;
+        }
+    }
+    false
+}
+
 /// A point in time as ISO 8601 with or without offset, or as seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum LooseMoment {

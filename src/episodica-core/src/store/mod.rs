@@ -33,6 +33,7 @@ pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
 pub use dead_letter::{DeadLetter, DeadLetters};
 pub use erase::Erasure;
 pub use layout::{DEFAULT_TENANT, Layout, LogKind, SideFile};
+pub(crate) use lenient::{MAX_JSON_DEPTH, is_too_deep};
 pub use line::MAX_LINE_BYTES;
 pub use lock::Holder;
 pub use log::{Log, LogPosition, Mode, Recovery, Rewrite, encode_records};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lenient::{LooseMoment, object, text, words};
+use super::lenient::{LooseMoment, MAX_JSON_DEPTH, is_too_deep, object, text, words};
 use super::line::identity;
 use crate::clock::Moment;
 use crate::ids::{Owner, record_id};
@@ -208,6 +208,9 @@ fn read_messages(
         return Ok(messages);
     }
     let rows: Vec<MessageRow> = serde_json::from_str(raw.get()).map_err(|error| format!("original_messages: {error}"))?;
+    if rows.iter().any(|row| row.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get()))) {
+        return Err(format!("original_messages: metadata is nested deeper than {MAX_JSON_DEPTH}"));
+    }
     let place = |(position, row): (usize, MessageRow)| match row.message_id.as_deref().and_then(|id| known.get(id)) {
         Some(message) => Arc::clone(message),
         None => {

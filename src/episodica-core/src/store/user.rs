@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::backend::{FileStamp, io_error};
 use super::layout::LogKind;
+use super::lenient::{MAX_JSON_DEPTH, is_too_deep};
 use super::line::encode_line;
 use super::log::{Log, LogPosition, Mode, Recovery, Rewrite};
 use super::nemori::{self, UNPLACED};
@@ -124,7 +125,11 @@ impl Interner {
 
 fn read_message(owner: &Owner, line: &[u8]) -> Result<Message, String> {
     let strict: Result<Message, _> = serde_json::from_slice(line);
-    strict.or_else(|_| nemori::read_message(owner, line))
+    let message = strict.or_else(|_| nemori::read_message(owner, line))?;
+    match message.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get())) {
+        true => Err(format!("not a message: metadata is nested deeper than {MAX_JSON_DEPTH}")),
+        false => Ok(message),
+    }
 }
 
 /// The message of a line of the message log; `None` for a line that is none.

@@ -126,9 +126,11 @@ impl Place<'_> {
         if let Some(year) = year {
             return Some(Hit { relative: false, ..Hit::new(length, days(year)?, grain) });
         }
-        let lean = self.lean(length);
+        // `tail` may begin behind the mention's own beginning: what is around it is looked for in place.
+        let reach = self.rest().len() - end.len();
+        let lean = self.lean(reach);
         let hit = Hit::new(length, calendar::infer(self.today, lean, days)?, grain);
-        let yearly = self.follows("每年") || self.sentence_has(length, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
+        let yearly = self.follows("每年") || self.sentence_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
         Some(if lean == Lean::Unknown || yearly { hit.unsure() } else { hit })
     }
 

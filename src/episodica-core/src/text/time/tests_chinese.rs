@@ -22,6 +22,14 @@ fn check(rows: &[(&str, &str)]) {
 }
 
 #[test]
+fn a_month_behind_a_short_year_is_judged_in_its_own_place() {
+    // Lengths of its parts, taken from where the year begins, would end inside of a character.
+    for text in ["01年五月八日,前天晚上", "10000-01-01年五月八日", "9年十二月三十一日的春天"] {
+        let _ = found(MAY, text);
+    }
+}
+
+#[test]
 fn relative() {
     check(&[
         ("我昨天去跑步了", "昨天=2023-05-07"),
