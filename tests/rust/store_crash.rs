@@ -258,7 +258,8 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
     let (disk, files) = finished();
     let logs: Vec<(&PathBuf, &Vec<u8>)> = files.iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "jsonl")).collect();
     let mut random = Random::new(5);
-    for round in 0..counts::rounds(600, 10_000) {
+    let flips = counts::rounds(600, 10_000);
+    for round in 0..flips {
         let (path, bytes) = logs[random.below(logs.len() as u64) as usize];
         let bit = random.below(bytes.len() as u64 * 8) as usize;
         let mut flipped = bytes.clone();
@@ -277,6 +278,7 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
         assert!(lost <= most, "{case}: {found:?}");
         assert!(lost == 0 || (quarantined && !loaded.problems.is_empty()), "{case}");
     }
+    counts::report("bits", &[("bits", flips), ("losses", 0)]);
 }
 
 #[test]
