@@ -34,7 +34,7 @@ def main(path: Path) -> None:
         memory.delete("alice", "m90")
         memory.add_messages("alice", [message(91, "user", "Alice", "Still in the buffer.", "2024-11-01T00:00:00+00:00", None)])
         memory.add_messages("Ünal/..", [message(0, "user", None, "昨天我搬到了成都。", "2024-03-11T09:30:00+08:00", None)])
-        memory.add_messages("l" * 300, [message(0, "user", None, "A long name.", "2024-03-11T09:30:00+08:00", None)])
+        memory.add_messages("l" * 190, [message(0, "user", None, "A long name.", "2024-03-11T09:30:00+08:00", None)])
         memory.flush("Ünal/..")
     with MemorySystem(path, tenant="Acme") as memory:
         memory.add_messages("alice", [message(0, "user", None, "Another Alice.", "2024-03-11T09:30:00+08:00", None)])

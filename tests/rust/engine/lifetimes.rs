@@ -97,3 +97,17 @@ fn a_reader_follows_every_write_and_deletion() {
     assert!(records(&reader, "alice", RecordKind::Message).is_empty());
     assert!(found(&reader, "alice", "zqword3x", Method::Bm25).is_empty());
 }
+
+#[test]
+fn a_user_whom_only_a_legacy_file_knows_is_there_before_anything_is_added() {
+    let array = br#"[{"episode_id":"e1","user_id":"bo","title":"Kiln","content":"Bo bought a kiln.","original_messages":[{"role":"user","content":"I bought a kiln."}]}]"#;
+    for name in ["/m/episodes/bo.json", "/m/episodes/bo_episodes.json"] {
+        let disk = Disk::new(MemoryBackend::new());
+        disk.inner().put(name, array);
+        for read_only in [true, false, false] {
+            let engine = open_as(&disk, read_only, Config::default()).unwrap();
+            assert_eq!(records(&engine, "bo", RecordKind::Episode).len(), 1, "{name} {read_only}");
+            assert_eq!(found(&engine, "bo", "kiln", Method::Bm25), ["I bought a kiln."]);
+        }
+    }
+}

@@ -21,7 +21,7 @@ use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
 use crate::llm::{LanguageModel, Ledger};
 use crate::score::TokenTable;
-use crate::store::{Backend, LogKind, Mode, Store};
+use crate::store::{Backend, Mode, Store};
 
 /// What an engine is built from.
 pub struct Parts {
@@ -244,15 +244,7 @@ impl Engine {
 
     /// Has the user any records?
     pub(crate) fn has_user(&self, owner: &Owner) -> Result<bool> {
-        let backend = self.store.backend();
-        for kind in [LogKind::Messages, LogKind::Episodes, LogKind::Semantic] {
-            let path = self.store.layout().log_path(owner, kind);
-            if backend.stat(&path).map_err(|error| Error::io("cannot look at a log", &path, error))?.is_some() {
-                return Ok(true);
-            }
-        }
-        // Other programs' names for the same user are taken over when a store is opened for writing; a reader has to look for them.
-        Ok(self.read_only && self.store.users(&owner.tenant)?.contains(&owner.user))
+        self.store.has_files(owner)
     }
 
     /// Keeps everybody from opening users while it is held.

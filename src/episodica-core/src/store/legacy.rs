@@ -17,7 +17,7 @@ use crate::ids::{Owner, encode_file_name};
 use crate::model::Problem;
 
 /// The names under which a user's array may stand.
-fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
+pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
     let directory = layout.tenant_root(&owner.tenant).join(kind.name());
     let encoded = encode_file_name(&owner.user);
     // A literal name is only looked up where it is a name and can't be the encoding of another user.

@@ -179,6 +179,27 @@ impl Store {
         Ok(users)
     }
 
+    /// Has the user a log, or a file of another program that will become one?
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn has_files(&self, owner: &Owner) -> Result<bool> {
+        let inner = &self.inner;
+        for kind in LogKind::ALL {
+            let mut places = vec![inner.layout.log_path(owner, kind)];
+            if owner.tenant == DEFAULT_TENANT && kind != LogKind::Messages {
+                places.extend(legacy::candidates(&inner.layout, owner, kind));
+            }
+            for path in places {
+                if inner.backend.stat(&path).map_err(|error| io_error("cannot look at a log", &path, error))?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        // Unencoded names were taken over when the store was opened for writing; a reader has to look for them.
+        Ok(inner.mode == Mode::ReadOnly && self.users(&owner.tenant)?.contains(&owner.user))
+    }
+
     /// What is in the directories of a tenant that shouldn't be, or that somebody should look at: links, quarantines, unfinished deletions.
     ///
     /// # Errors
