@@ -64,8 +64,8 @@ TORTURE_SCALE ?= 1
 TORTURE_COUNTS := $(TARGET)/torture.jsonl
 
 .PHONY: torture
-torture: export EPISODICA_TORTURE_SCALE := $(TORTURE_SCALE)
-torture: export EPISODICA_TORTURE_COUNTS := $(TORTURE_COUNTS)
+torture: export TORTURE_SCALE := $(TORTURE_SCALE)
+torture: export TORTURE_COUNTS := $(TORTURE_COUNTS)
 torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TORTURE_SCALE=0.1 for less
 	rm -f "$(TORTURE_COUNTS)"
 	cargo test $(PROFILE) --locked --package episodica-core --test store_crash --test engine --test mutations

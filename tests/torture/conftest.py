@@ -1,7 +1,7 @@
 """Fixtures of the torture: how long it lasts, and what it counts.
 
-Everything here runs in `make test` in its short form. `make torture` sets ``EPISODICA_TORTURE_SCALE`` (1.0 = the long form) and
-``EPISODICA_TORTURE_COUNTS``, a file to which every part appends what it counted.
+Everything here runs in `make test` in its short form. `make torture` sets ``TORTURE_SCALE`` (1.0 = the long form) and
+``TORTURE_COUNTS``, a file to which every part appends what it counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads the developer's settings or writes outside its own directory."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
-        if name.startswith(("EPISODICA_", "OPENAI_")) and not name.startswith("EPISODICA_TORTURE_"):
+        if name.startswith(("EPISODICA_", "OPENAI_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Path:
 @pytest.fixture
 def rounds() -> Callable[[int, int], int]:
     """``rounds(short, long)``: how many."""
-    scale = os.environ.get("EPISODICA_TORTURE_SCALE")
+    scale = os.environ.get("TORTURE_SCALE")
     return lambda short, long: short if scale is None else max(short, int(long * float(scale)))
 
 
@@ -41,7 +41,7 @@ def counts() -> Callable[..., None]:
     """``counts("part", kills=5, losses=0)``: notes what a part counted. A part that fails notes nothing, which fails the whole."""
 
     def note(part: str, **numbers: int) -> None:
-        place = os.environ.get("EPISODICA_TORTURE_COUNTS")
+        place = os.environ.get("TORTURE_COUNTS")
         if place:
             with Path(place).open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"part": part, **numbers}) + "\n")
