@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._cli_output import Output, printable
+from ._cli_output import Output, counted, printable
 from ._config import MemoryConfig
 from ._errors import EpisodicaError, InvalidInputError
 from ._options import KINDS
@@ -36,7 +36,7 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
     with MemorySystem(store_of(args), tenant=args.tenant) as memory:
         for user, conversation in zip(users, conversations, strict=True):
             rows.append(remember(memory, user, conversation, flush=not args.no_flush))
-            out.note(f"{conversation.name}: {rows[-1]['messages_added']:,} messages added for {user}")
+            out.note(f"{conversation.name}: {counted(rows[-1]['messages_added'], 'message')} added for {user}")
     if out.as_json:
         out.json(rows)
     else:
@@ -98,7 +98,7 @@ def search(args: argparse.Namespace, out: Output) -> int:
             if args.explain:
                 for line in str(hit.explain()).splitlines():
                     out.line(out.style(f"      {line}", "dim"))
-        out.note(f"{len(hits)} hits" + (f", without {', '.join(hits.degraded)}" if hits.degraded else ""))
+        out.note(counted(len(hits), "hit") + (f", without {', '.join(hits.degraded)}" if hits.degraded else ""))
     return 0
 
 
@@ -124,7 +124,7 @@ def context(args: argparse.Namespace, out: Output) -> int:
             out.json(packed)
         else:
             out.line(packed.text)
-            out.note(f"{packed.token_count:,} tokens, {len(packed.messages)} messages")
+            out.note(f"{counted(packed.token_count, 'token')}, {counted(len(packed.messages), 'message')}")
     return 0
 
 

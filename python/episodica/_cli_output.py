@@ -135,6 +135,11 @@ def report(error: EpisodicaError, colour: str = "auto") -> None:
         sys.stderr.write(f"hint: {printable(error.hint)}\n")
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 hit``, ``2 hits``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """``text`` on one line, without what would steer a terminal."""
     flat = " ".join(text.split())

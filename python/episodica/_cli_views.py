@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from . import _options as check
 from ._cli_commands import opened, print_hit, range_of, user_and_query, user_of
-from ._cli_output import Output, pad, printable
+from ._cli_output import Output, counted, pad, printable
 from ._options import KINDS
 from ._results import Explanation
 from ._value import day
@@ -40,7 +40,7 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
             _row(out, "", out.glyph("│", "|"), f"{_span(pause)} later", style="dim")
         _print_episode(episode, learned[episode.episode_id], most, out)
         before = episode.ended_at or episode.timestamp
-    out.note(f"{len(episodes):,} episodes, {sum(map(len, learned.values())):,} facts")
+    out.note(f"{counted(len(episodes), 'episode')}, {counted(sum(map(len, learned.values())), 'fact')}")
     return 0
 
 
@@ -65,7 +65,7 @@ def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out
         else:
             _row(out, "", bar, fact.content, f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (superseded)", style="struck")
     if len(facts) > most:
-        _row(out, "", bar, f"and {len(facts) - most} more facts", style="dim")
+        _row(out, "", bar, f"and {len(facts) - most} more", style="dim")
     _row(out, "", out.glyph("╵", "'"), episode.boundary_reason, style="dim")
 
 
@@ -98,7 +98,7 @@ def explain(args: argparse.Namespace, out: Output) -> int:
         for hit in hits:
             print_hit(hit, out)
             _print_tree(hit.explain(), out)
-        out.note(f"{len(hits)} hits")
+        out.note(counted(len(hits), "hit"))
     return 0
 
 
