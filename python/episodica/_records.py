@@ -111,5 +111,11 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
         left = await asyncio.to_thread(lambda: list(self._records))
         return records_frame(self._records._type, [*begun, *left])
 
+    def _repr_html_(self) -> str | None:
+        return self._records._repr_html_()
+
     def __repr__(self) -> str:
         return repr(self._records).replace("<Records", "<AsyncRecords", 1)
+
+    def __reduce__(self) -> NoReturn:
+        self._records.__reduce__()

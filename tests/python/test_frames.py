@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from datetime import UTC, datetime
 
@@ -62,6 +63,9 @@ async def test_async_listings(lyon: MemorySystem) -> None:
     async with AsyncMemorySystem(path) as memory:
         listing = memory.messages("alice")
         assert repr(listing) == "<AsyncRecords of messages of 'alice'>"
+        assert "I moved to Lyon last Friday." in (listing._repr_html_() or "")
+        with pytest.raises(TypeError, match="can't be copied or pickled"):
+            copy.copy(listing)
         await anext(listing)
         assert len(await listing.to_pandas()) == 1
         assert (await memory.search("alice", "Lyon", kinds=["message"])).to_pandas()["content"].iloc[0] == "I moved to Lyon last Friday."
