@@ -12,7 +12,7 @@ from ._plot_style import BLUE, ORANGE, SMALL, WIDTH_INCHES, MemoryFigure, empty,
 
 _ROW_INCHES = 0.34
 _LEFT, _AXIS_LEFT = 0.2, 2.6
-_AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 2.3
+_AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 3.0
 _TOP, _BOTTOM = 0.6, 0.85
 
 
@@ -25,7 +25,7 @@ def draw(usage: Mapping[str, Any], theme_name: str | None) -> MemoryFigure:
     lines = _ROW_INCHES * len(phases)
     figure = MemoryFigure(_TOP + lines + _BOTTOM, theme)
     sent, received, calls, seconds = (sum(column) for column in zip(*(one for _, one in phases), strict=True))
-    figure.heading("Tokens by phase", f"{int(sent + received):,} tokens in {int(calls):,} calls, {seconds:,.1f} s")
+    figure.heading("Tokens by phase", f"{int(sent + received):,} tokens in {_counted(calls)}, {_time(seconds)}")
     axes = figure.axes_at(_AXIS_LEFT, _BOTTOM, _AXIS_WIDTH, lines)
     axes.set_ylim(len(phases), 0)
     axes.set_yticks([])
@@ -34,7 +34,7 @@ def draw(usage: Mapping[str, Any], theme_name: str | None) -> MemoryFigure:
         axes.barh(row + 0.5, completion, 0.62, left=prompt, color=ORANGE, hatch="////", edgecolor=theme.edge, linewidth=0.6)
         figure.write(_LEFT, _BOTTOM + lines - _ROW_INCHES * (row + 0.5), name.replace("_", " "), _AXIS_LEFT - _LEFT - 0.15)
         axes.annotate(
-            f"{int(prompt + completion):,} in {int(count):,} calls, {spent:,.1f} s",
+            f"{int(prompt + completion):,} in {_counted(count)}, {_time(spent)}",
             (prompt + completion, row + 0.5),
             xytext=(5, 0),
             textcoords="offset points",
@@ -58,3 +58,11 @@ def draw(usage: Mapping[str, Any], theme_name: str | None) -> MemoryFigure:
 
 def _numbers(one: Mapping[str, Any]) -> tuple[float, float, float, float]:
     return tuple(float(one.get(name) or 0) for name in ("prompt_tokens", "completion_tokens", "calls", "seconds"))  # type: ignore[return-value]
+
+
+def _counted(calls: float) -> str:
+    return f"{int(calls):,} call{'' if calls == 1 else 's'}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds >= 1 else "less than 1 s"

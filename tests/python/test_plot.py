@@ -209,8 +209,10 @@ def test_what_a_notebook_shows_has_the_colours_that_were_drawn() -> None:
 
 
 def test_usage() -> None:
+    much = {"facts": {"calls": 1_234_567, "prompt_tokens": 10**9, "completion_tokens": 10**8, "seconds": 123_456.7}}
     for theme in ("light", "dark"):
         check(_plot_usage.draw(USAGE, theme))
+        check(_plot_usage.draw({"by_phase": {"episode": {"calls": 1, "seconds": 0.2}, **much}}, theme))
 
 
 def test_labels_are_cut_to_fit() -> None:
