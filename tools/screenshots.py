@@ -34,7 +34,7 @@ USAGE = {
     "by_phase": {
         "boundary": {"calls": 40, "prompt_tokens": 9231, "completion_tokens": 811, "seconds": 9.1},
         "episode": {"calls": 12, "prompt_tokens": 18231, "completion_tokens": 3211, "seconds": 14.2},
-        "facts": {"calls": 12, "prompt_tokens": 22031, "completion_tokens": 1911, "seconds": 20.7},
+        "extract": {"calls": 12, "prompt_tokens": 22031, "completion_tokens": 1911, "seconds": 20.7},
     }
 }
 
