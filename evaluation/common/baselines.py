@@ -17,7 +17,7 @@ import snowballstemmer
 
 from episodica import count_tokens
 
-from .dataset import Conversation
+from .dataset import Conversation, Question
 from .ranking import verbatim
 from .systems import Packed, Retrieved
 
@@ -68,19 +68,19 @@ class _Baseline:
         """Positions of the messages, best first; in the order of time where a baseline has no opinion."""
         return list(range(len(conversation.messages)))
 
-    def retrieve(self, conversation: Conversation, question: str, k: int) -> Retrieved:
+    def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
         """Messages only: a baseline has no episodes."""
-        order = self.ranked(conversation, question)[:k]
+        order = self.ranked(conversation, question.text)[:k]
         messages = [conversation.messages[place] for place in order]
         memories = [{"type": "message", "timestamp": one["timestamp"], "content": rendered(one)} for one in messages[:10]]
         return Retrieved([one["message_id"] for one in messages], None, memories)
 
-    def context(self, conversation: Conversation, question: str, max_tokens: int) -> Packed:
+    def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
         """Takes lines in the order of the ranking until the budget is used up, and shows them in the order of time."""
         taken: list[int] = []
         used = 0
         costs = self._cost(conversation)
-        for place in self.ranked(conversation, question):
+        for place in self.ranked(conversation, question.text):
             if used + costs[place] <= max_tokens:
                 taken.append(place)
                 used += costs[place]
@@ -185,11 +185,11 @@ class FullContext(_Baseline):
         super().__init__()
         self._packed: dict[str, Packed] = {}
 
-    def retrieve(self, conversation: Conversation, question: str, k: int) -> Retrieved:
+    def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
         """Nothing is ranked."""
         return Retrieved(None, None)
 
-    def context(self, conversation: Conversation, question: str, max_tokens: int) -> Packed:
+    def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
         """Everything; ``max_tokens`` is not obeyed."""
         if (known := self._packed.get(conversation.user)) is not None:
             return known

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class Question:
 
     ``kind`` says what a right answer looks like: the gold answer (``answerable``), or that the conversation doesn't say
     (``adversarial``, with ``trap`` as the tempting wrong answer, and ``abstention``). ``correction`` names the audited kind of error.
+    ``asked_at`` is the day of the question in the file's words, ``now`` the same as a moment.
     """
 
     user: str
@@ -44,6 +46,7 @@ class Question:
     cited: tuple[str, ...] = ()
     trap: str | None = None
     asked_at: str | None = None
+    now: datetime | None = None
     correction: str | None = None
 
     @property

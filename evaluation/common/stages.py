@@ -70,7 +70,7 @@ def _search_row(
     row: dict[str, Any] = {**_about(question), "system": system.name, "failure": None}
     try:
         started = time.perf_counter()
-        found = system.retrieve(conversation, question.text, retrieval.DEPTH)
+        found = system.retrieve(conversation, question, retrieval.DEPTH)
         searched = time.perf_counter()
         contexts = _contexts(system, conversation, question, budget)
         packed = time.perf_counter()
@@ -97,8 +97,8 @@ def _search_row(
 
 def _contexts(system: System, conversation: Conversation, question: Question, budget: int) -> dict[int | str, Packed]:
     if not system.budgets:
-        return {"everything": system.context(conversation, question.text, budget)}
-    return {one: system.context(conversation, question.text, one) for one in dict.fromkeys((*retrieval.BUDGETS, budget))}
+        return {"everything": system.context(conversation, question, budget)}
+    return {one: system.context(conversation, question, one) for one in dict.fromkeys((*retrieval.BUDGETS, budget))}
 
 
 def _about(question: Question) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from episodica import Episode, MemorySystem, SearchResults, SemanticMemory
 
-from .dataset import Conversation
+from .dataset import Conversation, Question
 from .ranking import verbatim
 
 
@@ -45,10 +45,10 @@ class System(Protocol):
     def build(self, conversation: Conversation) -> dict[str, Any]:
         """Takes a conversation in; returns counts for the ledger."""
 
-    def retrieve(self, conversation: Conversation, question: str, k: int) -> Retrieved:
+    def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
         """Ranks what it holds on a question."""
 
-    def context(self, conversation: Conversation, question: str, max_tokens: int) -> Packed:
+    def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
         """Packs what it holds on a question into a text."""
 
     def describe(self) -> dict[str, Any]:
@@ -86,10 +86,10 @@ class Episodica:
             **{name: after.get(name, 0) - before.get(name, 0) for name in ("calls", "prompt_tokens", "completion_tokens")},
         }
 
-    def retrieve(self, conversation: Conversation, question: str, k: int) -> Retrieved:
+    def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
         """Messages by one search, episodes and facts by another."""
-        found = self._memory.search(conversation.user, question, kinds=["message"], top_k=k, method=self._method)
-        wider = self._memory.search(conversation.user, question, top_k=self._top_k, method=self._method)
+        found = self._memory.search(conversation.user, question.text, kinds=["message"], top_k=k, method=self._method, now=question.now)
+        wider = self._memory.search(conversation.user, question.text, top_k=self._top_k, method=self._method, now=question.now)
         return Retrieved(
             [message.message_id for hit in found for message in hit.messages],
             [_message_ids(hit.record) for hit in wider.episodic],
@@ -97,9 +97,9 @@ class Episodica:
             sorted({*found.degraded, *wider.degraded}),
         )
 
-    def context(self, conversation: Conversation, question: str, max_tokens: int) -> Packed:
+    def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
         """The package's own packing."""
-        context = self._memory.context(conversation.user, question, max_tokens=max_tokens, method=self._method)
+        context = self._memory.context(conversation.user, question.text, max_tokens=max_tokens, method=self._method, now=question.now)
         claimed = {message.message_id: message.content for message in context.messages}
         return Packed(context.text, context.token_count, verbatim(context.text, claimed))
 

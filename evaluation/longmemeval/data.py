@@ -123,6 +123,7 @@ def _question(entry: Mapping[str, Any], user: str, index: int, ids: list[str], p
         gold={ORIGINAL: original, CORRECTED: corrected},
         cited=tuple(cited),
         asked_at=entry["question_date"],
+        now=session_date(entry["question_date"]),
         correction="correction" if fix else None,
     )
 

@@ -141,6 +141,7 @@ class AsyncMemorySystem:
         where: Mapping[str, Any] | None = None,
         threshold: float | None = None,
         explain: bool = False,
+        now: TimeLike | None = None,
     ) -> SearchResults:
         """See :meth:`MemorySystem.search`."""
         return await _run(
@@ -156,6 +157,7 @@ class AsyncMemorySystem:
             where=where,
             threshold=threshold,
             explain=explain,
+            now=now,
         )
 
     async def context(
@@ -173,6 +175,7 @@ class AsyncMemorySystem:
         where: Mapping[str, Any] | None = None,
         threshold: float | None = None,
         explain: bool = False,
+        now: TimeLike | None = None,
     ) -> Context:
         """See :meth:`MemorySystem.context`."""
         return await _run(
@@ -189,6 +192,7 @@ class AsyncMemorySystem:
             where=where,
             threshold=threshold,
             explain=explain,
+            now=now,
         )
 
     def episodes(

@@ -90,6 +90,7 @@ def search_options(
     where: Mapping[str, Any] | None,
     threshold: float | None,
     explain: bool,
+    now: TimeLike | None,
 ) -> dict[str, Any]:
     """The options of a search as the engine takes them. A ``top_k`` (checked before) of ``None`` leaves the number to the engine."""
     return {
@@ -101,6 +102,7 @@ def search_options(
         "where": _where(where),
         "threshold": _threshold(threshold),
         "explain": bool(explain),
+        "now": None if now is None else rfc3339(now, "now"),
     }
 
 

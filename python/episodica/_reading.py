@@ -98,6 +98,7 @@ class MemoryReader:
         where: Mapping[str, Any] | None = None,
         threshold: float | None = None,
         explain: bool = False,
+        now: TimeLike | None = None,
     ) -> SearchResults:
         """Finds what the user's memory holds on a question. Messages that are in no episode yet are found too.
 
@@ -124,6 +125,8 @@ class MemoryReader:
             Least cosine similarity, -1 to 1; by default there is none.
         explain
             Keep the full tree of every score for :meth:`Hit.explain`.
+        now
+            What "yesterday" and "last month" in the question are reckoned from; by default the clock.
 
         Raises
         ------
@@ -148,6 +151,7 @@ class MemoryReader:
             where=where,
             threshold=threshold,
             explain=explain,
+            now=now,
         )
         question = check.query(query)
         return SearchResults._lazy(self._engine.search(check.user(user_id), question, options), question)
@@ -167,6 +171,7 @@ class MemoryReader:
         where: Mapping[str, Any] | None = None,
         threshold: float | None = None,
         explain: bool = False,
+        now: TimeLike | None = None,
     ) -> Context:
         """Packs what the memory holds on a question into a text for a prompt.
 
@@ -176,7 +181,7 @@ class MemoryReader:
             Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
         top_k
             Most hits of each kind that take part; by default as many as the budget has room for.
-        user_id, query, kinds, method, since, until, session_id, where, threshold, explain
+        user_id, query, kinds, method, since, until, session_id, where, threshold, explain, now
             As for :meth:`search`.
 
         Raises
@@ -202,6 +207,7 @@ class MemoryReader:
             where=where,
             threshold=threshold,
             explain=explain,
+            now=now,
         )
         question = check.query(query)
         budget = check.whole(max_tokens, "max_tokens", 1)

@@ -33,7 +33,7 @@ NAMES = {
 }
 
 FILTERS = "since=None until=None session_id=None"
-SEARCH = f"method='hybrid' {FILTERS} where=None threshold=None explain=False"
+SEARCH = f"method='hybrid' {FILTERS} where=None threshold=None explain=False now=None"
 LISTING = f"user_id {FILTERS} limit=None"
 # What comes before `*` is positional, what follows is by keyword; more keywords may be there.
 METHODS = {

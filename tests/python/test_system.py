@@ -429,3 +429,14 @@ def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
         assert isinstance(answer, dict)
     assert lyon.retry_pending() == 0
     assert lyon.trace("alice", next(lyon.episodes("alice")).episode_id) == []
+
+
+def test_now_is_what_relative_dates_in_a_question_are_reckoned_from(store: Path) -> None:
+    with MemorySystem(store) as memory:
+        for day in ("2024-03-04", "2024-03-11", "2024-03-18"):
+            memory.add_messages("ann", [{"role": "user", "content": f"rowing notes of {day}", "timestamp": f"{day}T10:00:00Z"}])
+        for now, found in (("2024-03-12", "2024-03-11"), ("2024-03-19T08:00:00Z", "2024-03-18")):
+            best = memory.search("ann", "what rowing was there yesterday?", kinds=["message"], now=now)[0]
+            assert best.content == f"rowing notes of {found}"
+        with pytest.raises(InvalidInputError, match="now"):
+            memory.search("ann", "rowing", now="soon")

@@ -46,7 +46,11 @@ impl Control for PythonControl {
             }
             *asked = Instant::now();
         }
-        Python::attach(|py| py.check_signals()).map_err(|error| self.stop(error))
+        Python::attach(|py| {
+            crate::logging::hand_on(py);
+            py.check_signals()
+        })
+        .map_err(|error| self.stop(error))
     }
 
     fn progress(&self, step: &str, done: usize, total: usize) {

@@ -20,7 +20,7 @@ use crate::control::PythonControl;
 use crate::embedder::CallableEmbedder;
 use crate::model::CallableModel;
 use crate::results::Results;
-use crate::{convert, errors, options};
+use crate::{convert, errors, logging, options};
 
 /// The engine; see `episodica.MemorySystem`.
 #[pyclass(frozen, module = "episodica._native")]
@@ -39,6 +39,7 @@ impl Engine {
     ) -> PyResult<T> {
         let control = PythonControl::new(progress);
         let outcome = py.detach(|| work(&self.core, &control));
+        logging::hand_on(py);
         match (control.take_raised(), outcome) {
             (Some(raised), _) => Err(raised),
             (None, outcome) => outcome.map_err(|error| errors::to_exception(py, &error)),
@@ -77,6 +78,7 @@ impl Engine {
         embedding: Option<&Bound<'_, PyDict>>,
         llm: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        logging::listen(py)?;
         let config: Config = serde_json::from_str(config)
             .map_err(|error| errors::to_exception(py, &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`"))))?;
         let ledger: Arc<Ledger> = Arc::default();
@@ -99,6 +101,7 @@ impl Engine {
                 })
             })
             .map_err(|error| errors::to_exception(py, &error))?;
+        logging::hand_on(py);
         Ok(Self { core: Arc::new(core), tenant })
     }
 

@@ -8,6 +8,7 @@ mod convert;
 mod embedder;
 mod engine;
 mod errors;
+mod logging;
 mod model;
 mod options;
 mod results;

@@ -64,7 +64,7 @@ pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Requ
         method,
         filter: filter(options)?,
         threshold: optional(options, "threshold")?,
-        now: SystemClock.now(),
+        now: moment(options, "now")?.unwrap_or_else(|| SystemClock.now()),
     })
 }
 

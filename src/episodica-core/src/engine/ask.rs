@@ -229,6 +229,7 @@ impl Engine {
 
     /// Counts a failure that work goes on after, and keeps its words for `health`.
     pub(super) fn note_failure(&self, error: &Error) {
+        log::warn!("work goes on after a failure: {}", error.chain());
         self.counters.count("failures_survived", 1);
         *self.counters.last_failure.lock() = Some(Arc::from(error.chain()));
     }

@@ -63,6 +63,7 @@ impl Engine {
     /// Segments by the words that are shared, in place of a model's.
     fn stand_in(&self, messages: &[Arc<Message>], complete: Option<BoundaryReason>) -> Vec<Segment> {
         self.counters.count("boundaries_by_keyword_overlap", 1);
+        log::info!("boundaries by keyword overlap in the model's place, {} messages", messages.len());
         match complete {
             Some(reason) => keyword_overlap::flush(messages, None, &self.config, reason),
             None => keyword_overlap::segments(messages, None, &self.config),

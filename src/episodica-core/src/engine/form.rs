@@ -194,6 +194,7 @@ impl Engine {
             return Ok(());
         }
         user.store.append_episodes(episodes, &[], &[])?;
+        log::debug!("{} episodes are in the log", episodes.len());
         user.note_change();
         let mut view = user.view.write();
         for (number, episode) in episodes.iter().enumerate() {

@@ -209,6 +209,7 @@ impl Engine {
             return Ok(());
         }
         user.store.append_semantic(&learned.records, &[], &notes)?;
+        log::debug!("{} semantic memories are in the log", learned.records.len());
         user.note_change();
         let mut view = user.view.write();
         let mut other = 0;

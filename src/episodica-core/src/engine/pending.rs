@@ -90,6 +90,7 @@ impl Engine {
                 ..(*episode).clone()
             });
             self.counters.count("episodes_written_again", 1);
+            log::info!("an episode that the rules wrote was written again by {}", again.provenance.method);
             let texts = Self::episode_texts(std::slice::from_ref(&again));
             let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
             self.commit_episodes(user, std::slice::from_ref(&again), rows)?;
@@ -196,6 +197,9 @@ impl Engine {
         let letters: Vec<DeadLetter> =
             Self::without_vector(&user.view.read()).iter().map(|one| letter(&one.id, one.kind, one.layer)).collect();
         self.counters.count("dead_letters", letters.len() as u64);
+        if !letters.is_empty() {
+            log::error!("{} records could not be indexed and wait for retry_pending: {error}", letters.len());
+        }
         let writer = user.writer.lock();
         if letters.is_empty() || writer.gone || user.leaving.load(Ordering::SeqCst) {
             return;

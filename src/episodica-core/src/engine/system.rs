@@ -301,6 +301,7 @@ impl Engine {
                 self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
             }
             self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+            log::debug!("the longest unused user was closed to keep within memory_budget_bytes");
         }
     }
 }

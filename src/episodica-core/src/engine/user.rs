@@ -100,6 +100,9 @@ impl Engine {
             Some(stale) => Self::carry_over(&stale.view.read()),
             None => self.read_caches(&owner, &mut problems)?,
         };
+        for problem in &problems {
+            log::warn!("{} in `{}`; {}", problem.message, problem.path.display(), problem.remedy);
+        }
         let (view, changed) = self.build_view(loaded, known, control)?;
         let user = User {
             owner,
@@ -170,8 +173,9 @@ impl Engine {
             match self.embedder.embed(batch) {
                 Ok(rows) => parts.push(rows),
                 Err(error) if error.kind() == crate::ErrorKind::Interrupted => return Err(error),
-                Err(_) => {
+                Err(error) => {
                     self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+                    self.note_failure(&error);
                     return Ok(None);
                 }
             }

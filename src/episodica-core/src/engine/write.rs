@@ -77,6 +77,7 @@ impl Engine {
             Err(reason) => {
                 self.counters.count("episodes_by_rules", 1);
                 self.counters.count(reason.name(), 1);
+                log::warn!("an answer could not be used for an episode: {}", reason.name());
                 let mut text = by_rules(messages, reason.name(), asked);
                 text.provenance.tokens = reply.tokens;
                 Ok(text)

@@ -120,7 +120,12 @@ impl Remote {
             };
             match failure.cause {
                 Cause::Stopped => drop(permit),
-                _ if failure.is_outage() => permit.fail(self.timer.seconds()),
+                _ if failure.is_outage() => {
+                    permit.fail(self.timer.seconds());
+                    if !self.breaker.is_available(self.timer.seconds()) {
+                        log::warn!("a server failed too often, no call is sent for a while: {}", failure.message());
+                    }
+                }
                 _ => permit.succeed(),
             }
             let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else { break failure };
@@ -128,6 +133,7 @@ impl Remote {
             if !self.breaker.is_available(self.timer.seconds() + wait) {
                 break failure;
             }
+            log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
             if let Err(stop) = self.timer.sleep(wait, control) {
                 break Failure::stopped(stop);
             }

@@ -1,0 +1,142 @@
+//! What the engine tells of its work, on its way to Python's `logging`.
+//!
+//! A thread of the engine never waits for the interpreter to tell something: records go into a bounded line, and a call of the package that holds the
+//! interpreter anyway hands them on, with their own time and thread. So no handler can deadlock with the engine, whatever it calls.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Records that wait; what comes on top of them is counted and dropped.
+const MOST_WAITING: usize = 4_096;
+
+struct Told {
+    level: Level,
+    target: &'static str,
+    text: String,
+    seconds: f64,
+    thread: String,
+}
+
+struct Line {
+    waiting: Mutex<VecDeque<Told>>,
+    any: AtomicBool,
+    dropped: AtomicU64,
+}
+
+static LINE: Line = Line { waiting: Mutex::new(VecDeque::new()), any: AtomicBool::new(false), dropped: AtomicU64::new(0) };
+
+impl Log for Line {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // Other crates' records are their own business.
+        metadata.target().starts_with("episodica")
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        let told = Told { level: record.level(), target: logger_name(record.target()), text: record.args().to_string(), seconds, thread };
+        let mut waiting = self.waiting.lock();
+        if waiting.len() < MOST_WAITING {
+            waiting.push_back(told);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        self.any.store(true, Ordering::Release);
+    }
+
+    fn flush(&self) {}
+}
+
+/// `episodica_core::engine::ask` is `episodica.engine` to Python.
+fn logger_name(target: &str) -> &'static str {
+    match target.split("::").nth(1) {
+        Some("engine") => "episodica.engine",
+        Some("store") => "episodica.store",
+        Some("llm") => "episodica.llm",
+        Some("remote") => "episodica.remote",
+        Some("embed") => "episodica.embed",
+        Some("index") => "episodica.index",
+        _ => "episodica",
+    }
+}
+
+/// Begins to listen. Doing it twice is fine.
+pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
+    // Fails if somebody listens already: then it is this very line.
+    drop(log::set_logger(&LINE));
+    follow_level(py)
+}
+
+/// Takes over the level that Python's logger `episodica` has now: below it nothing is even put into words.
+fn follow_level(py: Python<'_>) -> PyResult<()> {
+    let logger = py.import("logging")?.call_method1("getLogger", ("episodica",))?;
+    let level: u32 = logger.call_method0("getEffectiveLevel")?.extract()?;
+    log::set_max_level(match level {
+        0..=5 => LevelFilter::Trace,
+        6..=10 => LevelFilter::Debug,
+        11..=20 => LevelFilter::Info,
+        21..=30 => LevelFilter::Warn,
+        31..=50 => LevelFilter::Error,
+        _ => LevelFilter::Off,
+    });
+    Ok(())
+}
+
+/// Hands on what waits. The caller holds the interpreter and no lock of the engine.
+pub(crate) fn hand_on(py: Python<'_>) {
+    if !LINE.any.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    let told: Vec<Told> = LINE.waiting.lock().drain(..).collect();
+    let dropped = LINE.dropped.swap(0, Ordering::Relaxed);
+    let outcome = follow_level(py).and_then(|()| {
+        for one in told {
+            emit(py, one)?;
+        }
+        if dropped > 0 {
+            let text = format!("{dropped} records were dropped: too many at once");
+            emit(py, Told { level: Level::Warn, target: "episodica", text, seconds: 0.0, thread: String::new() })?;
+        }
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        // A handler that raises is a fault of the handler's; the call that brought it up has done its work.
+        error.write_unraisable(py, None);
+    }
+}
+
+fn emit(py: Python<'_>, told: Told) -> PyResult<()> {
+    let logger = py.import("logging")?.call_method1("getLogger", (told.target,))?;
+    let level = match told.level {
+        Level::Error => 40,
+        Level::Warn => 30,
+        Level::Info => 20,
+        Level::Debug => 10,
+        Level::Trace => 5,
+    };
+    if !logger.call_method1("isEnabledFor", (level,))?.is_truthy()? {
+        return Ok(());
+    }
+    let values = PyDict::new(py);
+    values.set_item("name", told.target)?;
+    values.set_item("levelno", level)?;
+    values.set_item("levelname", py.import("logging")?.call_method1("getLevelName", (level,))?)?;
+    values.set_item("msg", told.text)?;
+    if told.seconds > 0.0 {
+        values.set_item("created", told.seconds)?;
+    }
+    if !told.thread.is_empty() {
+        values.set_item("threadName", told.thread)?;
+    }
+    let record = py.import("logging")?.call_method1("makeLogRecord", (values,))?;
+    logger.call_method1("handle", (record,)).map(drop)
+}
