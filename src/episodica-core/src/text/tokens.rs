@@ -22,7 +22,7 @@ const BLOCK_BYTES: usize = 16 * 1024;
 /// What looks like a special token (`<|endoftext|>`) is counted as the ordinary text that it is in a message. Other models' encodings
 /// differ by some per cent in English and more in other languages: callers who budget for them leave room.
 ///
-/// The first call unpacks the table (tens of milliseconds); after that the cost is linear in the length of the text. Exact, except
+/// The first call unpacks the table (a quarter of a second of one processor); after that the cost is linear in the length of the text. Exact, except
 /// that a run of 16 KiB in which no letter is followed by a space or a full stop is cut, and each cut may add one or two tokens.
 ///
 /// ```
