@@ -12,7 +12,7 @@ use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{Answer, LanguageModel, Phase, Prompt};
 use episodica_core::model::{Episode, NewMessage, SemanticMemory};
 use episodica_core::score::{Filter, HitKind, Method, Request};
-use episodica_core::store::testing::MemoryBackend;
+use episodica_core::store::testing::{Failure, MemoryBackend};
 use episodica_core::{Error, ErrorKind, Result};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -453,4 +453,29 @@ proptest! {
         wait(&engine, "ann");
         check_whole(&engine, "ann", count);
     }
+}
+
+#[test]
+fn a_disk_that_fails_after_the_answers_loses_nothing() {
+    let disk = disk();
+    let model = Arc::new(ScriptedModel::new(sensible));
+    let engine = with(&disk, &model);
+    engine.add_messages("ann", talk(19), None, &NOW).unwrap();
+    wait(&engine, "ann");
+    let mut failures = 0;
+    for operations in 0..60 {
+        disk.fail_after(operations, Failure::FromThenOn, std::io::ErrorKind::StorageFull);
+        let outcome = engine.flush("ann", &NOW);
+        disk.heal();
+        if outcome.is_ok() {
+            break;
+        }
+        failures += 1;
+    }
+    assert!(failures > 0, "something failed");
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    assert_eq!(engine.retry_pending(Some("ann"), &NOW).unwrap(), 0);
+    check_whole(&engine, "ann", 19);
+    assert!(episodes(&engine, "ann").iter().all(|episode| episode.provenance.method == "scripted"));
 }

@@ -153,6 +153,7 @@ impl Engine {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
+        self.ledger.forget(user_id);
         report.files = self.store.erase_user(&owner)?;
         Ok(report)
     }

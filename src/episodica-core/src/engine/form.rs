@@ -152,6 +152,16 @@ impl Engine {
                 _ => self.cut_by_rules(group),
             });
         }
+        let outcome = self.write_down(user, drafts, control);
+        if outcome.is_err() {
+            // What could not be committed is cut anew: the answers are in the cache.
+            user.seen.lock().clear();
+        }
+        outcome
+    }
+
+    /// Writes drafts down and commits them.
+    fn write_down(&self, user: &User, mut drafts: Vec<Draft>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
