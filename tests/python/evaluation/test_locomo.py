@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from evaluation.common import pipeline
 from evaluation.common.baselines import Bm25, FullContext, Random
+from evaluation.common.dataset import Question
 from evaluation.common.journal import Journal
 from evaluation.locomo.data import load, session_date
 
@@ -64,13 +65,14 @@ def test_a_folder_is_read_as_one_dataset(talk: Path) -> None:
 def test_baselines(talk: Path) -> None:
     conversation = load(talk).conversations[0]
     # Only two turns hold a stem of the question, and one of them both.
-    assert Bm25().retrieve(conversation, replace(conversation.questions[0], text="rowing in Ghent"), 2).messages == ["D2:2", "D2:1"]
+    question = replace(conversation.questions[0], text="rowing in Ghent")
+    assert Bm25().retrieve(conversation, question, 2).messages == ["D2:2", "D2:1"]
     assert Random().ranked(conversation, "q") == Random().ranked(conversation, "q")
     everything = FullContext().context(conversation, "q", 1)
     assert len(everything.inside) == 5
     assert everything.tokens == count_tokens(everything.text)
     for budget in (1, 20, 40, 80):
-        packed = Bm25().context(conversation, "rowing in Ghent", budget)
+        packed = Bm25().context(conversation, question, budget)
         assert count_tokens(packed.text) == packed.tokens <= budget
 
 
@@ -133,8 +135,8 @@ def test_a_failed_search_counts_as_wrong_and_is_listed(talk: Path, tmp_path: Pat
 
     whole = Episodica.retrieve
 
-    def broken(self: Episodica, conversation: object, question: str, k: int) -> object:
-        if question == "What did Ines buy?":
+    def broken(self: Episodica, conversation: object, question: Question, k: int) -> object:
+        if question.text == "What did Ines buy?":
             raise episodica.InternalError("no luck")
         return whole(self, conversation, question, k)  # type: ignore[arg-type]
 

@@ -52,7 +52,7 @@ impl Engine {
         }
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Context::default()) };
         let wide = Request { top_k: super::search::MAX_TOP_K, ..request.search.clone() };
-        let mut prepared = self.prepare(&Query::new(&wide.query, &user.view.read().messages, self.tokens), &wide);
+        let mut prepared = self.prepare(&Query::new(&wide.query, &user.view.read().messages, self.tokens).at(wide.now), &wide);
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
         let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };

@@ -55,7 +55,7 @@ impl Engine {
         let Some(user) = self.user(user_id, false, control)? else {
             return Ok(Response { hits: Vec::new(), degraded: Vec::new(), intent });
         };
-        let mut prepared = self.prepare(&Query::new(&request.query, &user.view.read().messages, self.tokens), request);
+        let mut prepared = self.prepare(&Query::new(&request.query, &user.view.read().messages, self.tokens).at(request.now), request);
         let view = user.view.read();
         self.note_degradation(&view, request, &mut prepared);
         let search = Search { engine: self, view: &view, request, prepared: &prepared };

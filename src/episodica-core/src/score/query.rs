@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::civil::Date;
+
 use super::late::TokenTable;
+use crate::clock::Moment;
 use crate::index::{Day, MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word, is_unspaced, name_forms, stem};
+use crate::text::time::{DateRange, query_range};
 
 /// Chinese characters that hold a sentence together; a run is cut at them before it is read as bigrams.
 const FUNCTION_CHARACTERS: &str = "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
@@ -57,6 +61,8 @@ pub struct Query {
     pub named: BTreeSet<SpeakerId>,
     /// Which dates it names.
     pub dates: BTreeSet<DatePart>,
+    /// The days that it names from where it stands ("yesterday", "last Friday"), once [`Query::at`] has said where that is.
+    pub range: Option<DateRange>,
     /// Does it ask for a time?
     pub asks_when: bool,
     /// Its words without speakers' names: what is embedded.
@@ -112,7 +118,17 @@ impl Query {
         let asks_when =
             words.iter().any(|word| WHEN.contains(&word.as_str())) || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
         let (terms, all_terms) = (weight(terms), weight(query_terms(&folded)));
-        Self { text: text.to_owned(), terms, all_terms, named, dates: date_parts(text), asks_when, plain, content }
+        Self { text: text.to_owned(), terms, all_terms, named, dates: date_parts(text), range: None, asks_when, plain, content }
+    }
+
+    /// The question as asked at `now`. Relative dates are looked at only where the question gives no more than a day of the week: what names year,
+    /// month or day is the same whenever it is asked.
+    #[must_use]
+    pub fn at(mut self, now: Moment) -> Self {
+        if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
+            self.range = query_range(&self.text, now);
+        }
+        self
     }
 
     /// Is one of the speakers whom the question names spoken of by `name`?
@@ -124,10 +140,15 @@ impl Query {
         self.named.iter().flat_map(|speaker| &index.speakers()[*speaker as usize]).any(|word| name.contains(word.as_str()))
     }
 
-    /// The share of the date parts in the question that `day` has; 0 if the question names none.
+    /// The share of the date parts in the question that `day` has, 0 if the question names none; 1 for a day in the range that a relative date
+    /// names, half more for the very Friday that "last Friday" was.
     pub fn date_match(&self, day: Day) -> f32 {
+        let meant = self.range.is_some_and(|range| {
+            let date = Date::new(day.year, day.month, day.day).ok();
+            date.is_some_and(|date| range.from.is_none_or(|from| from <= date) && range.to.is_none_or(|to| date <= to))
+        });
         if self.dates.is_empty() {
-            return 0.0;
+            return if meant { 1.0 } else { 0.0 };
         }
         let same = |part: &&DatePart| match **part {
             DatePart::Year(year) => day.year == year,
@@ -135,7 +156,7 @@ impl Query {
             DatePart::Day(number) => day.day == number,
             DatePart::Weekday(weekday) => day.weekday == weekday,
         };
-        self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32
+        self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32 + if meant { 0.5 } else { 0.0 }
     }
 }
 
@@ -279,6 +300,21 @@ mod tests {
         assert_eq!(query_terms("你的生日是什么时候"), ["生日", "时候"]);
         assert_eq!(query_terms("猫"), ["猫"]);
         assert_eq!(query_terms("who is he"), ["who", "is", "he"]);
+    }
+
+    #[test]
+    fn relative_dates_are_reckoned_from_now() {
+        let table = crate::embed::StaticTable::shared();
+        let asked =
+            |text: &str| Query::new(text, &MessageIndex::default(), table).at(Moment::parse("2024-03-12T09:00:00Z").expect("valid"));
+        let day = |text: &str| Day::of(Moment::parse(text).expect("valid"));
+        assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-11")), 1.0);
+        assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-12")), 0.0);
+        assert_eq!(asked("我们昨天做了什么").date_match(day("2024-03-11")), 1.0);
+        let friday = asked("whom did we meet last Friday?");
+        assert_eq!((friday.date_match(day("2024-03-08")), friday.date_match(day("2024-03-01"))), (1.5, 1.0));
+        assert_eq!(asked("what happened in May 2023?").range, None);
+        assert_eq!(asked("who is Anna?").date_match(day("2024-03-11")), 0.0);
     }
 
     #[test]
