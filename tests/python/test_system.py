@@ -440,3 +440,14 @@ def test_now_is_what_relative_dates_in_a_question_are_reckoned_from(store: Path)
             assert best.content == f"rowing notes of {found}"
         with pytest.raises(InvalidInputError, match="now"):
             memory.search("ann", "rowing", now="soon")
+
+
+def test_what_holds_now_is_found_before_what_it_superseded(store: Path) -> None:
+    with MemorySystem(store) as memory:
+        for day, place in (("2024-01-08", "live in Paris"), ("2024-03-11", "moved to Lyon"), ("2024-07-20", "moved to Grenoble")):
+            message = {"role": "user", "name": "Alice", "content": f"I {place} now.", "timestamp": f"{day}T10:00:00Z", "session_id": day}
+            memory.add_messages("alice", [message])
+            memory.close_session("alice", day)
+        assert sum(not fact.is_current for fact in memory.semantic_memories("alice", include_superseded=True)) == 2
+        hits = memory.search("alice", "Where does Alice live?", kinds=["semantic"])
+        assert "Grenoble" in hits[0].content

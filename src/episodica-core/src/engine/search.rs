@@ -16,7 +16,7 @@ use crate::model::Message;
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeLayers, Explanation, FieldScores, Filter, Hit, HitKind, Intent, MESSAGE_TERMS, MaxSim, MessageRanking,
     Method, Query, Record, Request, Response, ScoredMessage, ScoredRecord, StatementFacts, Weights, bm25, detect_intent, lift,
-    reciprocal_rank_fusion, score_statement, snippet, sort_records, top_k,
+    raise_successors, reciprocal_rank_fusion, score_statement, snippet, sort_records, top_k,
 };
 
 /// Most hits a search may ask for, per kind.
@@ -300,6 +300,9 @@ impl Search<'_> {
             .collect();
         if self.request.method == Method::Rrf {
             self.fuse(&mut ranked, "semantic", |slot| (scores.words(slot), scores.cosine(slot)));
+        }
+        if matches!(self.request.method, Method::Hybrid | Method::Norlift) {
+            raise_successors(&mut ranked, |slot| table.slot(table.get(slot)?.superseded_by.as_deref()?));
         }
         sort_records(&mut ranked);
         self.drop_unmatched(&mut ranked);

@@ -99,6 +99,33 @@ pub struct ScoredRecord {
     pub cosine: Option<f32>,
 }
 
+/// By how much a statement stands above the best of those that it superseded.
+const SUCCESSION: f64 = 0.001;
+/// Longest chain of supersessions that is followed.
+const MAX_CHAIN: usize = 64;
+
+/// A question that fits what was superseded is answered by what superseded it: the statement that holds now takes over the score, where its own
+/// is lower. `successor` gives the slot of what superseded a slot's record.
+pub fn raise_successors(records: &mut [ScoredRecord], successor: impl Fn(u32) -> Option<u32>) {
+    let mut inherited: HashMap<u32, f64> = HashMap::new();
+    for record in records.iter() {
+        let chain = std::iter::successors(successor(record.slot), |slot| successor(*slot));
+        if let Some(last) = chain.take(MAX_CHAIN).last() {
+            let best = inherited.entry(last).or_insert(f64::MIN);
+            *best = best.max(record.explanation.value);
+        }
+    }
+    for record in records {
+        let Some(best) = inherited.get(&record.slot) else { continue };
+        let missing = best - record.explanation.value;
+        if missing >= 0.0 {
+            let Explanation { name, detail, mut children, .. } = record.explanation.clone();
+            children.push(Explanation::leaf("succession", missing + SUCCESSION, "what it superseded matches better"));
+            record.explanation = Explanation::sum(name, detail, children);
+        }
+    }
+}
+
 /// Best first, ties by slot.
 pub fn sort_records(records: &mut [ScoredRecord]) {
     records.sort_by(|a, b| b.explanation.value.total_cmp(&a.explanation.value).then(a.slot.cmp(&b.slot)));
@@ -197,4 +224,33 @@ pub fn score_statement(scores: &FieldScores, slot: u32, facts: StatementFacts) -
     ];
     let parts = parts.into_iter().filter(|(_, _, raw)| *raw != 0.0).map(|(name, weight, raw)| Explanation::weighted(name, weight, raw));
     ScoredRecord { slot, explanation: Explanation::sum("semantic", "", parts.collect()), cosine: scores.cosine(slot) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_now_stands_above_what_it_superseded() {
+        let record = |slot, score| ScoredRecord {
+            slot,
+            explanation: Explanation::sum("semantic", "", vec![Explanation::leaf("words", score, "")]),
+            cosine: None,
+        };
+        // 0 was superseded by 1, that by 2; 3 is by itself; 4 was superseded by something that is not among the records.
+        let mut records = vec![record(0, 2.0), record(1, 1.5), record(2, 0.5), record(3, 1.9), record(4, 1.0)];
+        let successor = |slot| match slot {
+            0 => Some(1),
+            1 => Some(2),
+            4 => Some(9),
+            _ => None,
+        };
+        raise_successors(&mut records, successor);
+        sort_records(&mut records);
+        assert_eq!(records.iter().map(|record| record.slot).collect::<Vec<_>>(), [2, 0, 3, 1, 4]);
+        let raised = &records[0].explanation;
+        assert_eq!(raised.children.last().map(|leaf| leaf.name.as_str()), Some("succession"));
+        // A circle in damaged data ends, too.
+        raise_successors(&mut records, |slot| Some(1 - slot % 2));
+    }
 }
