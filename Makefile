@@ -139,7 +139,7 @@ wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: di
 	@$(BIN)/python tools/wheel_size.py dist
 
 .PHONY: wheel-test
-wheel-test: wheel  ## Install the wheel into an empty environment and run the README's first example
+wheel-test: wheel  ## Install the wheel into an empty environment, run the README's first example and the notebooks
 	tools/wheel_smoke dist
 
 .PHONY: clean

@@ -32,5 +32,5 @@ def test_python_dependencies_have_reasons() -> None:
     project = read_toml(ROOT / "pyproject.toml")
     requirements = [*project["project"]["dependencies"]]
     for group in [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]:
-        requirements += group
+        requirements += [one for one in group if isinstance(one, str)]
     assert set(reasons("Python")) == {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
