@@ -1,7 +1,7 @@
 //! Errors of the engine as the package's exceptions. The classes are Python's; only their making is here.
 
 use episodica_core::{Error, ErrorKind};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
 /// The exception for an engine error.
@@ -30,8 +30,25 @@ pub(crate) fn internal(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
 pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Error {
     Python::attach(|py| {
         let name = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-        Error::new(kind, context).caused_by(format!("{name}: {}", error.value(py)))
+        let made = Error::new(kind, context).caused_by(format!("{name}: {}", error.value(py)));
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            // Without a main thread to tell there is nobody who pressed the keys.
+            let _ = interrupt_again(py);
+        }
+        made
     })
+}
+
+/// A Ctrl-C that came while a callback ran is no failure of the callback, after which the work would go on: it is pending again, and stops
+/// whoever asks for signals next.
+fn interrupt_again(py: Python<'_>) -> PyResult<()> {
+    let threading = py.import("threading")?;
+    let interrupt = py.import("_thread")?.getattr("interrupt_main")?;
+    if threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?) {
+        // Nothing of the interpreter may run after it in here.
+        interrupt.call0()?;
+    }
+    Ok(())
 }
 
 /// Bad input found while converting.

@@ -17,7 +17,7 @@ use episodica_core::{Error, ErrorKind, Result};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{Disk, NOW, files_with, found, moment, open_with, records, said};
+use super::support::{Disk, NO_VECTOR, NOW, files_with, found, moment, open_with, records, said};
 
 fn disk() -> Disk {
     Disk::new(MemoryBackend::new())
@@ -182,6 +182,7 @@ fn an_outage_loses_nothing_and_is_made_good() {
     assert!(made.iter().all(|episode| episode.provenance.pending_llm && episode.provenance.fallback == "outage"));
     assert!(made.iter().all(|episode| !episode.title.is_empty() && episode.timestamp <= moment(60 * 30)), "dated by the messages");
     assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_llm"], json!(made.len()));
+    assert_eq!(engine.retry_pending(Some("ann"), &NOW).unwrap(), made.len(), "each counts once, whatever it lacks");
     // The model comes back, and the next work finds it.
     model.set_available(true);
     engine.add_messages("ann", vec![said("m30", "kite39 is back", 60 * 31, None)], None, &NOW).unwrap();
@@ -260,12 +261,25 @@ fn callers_and_searches_never_wait_for_a_model() {
     }
     assert_eq!(found(&engine, "ann", "kite7", Method::Bm25)[0], "kite7 flew over hill7 with string7");
     engine.add_messages("ann", vec![said("late", "a late word", 99_999, None)], None, &NOW).unwrap();
+    assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"], 0, "local vectors don't wait either");
+    assert_eq!(found(&engine, "ann", "late word", Method::Vector)[0], "a late word");
     assert!(!engine.wait(Some("ann"), Some(Duration::from_millis(1)), &NOW).unwrap(), "something is pending");
     // A user who is deleted does not wait for the model either.
     engine.delete_user_data("ann", &NOW).unwrap();
     engine.delete_user_data("ben", &NOW).unwrap();
     engine.close(Duration::ZERO, &NOW).unwrap();
     assert_eq!(model.most.load(Ordering::SeqCst), 2, "no more calls in flight than allowed");
+}
+
+#[test]
+fn a_message_without_a_vector_is_ranked_by_the_rest() {
+    let engine = with(&disk(), &Arc::new(ScriptedModel::new(down)));
+    let same = |n: usize| said(&format!("m{n}"), &format!("the kite of hill{n}"), 60 * n as i64, None);
+    engine.add_messages("ann", (0..20).map(same).collect(), None, &NOW).unwrap();
+    engine.add_messages("ann", vec![said("last", &format!("the kite of hill99 {NO_VECTOR}"), 9_000, None)], None, &NOW).unwrap();
+    let first = &found(&engine, "ann", "the kite of hill99", Method::Hybrid)[0];
+    assert!(first.contains("hill99"), "{first}");
+    assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"], 1);
 }
 
 #[test]

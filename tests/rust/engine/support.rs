@@ -88,6 +88,9 @@ pub fn files_with(disk: &Disk, needle: &str) -> Vec<PathBuf> {
     files.filter(|(path, bytes)| holds(bytes) || holds(path.to_string_lossy().as_bytes())).map(|(path, _)| path).collect()
 }
 
+/// In a text that no vector is to be had for.
+pub const NO_VECTOR: &str = "(illegible)";
+
 /// Words hashed into a few dimensions.
 struct Words;
 
@@ -109,6 +112,9 @@ impl Embedder for Words {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        if texts.iter().any(|text| text.contains(NO_VECTOR)) {
+            return Err(Error::new(ErrorKind::Embedding, "this can't be embedded"));
+        }
         let mut rows = Array2::<f32>::zeros((texts.len(), DIMENSION));
         for (mut row, text) in rows.axis_iter_mut(Axis(0)).zip(texts) {
             text.split_whitespace().for_each(|word| row[hash(word) % DIMENSION] += 1.0);

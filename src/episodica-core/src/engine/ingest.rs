@@ -63,6 +63,10 @@ impl Engine {
             };
             report.messages_added += added.len();
             if self.works_behind() {
+                if self.embedder.is_local() {
+                    // Without the turn: whoever has it may be waiting for a model.
+                    self.embed_messages(&user, control)?;
+                }
                 self.enqueue(&user);
             } else {
                 let episodes = self.form(&user, Cut::Finished, control)?;
@@ -145,7 +149,7 @@ impl Engine {
         Ok(Some(messages))
     }
 
-    /// Embeds the messages that have no vector yet: first everything new, in order. The caller has the user's turn.
+    /// Embeds the messages that have no vector yet: first everything new, in order. Needs no turn: of two who do it at once, one comes too late.
     pub(super) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
         let (slots, messages) = {
             let view = user.view.read();

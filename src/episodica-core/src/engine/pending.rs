@@ -177,7 +177,7 @@ impl Engine {
             };
             self.settle_letters(&user, missing)?;
             let view = user.view.read();
-            pending += missing + view.unlearned.len() + view.unwritten.len() + view.relearn.len();
+            pending += missing + view.unlearned.len() + view.unwritten.union(&view.relearn).count();
         }
         Ok(pending)
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use super::read::AnyRecord;
 use crate::config::Config;
@@ -145,12 +145,16 @@ impl View {
         }
     }
 
-    /// Adds the vectors of messages.
+    /// Adds the vectors of messages; those that got theirs in the meantime keep it.
     pub fn add_message_vectors(&mut self, slots: &[u32], rows: ArrayView2<'_, f32>, to: &Indexing<'_>) -> Result<()> {
-        let labels: Vec<u64> = slots.iter().map(|slot| u64::from(*slot)).collect();
-        to.add(&mut self.messages.field, &labels, Some(rows))?;
-        slots.iter().for_each(|slot| {
-            self.unembedded.remove(slot);
+        let wanted: Vec<usize> = (0..slots.len()).filter(|at| self.unembedded.contains(&slots[*at])).collect();
+        let labels: Vec<u64> = wanted.iter().map(|at| u64::from(slots[*at])).collect();
+        match wanted.len() == slots.len() {
+            true => to.add(&mut self.messages.field, &labels, Some(rows))?,
+            false => to.add(&mut self.messages.field, &labels, Some(rows.select(Axis(0), &wanted).view()))?,
+        }
+        wanted.iter().for_each(|at| {
+            self.unembedded.remove(&slots[*at]);
         });
         Ok(())
     }

@@ -55,7 +55,10 @@ impl Failure {
         let code = word.map(|word| format!(" ({word})")).unwrap_or_default();
         let verb = if (300..400).contains(&status) { "redirects, which is not followed, with" } else { "answered with" };
         let message = format!("server `{origin}` {verb} status `{status}`{code}");
-        Self { reason: Secret::new(words(&body).to_lowercase()), ..Self::new(Cause::Status(status), message) }
+        let reason = words(&body).to_lowercase();
+        // What doesn't pass a server's check of the request is refused, though some (llama-cpp-python) call it an error of their own.
+        let meant = if status == 500 && reason.contains("validation error") && reason.contains("body") { 422 } else { status };
+        Self { reason: Secret::new(reason), ..Self::new(Cause::Status(meant), message) }
     }
 
     /// The same for a call of several requests: `attempts` in all, within `seconds`.
@@ -161,6 +164,16 @@ mod tests {
         let leak = Failure::status(401, "http://h:1", br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#);
         assert_eq!(leak.message(), "server `http://h:1` answered with status `401`");
         assert_eq!(leak.into_error(ErrorKind::Llm).hint(), Some("check the API key and what it may be used for"));
+    }
+
+    #[test]
+    fn a_request_that_is_not_valid_is_refused_whatever_the_status() {
+        let body =
+            br#"{"error":{"message":"1 validation error:\n {'loc': ('body', 'response_format', 'type')}","type":"internal_server_error"}}"#;
+        let failure = Failure::status(500, "http://h:1", body);
+        assert!(!failure.is_temporary() && !failure.is_outage() && failure.mentions("response_format"));
+        assert_eq!(failure.message(), "server `http://h:1` answered with status `500` (internal_server_error)");
+        assert!(Failure::status(500, "http://h:1", b"validation error").is_temporary());
     }
 
     #[test]

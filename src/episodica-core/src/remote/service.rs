@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ pub struct Remote {
     breaker: Breaker,
     timer: Arc<dyn Timer>,
     counts: Counts,
+    /// How it failed the last time; told with a refusal.
+    last: Mutex<String>,
 }
 
 #[derive(Default)]
@@ -84,6 +87,7 @@ impl Remote {
             breaker: Breaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
             timer,
             counts: Counts::default(),
+            last: Mutex::default(),
         })
     }
 
@@ -103,8 +107,8 @@ impl Remote {
                 Err(left) => {
                     break last.unwrap_or_else(|| {
                         add(&self.counts.refused, 1);
-                        let origin = self.http.origin();
-                        Failure::new(Cause::Refused, format!("server failed too often, next test in {left:.0} s: `{origin}`"))
+                        let before = self.last.lock().clone();
+                        Failure::new(Cause::Refused, format!("server failed too often, next test in {left:.0} s; before that: {before}"))
                     });
                 }
             };
@@ -121,6 +125,7 @@ impl Remote {
             match failure.cause {
                 Cause::Stopped => drop(permit),
                 _ if failure.is_outage() => {
+                    self.last.lock().clone_from(&failure.message);
                     permit.fail(self.timer.seconds());
                     if !self.breaker.is_available(self.timer.seconds()) {
                         log::warn!("a server failed too often, no call is sent for a while: {}", failure.message());

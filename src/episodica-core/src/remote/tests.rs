@@ -126,6 +126,7 @@ fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
     assert_eq!(timer.slept(), [1.0, 2.0, 1.0]);
     let failure = call(&remote).unwrap_err();
     assert_eq!((failure.cause(), failure.attempts()), (Cause::Refused, 0));
+    assert!(failure.message().contains("next test in 60 s") && failure.message().contains("status `500`"), "{}", failure.message());
     assert!(!remote.is_available());
     assert_eq!(server.requests().len(), 5);
     timer.advance(60.0);

@@ -111,8 +111,10 @@ impl MessageRanking<'_> {
         };
         let mut neighbourhood = Neighbourhood::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
-        let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(0.0));
-        let similar = above_mean(similar, self.mean_cosine(&slots));
+        // What has no vector yet is taken for an average message: it neither gains nor loses.
+        let mean = self.mean_cosine(&slots);
+        let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(mean));
+        let similar = above_mean(similar, mean);
         let mut question = MaxSim::new(self.table, &self.query.content);
         let tokens: Vec<f32> = neighbourhood.slots.iter().map(|slot| question.score(self.index.tokens(*slot))).collect();
         let tokens = neighbourhood.smooth(self.index, &slots, |at| tokens[at]);

@@ -62,7 +62,9 @@ fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
 
 #[test]
 fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
-    for (status, words) in [(400, "json_schema is unknown"), (415, ""), (422, "extra fields"), (501, ""), (404, "no response_format here")]
+    let invalid = "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}";
+    for (status, words) in
+        [(400, "json_schema is unknown"), (415, ""), (422, "extra fields"), (501, ""), (404, "no response_format here"), (500, invalid)]
     {
         let server = FaultServer::start(move |_, request: &Request| match request.body.get("response_format") {
             Some(_) => refuses(status, words),
