@@ -45,10 +45,19 @@ def _from_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
     check_names(values, (one.name for one in fields(MemoryConfig)), path)
     for section in SECTIONS:
-        if isinstance(values.get(section), Mapping) and "api_key" in values[section]:
-            hint = f"put it into {_PREFIX}{section.upper()}_API_KEY or OPENAI_API_KEY"
-            raise ConfigError(f"a key does not belong into a file: `{section}.api_key` in `{path}`", hint=hint, path=str(path))
+        _refuse_keys(values.get(section), section, path)
     return values
+
+
+def _refuse_keys(values: object, place: str, path: Path) -> None:
+    """Files are copied, shared and committed: a key doesn't belong into one, nor that of a fallback."""
+    if not isinstance(values, Mapping):
+        return
+    if "api_key" in values:
+        own = f"{_PREFIX}{place.upper()}_API_KEY or " if "." not in place else ""
+        hint = f"put it into {own}OPENAI_API_KEY"
+        raise ConfigError(f"a key does not belong into a file: `{place}.api_key` in `{path}`", hint=hint, path=str(path))
+    _refuse_keys(values.get("fallback"), f"{place}.fallback", path)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

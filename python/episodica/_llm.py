@@ -2,7 +2,8 @@
 
 The function gets what a chat completion gets: a list of messages with ``role`` and ``content``, and, if its signature has room for
 them, the keywords ``response_format``, ``max_tokens`` and ``temperature``. It returns the answer's text, or a chat completion (as a
-mapping or an object, with ``usage`` if the tokens are known). A coroutine function is run to its end.
+mapping or an object, with ``usage`` if the tokens are known). Coroutines run on one event loop in a thread of its own, so that clients
+can keep their connections, and callers may have a loop running.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from ._errors import LLMError
@@ -33,14 +35,38 @@ def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], A
         }
         answer = function(messages, **{name: offered[name] for name in keywords})
         if inspect.isawaitable(answer):
-            answer = asyncio.run(_result(answer))
+            answer = _loop.run(answer)
         return read(answer)
 
     return ask
 
 
-async def _result(answer: Any) -> Any:
-    return await answer
+class _Loop:
+    """An event loop in a thread, started when first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, awaitable: Awaitable[Any]) -> Any:
+        """Waits for what ``awaitable`` gives."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="episodica-llm", daemon=True).start()
+        future = asyncio.run_coroutine_threadsafe(_result(awaitable), self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+
+_loop = _Loop()
+
+
+async def _result(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ._reading import MemoryReader
 from ._reports import AddResult, DeleteReport, RebuildReport
 from ._values import Episode, Message, Record, record_from_dict
 
-LLM: TypeAlias = LLMConfig | Callable[..., Any]
+LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
 Embedding: TypeAlias = EmbeddingConfig | Mapping[str, Any] | str | os.PathLike[str] | Callable[[list[str]], Any]
 
 
@@ -34,7 +34,9 @@ class MemorySystem(MemoryReader):
     tenant
         Whose part of the store this is; tenants never see each other.
     llm
-        ``None`` (what ``config`` names, else offline), an :class:`LLMConfig`, or a callable.
+        ``None`` (what ``config`` names, else offline), an :class:`LLMConfig` (or its fields in a mapping), or a callable that gets the
+        messages of a chat (and, if its signature has room, ``response_format``, ``max_tokens`` and ``temperature``) and returns the
+        answer's text or a chat completion; coroutine functions serve as well. Its attribute ``model`` names the model.
     embedding
         ``None`` (what ``config`` names, else the embedder inside the package), an :class:`EmbeddingConfig` (or its fields in a
         mapping, or just the path of a local folder), or a callable from ``list[str]`` to an array of shape (texts, dimension),
@@ -257,6 +259,8 @@ def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> Me
 def _llm_spec(llm: object) -> dict[str, Any] | None:
     if llm is None:
         return None
+    if isinstance(llm, Mapping):
+        llm = MemoryConfig(llm=llm).llm  # type: ignore[arg-type]
     if isinstance(llm, LLMConfig):
         return llm._native()
     if not callable(llm):
