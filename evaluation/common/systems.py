@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -66,25 +68,33 @@ class Episodica:
     def __init__(self, store: Path, settings: dict[str, Any], *, method: str = "hybrid", top_k: int = 10, name: str = "episodica") -> None:
         self.name = name
         self._memory = MemorySystem(store, **settings)
+        self._counted: Counter[str] = Counter()
+        self._counting = threading.Lock()
         self._method: Any = method
         self._top_k = top_k
 
     def build(self, conversation: Conversation) -> dict[str, Any]:
         """Adds all messages, closes the buffer and waits for the semantic memories. Messages that are there stay single."""
-        before = self._memory.usage()
         started = time.perf_counter()
         added = self._memory.add_messages(conversation.user, conversation.messages)
         self._memory.flush(conversation.user)
         complete = self._memory.wait(conversation.user)
         seconds = time.perf_counter() - started
-        after = self._memory.usage()
         return {
             "messages": added.messages_added + added.duplicates,
             "duplicates": added.duplicates,
             "complete": complete,
             "seconds": round(seconds, 3),
-            **{name: after.get(name, 0) - before.get(name, 0) for name in ("calls", "prompt_tokens", "completion_tokens")},
+            **self._spent(),
         }
+
+    def _spent(self) -> dict[str, int]:
+        """What models have used since the last time: with several conversations at once each call is in one of their rows."""
+        with self._counting:
+            usage = self._memory.usage()
+            now = Counter({name: int(usage[name]) for name in ("calls", "prompt_tokens", "completion_tokens")})
+            before, self._counted = self._counted, now
+        return {name: now[name] - before[name] for name in now}
 
     def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
         """Messages by one search, episodes and facts by another."""

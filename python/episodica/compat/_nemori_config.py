@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .._config import LLMConfig
+
 # Nemori's fields with its defaults: scripts read them back.
 DEFAULTS: dict[str, Any] = {
     "storage_path": "./memories",
@@ -42,6 +44,12 @@ _TRANSLATED = {
     "enable_prediction_correction": "prediction_correction",
     "statement_similarity_threshold": "statement_similarity_threshold",
 }
+# Fields that say where a language model is, by what they say; its versions name them differently.
+_MODEL = {
+    "model": ("llm_model",),
+    "base_url": ("llm_base_url", "openai_base_url", "base_url"),
+    "api_key": ("llm_api_key", "openai_api_key", "api_key"),
+}
 # Fields that the interface itself obeys.
 _OBEYED = {"storage_path", "search_top_k_episodes", "search_top_k_semantic", "enable_norlift_ranking"}
 _reported: set[str] = set()
@@ -53,8 +61,9 @@ class MemoryConfig:
     Parameters
     ----------
     **fields
-        Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. Models are chosen by the
-        settings of ``episodica`` (``EPISODICA_LLM_MODEL``, ...), not by these.
+        Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A language model is used where
+        ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one, and there is an address or a key (``OPENAI_API_KEY`` counts) to
+        reach it; the embedder is ours, unless ``EPISODICA_EMBEDDING_MODEL`` names another.
 
     Examples
     --------
@@ -65,7 +74,10 @@ class MemoryConfig:
     def __init__(self, **fields: Any) -> None:
         self._given = dict(fields)
         self.__dict__.update({**DEFAULTS, "openai_api_key": os.environ.get("OPENAI_API_KEY"), **fields})
-        report_once(sorted(name for name in fields if name not in _TRANSLATED and name not in _OBEYED))
+        obeyed = {*_TRANSLATED, *_OBEYED}
+        if self.llm():
+            obeyed.update(*_MODEL.values())
+        report_once(sorted(name for name in fields if name not in obeyed))
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"this configuration has no `{name}`")
@@ -86,10 +98,19 @@ class MemoryConfig:
     def overrides(self) -> dict[str, Any]:
         """The fields of :class:`episodica.MemoryConfig` that the script's fields set."""
         made = {ours: self._given[theirs] for theirs, ours in _TRANSLATED.items() if theirs in self._given}
+        if model := self.llm():
+            made["llm"] = model
         # A shorter buffer than the usual window means: no longer windows either.
         if "boundary_window_messages" in made and "buffer_size_max" in made:
             made["boundary_window_messages"] = min(made["boundary_window_messages"], made["buffer_size_max"])
         return made
+
+    def llm(self) -> LLMConfig | None:
+        """The language model that the script's fields name, if it can be reached."""
+        given = {ours: next((self._given[name] for name in theirs if self._given.get(name)), None) for ours, theirs in _MODEL.items()}
+        if not any(given.values()) or not (given["base_url"] or given["api_key"] or os.environ.get("OPENAI_API_KEY")):
+            return None
+        return LLMConfig(given["model"] or self.llm_model, base_url=given["base_url"], api_key=given["api_key"])
 
     def __repr__(self) -> str:
         return f"MemoryConfig({', '.join(f'{name}={value!r}' for name, value in self._given.items() if not name.endswith('api_key'))})"
