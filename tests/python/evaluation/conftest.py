@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback import Loopback, Reply, Request
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
@@ -64,55 +62,27 @@ def write(path: Path, data: Any) -> None:
     path.write_text(json.dumps(data), encoding="utf-8")
 
 
-Reply = tuple[int, str]
-Script = Callable[[str, dict[str, Any]], Reply]
+Script = Callable[[str, dict[str, Any]], tuple[int, str]]
 
 
-class ChatServer:
-    """A scripted chat endpoint on the loopback interface. `script` gets prompt and request, and returns status and text.
-
-    It stops by itself after `most` calls: a client gone wild gets refusals instead of answers.
-    """
+class ChatServer(Loopback):
+    """A scripted chat endpoint. `script` gets prompt and request, and returns status and text."""
 
     def __init__(self, script: Script, most: int = 500) -> None:
         self.script = script
         self.calls: list[dict[str, Any]] = []
         self.headers: dict[str, str] = {}
-        outer = self
+        super().__init__(self._answer, most)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.calls.append({**body, "path": self.path, "authorization": self.headers.get("Authorization")})
-                too_many = len(outer.calls) > most
-                status, text = (403, "") if too_many else outer.script(body["messages"][0]["content"], body)
-                answer = {
-                    "model": "scripted-1",
-                    "choices": [{"message": {"role": "assistant", "content": text}}],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 2},
-                }
-                data = json.dumps(answer if status == 200 else {"error": text}).encode()
-                with contextlib.suppress(OSError):  # the client may have been killed
-                    self.send_response(status)
-                    for name, value in outer.headers.items():
-                        self.send_header(name, value)
-                    self.send_header("Content-Length", str(len(data)))
-                    self.end_headers()
-                    self.wfile.write(data)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+    def _answer(self, request: Request) -> Reply:
+        self.calls.append({**request.body, "path": request.path, "authorization": request.headers.get("authorization")})
+        status, text = self.script(request.body["messages"][0]["content"], request.body)
+        answer = {
+            "model": "scripted-1",
+            "choices": [{"message": {"role": "assistant", "content": text}}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 2},
+        }
+        return Reply(answer if status == 200 else {"error": text}, status, self.headers)
 
 
 @pytest.fixture

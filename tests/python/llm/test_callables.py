@@ -1,0 +1,224 @@
+"""A function of the caller's as the language model: what it gets, what it may return, where it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from llm_checks import check_whole, remember, talk
+from model_server import sensible
+
+from episodica import AsyncMemorySystem, ConfigError, LLMError, MemorySystem, count_tokens
+from episodica._llm import read
+
+STEPS = {"episodes": "boundary", "episode": "episode", "prediction": "predict", "statements": "extract", "decisions": "reconcile"}
+Messages = list[dict[str, str]]
+
+
+def answer(messages: Messages, response_format: dict[str, Any]) -> str:
+    step = STEPS[response_format["json_schema"]["name"]]
+    return json.dumps(sensible(step, messages[1]["content"]))
+
+
+def completion(text: str, prompt: int = 100, said: int = 7) -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": prompt, "completion_tokens": said}}
+
+
+def as_text(messages: Messages, response_format: dict[str, Any]) -> str:
+    return answer(messages, response_format)
+
+
+def as_mapping(messages: Messages, **options: Any) -> dict[str, Any]:
+    assert options["max_tokens"] > 0
+    assert options["temperature"] == 0
+    return completion(answer(messages, options["response_format"]))
+
+
+def as_object(messages: Messages, *, response_format: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(completion(answer(messages, response_format))), object_hook=lambda one: SimpleNamespace(**one))
+
+
+async def as_coroutine(messages: Messages, response_format: dict[str, Any]) -> str:
+    await asyncio.sleep(0)
+    return answer(messages, response_format)
+
+
+class Model:
+    """An object that is called, and says its name."""
+
+    model = "my-model"
+
+    def __call__(self, messages: Messages, response_format: dict[str, Any]) -> str:
+        return answer(messages, response_format)
+
+
+@pytest.mark.parametrize("llm", [as_text, as_mapping, as_object, as_coroutine, Model()], ids=lambda llm: getattr(llm, "__name__", "object"))
+def test_every_form_of_answer_serves(llm: Any, open_memory: Callable[..., MemorySystem]) -> None:
+    memory = open_memory(llm=llm)
+    remember(memory)
+    check_whole(memory, "ann", 30)
+    assert memory.stats("ann")["pending_llm"] == 0
+    name = "my-model" if isinstance(llm, Model) else f"python:{llm.__module__}.{llm.__qualname__}"
+    assert {episode.provenance["method"] for episode in memory.episodes("ann")} == {name}
+    usage = memory.usage()
+    assert usage["by_model"].keys() == {name}
+    counts_itself = llm in (as_mapping, as_object)
+    assert usage["counted_locally"] == (0 if counts_itself else usage["calls"])
+    if counts_itself:
+        assert (usage["prompt_tokens"], usage["completion_tokens"]) == (100 * usage["calls"], 7 * usage["calls"])
+
+
+def test_tokens_of_text_are_counted_here(open_memory: Callable[..., MemorySystem]) -> None:
+    seen: list[int] = []
+
+    def llm(messages: Messages) -> str:
+        seen.append(sum(count_tokens(message["content"]) for message in messages))
+        return "no"
+
+    memory = open_memory(llm=llm)
+    remember(memory)
+    assert memory.usage()["prompt_tokens"] == sum(seen)
+
+
+def test_a_coroutine_serves_where_a_loop_runs_already(open_memory: Callable[..., MemorySystem]) -> None:
+    """In a notebook the caller's own thread runs a loop, and `flush` has the model write in the caller's time."""
+
+    async def main() -> None:
+        memory = open_memory(llm=as_coroutine)
+        memory.add_messages("ann", talk(12))
+        made = memory.flush("ann")
+        assert {episode.provenance["method"] for episode in made} == {f"python:{__name__}.as_coroutine"}
+
+    asyncio.run(main())
+
+
+def test_all_coroutines_run_on_one_loop(open_memory: Callable[..., MemorySystem]) -> None:
+    """Clients keep their connections in the loop that they were first used in."""
+    loops: set[int] = set()
+
+    async def llm(messages: Messages, response_format: dict[str, Any]) -> str:
+        loops.add(id(asyncio.get_running_loop()))
+        return answer(messages, response_format)
+
+    memory = open_memory(llm=llm)
+    remember(memory)
+    assert len(loops) == 1
+
+
+async def test_it_serves_the_asynchronous_memory(store: Path) -> None:
+    async with AsyncMemorySystem(store, llm=as_coroutine) as memory:
+        await memory.add_messages("ann", talk(12))
+        await memory.flush("ann")
+        assert await memory.wait("ann", timeout=60)
+        assert (await memory.stats("ann"))["pending_llm"] == 0
+
+
+def test_what_it_raises_is_an_outage_with_its_words(open_memory: Callable[..., MemorySystem]) -> None:
+    def llm(messages: Messages) -> str:
+        raise RuntimeError("out of credit")
+
+    memory = open_memory(llm=llm)
+    remember(memory)
+    check_whole(memory, "ann", 30)
+    assert memory.stats("ann")["pending_llm"] == memory.stats("ann")["episodes"]
+    assert "RuntimeError: out of credit" in memory.health()["last_failure"]
+
+
+@pytest.mark.parametrize("value", [None, 7, {}, {"choices": []}, {"choices": [{"message": {"content": None}}]}, ["text"]], ids=repr)
+def test_what_is_no_answer_is_an_outage(value: Any, open_memory: Callable[..., MemorySystem]) -> None:
+    with pytest.raises(LLMError, match="must return text or a chat completion"):
+        read(value)
+    memory = open_memory(llm=lambda messages: value)
+    remember(memory, count=3)
+    check_whole(memory, "ann", 3)
+    assert memory.stats("ann")["pending_llm"] == 1
+    assert "must return text or a chat completion" in memory.health()["last_failure"]
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+from episodica import MemorySystem
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+calls = []
+def llm(messages):
+    calls.append(1)
+    if len(calls) == 1:
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(30)
+    return "no"
+with MemorySystem(sys.argv[1], llm=llm) as memory:
+    memory.add_messages("ann", [{"role": "user", "content": f"line {n}"} for n in range(3)])
+    try:
+        memory.flush("ann")
+        for _ in range(1000):
+            memory.stats("ann")
+        print("swallowed")
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_a_ctrl_c_while_it_answers_reaches_the_caller(store: Path) -> None:
+    """The engine took it for an outage of the model."""
+    script = [sys.executable, "-c", INTERRUPTED, str(store)]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+def test_what_is_no_model_is_refused(store: Path) -> None:
+    with pytest.raises(ConfigError, match="must be an LLMConfig or a callable"):
+        MemorySystem(store, llm="gpt-4")  # type: ignore[arg-type]
+
+
+def test_a_memory_that_nobody_closed_is_collected(store: Path) -> None:
+    started, released = threading.Event(), threading.Event()
+
+    def llm(messages: Messages) -> str:
+        started.set()
+        released.wait(60)
+        return "no"
+
+    memory = MemorySystem(store, llm=llm)
+    memory.add_messages("ann", talk(40))
+    assert started.wait(60)
+    gone = weakref.ref(memory._handle)
+    # Closing waits for a call under way, which can't be interrupted.
+    threading.Timer(0.2, released.set).start()
+    del memory
+    gc.collect()
+    assert gone() is None
+    with MemorySystem(store) as again:
+        assert again.stats("ann")["messages"] == 40
+
+
+SCRIPT = """
+import sys, threading
+from episodica import MemorySystem
+started = threading.Event()
+{prefix}def llm(messages):
+    started.set()
+    threading.Event().wait(0.1)
+    return "no"
+memory = MemorySystem(sys.argv[1], llm=llm)
+memory.add_messages("ann", [{{"role": "user", "content": f"line {{n}}"}} for n in range(40)])
+started.wait(60)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "async "])
+def test_a_script_that_closes_nothing_ends(prefix: str, store: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(prefix=prefix), str(store)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -1,0 +1,113 @@
+"""An OpenAI-compatible server with a scripted model: sensible answers by the step that asks, and any fault in their place."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from loopback import Loopback, Reply, Request
+
+Script = Callable[[Request], Reply | str | None]
+
+_STEPS = {"episodes": "boundary", "should_end": "boundary", "narrative": "episode", "prediction": "predict"}
+_STEPS |= {"statements": "extract", "decisions": "reconcile"}
+DIMENSION = 16
+
+
+def step_of(request: Request) -> str:
+    """Which step of the engine asks: by the schema that it wants, wherever that stands."""
+    if request.path.endswith("/embeddings"):
+        return "embedding"
+    form = request.body.get("response_format") or {}
+    strict = form.get("type") == "json_schema"
+    schema = form["json_schema"]["schema"] if strict else json.loads(system_of(request).rsplit("\n", 1)[1])
+    return next(step for name, step in _STEPS.items() if name in schema["properties"])
+
+
+def system_of(request: Request) -> str:
+    return request.body["messages"][0]["content"]
+
+
+def user_of(request: Request) -> str:
+    return request.body["messages"][1]["content"]
+
+
+def shown(prompt: str) -> list[tuple[int, str]]:
+    """The messages of a prompt, or the candidates of a reconciliation: number and text."""
+    lines = (re.match(r"(\d+) \| [^|]* \| [^:]*: (.*)", line) for line in prompt.splitlines())
+    return [(int(found[1]), found[2]) for found in lines if found]
+
+
+def sensible(step: str, prompt: str) -> dict[str, Any]:
+    """Episodes of eight messages, and one statement about the first message of each."""
+    messages = shown(prompt)
+    text = messages[0][1] if messages else ""
+    if step == "boundary":
+        groups = [messages[start : start + 8] for start in range(0, len(messages), 8)]
+        episodes = [{"messages": [n for n, _ in group], "topic": "kites", "reason": "r", "confidence": 0.9} for group in groups]
+        # Both forms of the question have their answer: where episodes end, and whether the last message opens one.
+        return {"episodes": episodes, "should_end": len(messages) > 8, "reason": "r", "confidence": 0.9, "topic_summary": "kites"}
+    if step == "episode":
+        written = {"title": f"The model on {text}", "summary": f"They spoke of {text}.", "narrative": f"It was said that {text}."}
+        return {**written, "timestamp": "", "topics": ["kites"], "entities": []}
+    if step == "predict":
+        return {"prediction": "More of the same."}
+    if step == "extract":
+        about = {"kind": "event", "subject": "the speaker", "attribute": "said", "value": text, "confidence": 0.9, "importance": "high"}
+        return {"statements": [{"content": f"The speaker said {text}", **about, "messages": [messages[0][0]]}] if messages else []}
+    candidates = [line for line in prompt.partition("Candidates:")[2].splitlines() if " | " in line]
+    create = {"action": "CREATE", "memory": None, "content": None, "reason": "new"}
+    return {"decisions": [{"candidate": number, **create} for number in range(len(candidates))]}
+
+
+def vector(text: str) -> list[float]:
+    """A row that is the same for the same text, and near for texts that share words."""
+    row = [0.01] * DIMENSION
+    for word in text.lower().split():
+        row[zlib.crc32(word.encode()) % DIMENSION] += 1.0
+    return row
+
+
+class ModelServer(Loopback):
+    """Answers `/v1/chat/completions` and `/v1/embeddings`. A `script` may answer in its place: with a reply, or with the model's text."""
+
+    def __init__(self, script: Script | None = None, most: int = 2_000) -> None:
+        self.script: Script | None = script
+        self.says_usage = True
+        self.answered: Counter[str] = Counter()
+        self.tokens: Counter[str] = Counter()
+        """What it says it used, prompt and completion: by step, by model, and by the word `user:<name>` where a prompt holds it."""
+        super().__init__(self._answer, most)
+
+    @property
+    def asked(self) -> Counter[str]:
+        """Requests by step."""
+        return Counter(step_of(request) for request in list(self.requests))
+
+    def of(self, step: str) -> list[Request]:
+        return [request for request in list(self.requests) if step_of(request) == step]
+
+    def _answer(self, request: Request) -> Reply:
+        step = step_of(request)
+        scripted = self.script(request) if self.script else None
+        if isinstance(scripted, Reply):
+            return scripted
+        if step == "embedding":
+            texts = request.body["input"]
+            data = [{"index": number, "embedding": vector(text)} for number, text in enumerate(texts)]
+            return Reply({"data": data, **self._usage(request, step, " ".join(texts), "")})
+        text = json.dumps(sensible(step, user_of(request))) if scripted is None else scripted
+        choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        return Reply({"choices": [choice], **self._usage(request, step, system_of(request) + user_of(request), text)})
+
+    def _usage(self, request: Request, step: str, prompt: str, text: str) -> dict[str, Any]:
+        used = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
+        with self._lock:
+            for name in (step, request.body["model"], *re.findall(r"user:\w+", prompt)[:1]):
+                self.answered[name] += 1
+                self.tokens[name] += sum(used.values())
+        return {"usage": used} if self.says_usage else {}
