@@ -59,6 +59,10 @@ test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
 test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
 	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest
 
+.PHONY: test-llm
+test-llm: $(NATIVE)  ## Let a small real language model do the work (installs it outside, 11 minutes the first time); DATA=file
+	tools/test_llm $(if $(DATA),--data "$(DATA)")
+
 # What the tests of the torture count; 1 is the long form (twenty minutes), smaller is shorter.
 TORTURE_SCALE ?= 1
 TORTURE_COUNTS := $(TARGET)/torture.jsonl
