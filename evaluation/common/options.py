@@ -29,7 +29,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made.add_argument("--limit", type=int, metavar="N", help="only the first N conversations")
     made.add_argument("--questions", type=int, metavar="N", help="at most N questions of each conversation")
     made.add_argument("--workers", type=int, default=1, metavar="N", help="conversations, questions or calls at a time (default: 1)")
-    made.add_argument("--config", type=_json_object, default={}, metavar="JSON", help="fields of MemoryConfig, as JSON or a JSON file")
+    made.add_argument("--config", type=_settings, default={}, metavar="JSON", help="fields of MemoryConfig, as JSON or a JSON file")
     return made
 
 
@@ -83,6 +83,19 @@ def _systems(text: str) -> list[str]:
     if unknown or not names:
         raise argparse.ArgumentTypeError(f"unknown system `{', '.join(unknown)}`: there are {', '.join(SYSTEMS)}")
     return names
+
+
+def _settings(text: str) -> dict[str, Any]:
+    """Settings of the memory. They end in the manifest, so they hold no secret."""
+    settings = _json_object(text)
+    rest: list[Any] = [settings]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, dict):
+            if secret := {"api_key", "headers", "proxy", "organization"} & part.keys():
+                raise argparse.ArgumentTypeError(f"{min(secret)} would be published with the run: keys come from $OPENAI_API_KEY")
+            rest.extend(part.values())
+    return settings
 
 
 def _json_object(text: str) -> dict[str, Any]:

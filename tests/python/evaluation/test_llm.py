@@ -251,3 +251,13 @@ def test_fewer_than_three_judge_runs_are_refused(talk: Path, tmp_path: Path, cap
     with pytest.raises(SystemExit):
         pipeline.run(LOCOMO, None, options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--judge-runs", "1"))
     assert "at least 3" in capsys.readouterr().err
+
+
+def test_a_key_in_the_settings_is_refused(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ended in the manifest."""
+    settings = json.dumps({"llm": {"model": "m", "fallback": {"model": "n", "api_key": "sk-published"}}})
+    with pytest.raises(SystemExit):
+        pipeline.run(LOCOMO, None, options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--config", settings))
+    told = capsys.readouterr().err
+    assert "api_key would be published" in told
+    assert "sk-published" not in told
