@@ -6,20 +6,17 @@ Every method hands its arguments on, word for word; checks and documentation are
 from __future__ import annotations
 
 import asyncio
-import math
+import functools
 import os
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
-from . import _options as check
+from . import _native
 from ._config import MemoryConfig
-from ._errors import InterruptedOperationError
 from ._options import Kind, Method
 from ._plot import AsyncPlots
-from ._progress import Progress, Reporter
+from ._progress import Progress
 from ._records import AsyncRecords
 from ._reports import AddResult, DeleteReport, RebuildReport, VerifyReport
 from ._results import Context, SearchResults
@@ -30,16 +27,13 @@ from ._values import Episode, Message, Record, SemanticMemory
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# How long a thread may go on waiting after the coroutine that sent it was cancelled.
-_SLICE_SECONDS = 0.2
-
 
 class AsyncMemorySystem:
     """Remembers conversations without blocking the event loop. See :class:`MemorySystem` for parameters, errors and examples.
 
     The records of ``episodes``, ``semantic_memories`` and ``messages`` come by ``async for``. Calls run in threads of the loop's
-    executor. A cancelled call that has not begun never begins; ``add_messages``, ``verify`` and ``rebuild_indices`` stop at their next
-    report of progress, and what was committed before stays; ``wait`` stops waiting; any other call ends unheard.
+    executor. A cancelled call that has not begun never begins; the work of any other stops where it next looks, within a tenth of a second
+    or so, and what was committed before stays.
 
     Examples
     --------
@@ -101,7 +95,7 @@ class AsyncMemorySystem:
         progress: Progress = None,
     ) -> AddResult:
         """See :meth:`MemorySystem.add_messages`."""
-        return await _run_reporting(progress, self._memory.add_messages, user_id, messages, session_id=session_id)
+        return await _run(self._memory.add_messages, user_id, messages, session_id=session_id, progress=progress)
 
     async def flush(self, user_id: str) -> list[Episode]:
         """See :meth:`MemorySystem.flush`."""
@@ -117,15 +111,7 @@ class AsyncMemorySystem:
 
     async def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
         """See :meth:`MemorySystem.wait`."""
-        longest = math.inf if timeout is None else check.seconds(timeout, "timeout")
-        started = time.monotonic()
-        while True:
-            begun = time.monotonic()
-            left = max(0.0, longest - (begun - started))
-            done = await _run(self._memory.wait, user_id, min(left, _SLICE_SECONDS))
-            # A wait that ends before its time knows that more of it is of no use.
-            if done or left <= _SLICE_SECONDS or time.monotonic() - begun < _SLICE_SECONDS / 2:
-                return done
+        return await _run(self._memory.wait, user_id, timeout)
 
     async def search(
         self,
@@ -291,11 +277,11 @@ class AsyncMemorySystem:
 
     async def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
         """See :meth:`MemorySystem.verify`."""
-        return await _run_reporting(progress, self._memory.verify, user_id)
+        return await _run(self._memory.verify, user_id, progress=progress)
 
     async def rebuild_indices(self, user_id: str | None = None, *, progress: Progress = None) -> RebuildReport:
         """See :meth:`MemorySystem.rebuild_indices`."""
-        return await _run_reporting(progress, self._memory.rebuild_indices, user_id)
+        return await _run(self._memory.rebuild_indices, user_id, progress=progress)
 
     async def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
         """See :meth:`MemorySystem.load_user_data_and_indices`."""
@@ -321,22 +307,9 @@ class AsyncMemorySystem:
 
 
 async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    return await asyncio.to_thread(function, *args, **kwargs)
-
-
-async def _run_reporting(progress: Progress, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Like ``_run``, for work that reports progress: where it reports, it can also be told that nobody waits for it any more."""
-    stopped = threading.Event()
-    with Reporter(progress) as callback:
-
-        def relay(step: str, done: int, total: int) -> None:
-            if stopped.is_set():
-                raise InterruptedOperationError("the call was cancelled")
-            if callback is not None:
-                callback(step, done, total)
-
-        try:
-            return await _run(function, *args, progress=relay, **kwargs)
-        except asyncio.CancelledError:
-            stopped.set()
-            raise
+    cancellation = _native.Cancellation()
+    try:
+        return await asyncio.to_thread(cancellation.call, functools.partial(function, *args, **kwargs))
+    except asyncio.CancelledError:
+        cancellation.cancel()
+        raise

@@ -1,9 +1,10 @@
 """The native half of the package. Private: everything here may change with any release; stubtest holds it true."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 _Json = dict[str, Any]
+_T = TypeVar("_T")
 _Progress = Callable[[str, int, int], None]
 
 @final
@@ -15,6 +16,12 @@ class Results:
     def __len__(self) -> int: ...
     def kinds(self) -> list[str]: ...
     def hit(self, index: int) -> _Json: ...
+
+@final
+class Cancellation:
+    def __new__(cls) -> Cancellation: ...
+    def call(self, function: Callable[[], _T]) -> _T: ...
+    def cancel(self) -> None: ...
 
 @final
 class Engine:

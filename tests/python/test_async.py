@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,28 @@ async def test_progress_is_passed_on(store: Path, talk: list[dict[str, Any]]) ->
         with pytest.raises(InvalidInputError, match="progress must be"):
             await memory.verify(progress="yes")  # type: ignore[arg-type]
     assert {"messages", "users"} <= set(seen)
+
+
+async def test_a_cancelled_flush_does_not_wait_for_its_model(store: Path) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def slow(messages: list[dict[str, str]]) -> str:
+        asked.set()
+        release.wait(20)
+        return "{}"
+
+    async with AsyncMemorySystem(store, llm=slow, llm_concurrency=1) as memory:
+        await memory.add_messages("ann", [{"role": "user", "content": f"kite {number} is up"} for number in range(4)])
+        first = asyncio.create_task(memory.flush("ann"))
+        await asyncio.to_thread(asked.wait, 20)
+        # The only place at the model is taken: this one waits for it, and stops waiting.
+        await memory.add_messages("ben", [{"role": "user", "content": f"boat {number} is out"} for number in range(4)])
+        second = asyncio.create_task(memory.flush("ben"))
+        await asyncio.sleep(0.3)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        release.set()
+        assert len(await first) == 1
+        assert len(await memory.flush("ben")) == 1
+        assert (await memory.verify()).errors == 0

@@ -1,5 +1,7 @@
 //! Signals and progress while the engine works without the interpreter.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use episodica_core::control::Control;
@@ -7,12 +9,16 @@ use episodica_core::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
+use crate::cancel;
+
 /// How often the interpreter is asked for signals: a Ctrl-C is answered well within 200 ms.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Asks Python for pending signals and tells it of progress.
 pub(crate) struct PythonControl {
     progress: Option<Py<PyAny>>,
+    /// Set by a cancelled task; see `cancel`.
+    cancelled: Option<Arc<AtomicBool>>,
     asked: Mutex<Instant>,
     /// What a signal handler or the progress callback raised.
     raised: Mutex<Option<PyErr>>,
@@ -20,7 +26,7 @@ pub(crate) struct PythonControl {
 
 impl PythonControl {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
-        Self { progress, asked: Mutex::new(Instant::now()), raised: Mutex::new(None) }
+        Self { progress, cancelled: cancel::current(), asked: Mutex::new(Instant::now()), raised: Mutex::new(None) }
     }
 
     /// The exception that stopped the work, if one did.
@@ -36,6 +42,9 @@ impl PythonControl {
 
 impl Control for PythonControl {
     fn check(&self) -> Result<()> {
+        if self.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst)) {
+            return Err(Error::new(ErrorKind::Interrupted, "the call was cancelled"));
+        }
         if self.raised.lock().is_some() {
             return Err(Error::new(ErrorKind::Interrupted, "the operation was interrupted"));
         }

@@ -3,6 +3,7 @@
 //! Thin on purpose: it converts values, releases the interpreter around every call, asks for signals during long ones, and maps errors.
 //! Validation that a user would notice lives in `python/episodica`, everything else in `episodica-core`.
 
+mod cancel;
 mod control;
 mod convert;
 mod embedder;
@@ -19,6 +20,8 @@ mod _native {
     use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::cancel::Cancellation;
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]

@@ -1,0 +1,47 @@
+//! Stops what a thread works on when nobody waits for it any more.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+
+thread_local! {
+    /// What stops the call that this thread is in.
+    static CURRENT: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Runs a function so that another thread can stop the engine's part of it.
+#[pyclass(frozen, module = "episodica._native")]
+pub(crate) struct Cancellation {
+    flag: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Cancellation {
+    #[new]
+    fn new() -> Self {
+        Self { flag: Arc::default() }
+    }
+
+    /// Calls `function()`; a function whose call was cancelled before it began does not begin.
+    fn call(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        if self.flag.load(Ordering::SeqCst) {
+            return Ok(py.None());
+        }
+        let before = CURRENT.replace(Some(Arc::clone(&self.flag)));
+        let outcome = function.call0();
+        CURRENT.set(before);
+        Ok(outcome?.unbind())
+    }
+
+    /// The engine's work under way stops where it next looks, within a tenth of a second; what was committed stays.
+    fn cancel(&self) {
+        self.flag.store(true, Ordering::SeqCst);
+    }
+}
+
+/// What stops the call that this thread is in, if it can be stopped.
+pub(crate) fn current() -> Option<Arc<AtomicBool>> {
+    CURRENT.with_borrow(Clone::clone)
+}
