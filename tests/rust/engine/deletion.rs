@@ -173,3 +173,23 @@ fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
     assert!(files_with(&disk, "alicetown0").is_empty());
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5);
 }
+
+#[test]
+fn deletions_of_many_users_at_once_do_not_hinder_each_other() {
+    let place = episodica_core::store::testing::TempDir::new();
+    let root = place.path().join("store");
+    let clock = episodica_core::clock::FixedClock::new(moment(0));
+    let store = episodica_core::store::Store::open(&root, episodica_core::store::Mode::ReadWrite, &clock).unwrap();
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..40 {
+                    let owner = episodica_core::ids::Owner::new("default", &format!("user{worker}-{round}")).unwrap();
+                    drop(store.open_user(&owner).unwrap());
+                    store.erase_user(&owner).unwrap();
+                }
+            });
+        }
+    });
+}

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use parking_lot::MutexGuard;
 use serde::{Deserialize, Serialize};
@@ -87,6 +86,8 @@ fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
 /// Puts an intent in place. The deletion has begun when this returns, and is sure to be finished when [`sync_intent`] does.
 fn place_intent(inner: &Inner, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
     let (backend, directory) = (&*inner.backend, inner.layout.intents());
+    // Nobody takes the directory away before there is something in it.
+    let _dirty = inner.intents_dirty.lock();
     backend.create_dir_all(&directory).map_err(|error| io_error("cannot make the directory", &directory, error))?;
     let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
     let mut line = Vec::new();
@@ -101,9 +102,10 @@ fn sync_intent(inner: &Inner) -> Result<()> {
 
 fn remove_intent(inner: &Inner, path: &Path) -> Result<()> {
     let (backend, directory) = (&*inner.backend, inner.layout.intents());
-    inner.intents_dirty.store(true, Ordering::SeqCst);
+    let mut dirty = inner.intents_dirty.lock();
+    *dirty = true;
     remove(backend, path)?;
-    settle_intents(inner)?;
+    sync_removal(inner, &mut dirty)?;
     // Another deletion may be under way; then the directory stays, and an empty one does no harm.
     let _ = backend.remove_dir(&directory);
     Ok(())
@@ -111,12 +113,16 @@ fn remove_intent(inner: &Inner, path: &Path) -> Result<()> {
 
 /// Makes the end of deletions durable where it may not be.
 fn settle_intents(inner: &Inner) -> Result<()> {
+    sync_removal(inner, &mut inner.intents_dirty.lock())
+}
+
+fn sync_removal(inner: &Inner, dirty: &mut bool) -> Result<()> {
     let directory = inner.layout.intents();
-    if inner.intents_dirty.load(Ordering::SeqCst) {
+    if *dirty {
         match inner.backend.sync_dir(&directory) {
             // Removed by another deletion, which had synced it before.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error("cannot sync the directory", &directory, error)),
-            _ => inner.intents_dirty.store(false, Ordering::SeqCst),
+            _ => *dirty = false,
         }
     }
     Ok(())

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -47,7 +46,7 @@ pub(super) struct Inner {
     deleted: HashSet<Owner>,
     problems: Vec<Problem>,
     /// The end of a deletion may not be durable: after a power cut it would begin again, and take with it what was written since.
-    pub intents_dirty: AtomicBool,
+    pub intents_dirty: Mutex<bool>,
     /// Dropped last.
     _lock: Option<Box<dyn LockGuard>>,
 }
@@ -99,7 +98,7 @@ impl Store {
             foreign: BTreeMap::new(),
             deleted: HashSet::new(),
             problems: Vec::new(),
-            intents_dirty: AtomicBool::new(false),
+            intents_dirty: Mutex::new(false),
             _lock: None,
         };
         match mode {
