@@ -110,8 +110,21 @@ ifneq ($(EVAL_DATA),)
 	$(BIN)/python -m evaluation.locomo.run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
 endif
 
+# Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k takes an hour.
+SIZES ?= 1k,100k
+USERS ?= 2k
+BENCH := .venv/.bench-installed
+
+$(BENCH): $(SETUP) pyproject.toml
+	$(BIN)/pip install --quiet --group bench || echo "some of what we compare with can't be installed here"
+	@touch $@
+
 .PHONY: bench
-bench: $(NATIVE)  ## Measure speed; BENCH_DATA=file for a larger conversation in LoCoMo's format
+bench: $(NATIVE) $(BENCH)  ## Measure every budget of speed and what one would use instead; SIZES=1k,10k,100k,1m USERS=100k for all
+	SIZES=$(SIZES) USERS=$(USERS) $(BIN)/python -m evaluation.benchmarks.suite
+
+.PHONY: bench-quick
+bench-quick: $(NATIVE)  ## Measure speed over a real conversation; BENCH_DATA=file for another in LoCoMo's format
 	$(BIN)/python -m evaluation.benchmarks.speed $(BENCH_DATA)
 
 # The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
