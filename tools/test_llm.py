@@ -6,11 +6,13 @@ stopped whatever happens. The model is far too small to write well: that is the 
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import contextlib
 import http.client
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -134,7 +136,8 @@ def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list
         memory.flush(conversation.user)
         finished = memory.wait(conversation.user, timeout=max(deadline - time.monotonic(), 1))
         seconds = time.monotonic() - started
-        usage, stats, mended = memory.usage(), memory.stats(conversation.user), memory.stats()["mended"]
+        usage, stats, counters = memory.usage(), memory.stats(conversation.user), memory.stats()
+        mended, rejected = counters["mended"], counters["rejected_statements"]
         episodes = list(memory.episodes(conversation.user))
         facts = list(memory.semantic_memories(conversation.user, include_superseded=True))
         report = memory.verify()
@@ -145,6 +148,7 @@ def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list
     print(f"{added.messages_added} messages of two sessions in {seconds:.0f} s: {len(episodes)} episodes, {len(facts)} statements")
     print(f"  texts of the model: {by_model} episodes, {sum(fact.provenance['method'] == MODEL for fact in facts)} statements")
     print(f"  mended: {json.dumps(mended)}")
+    print(f"  statements turned down: {json.dumps(rejected)}")
     print(f"  asked in the form {endpoint['format']}; statuses of the server: {dict(sorted(recorder.statuses.items()))}")
     own = {name: usage[name] for name in ("calls", "prompt_tokens", "completion_tokens")}
     theirs = {name: recorder.counts[name] for name in own}
@@ -204,6 +208,9 @@ def main() -> int:
     guard = threading.Timer(60 * args.minutes + 30, lambda: _out_of_time(folder))
     guard.daemon = True
     guard.start()
+    # Ended by others, it still takes its server along.
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, lambda *_: sys.exit(1))
     try:
         data = two_sessions(args.data, args.sessions, folder)
         with server(args.server_python, folder / "server.log", deadline) as port, contextlib.closing(Recorder(port)) as recorder:
@@ -219,8 +226,6 @@ def main() -> int:
 
 def _out_of_time(folder: Path) -> None:
     print(f"test-llm: out of time; see {folder}", file=sys.stderr)
-    import _thread
-
     _thread.interrupt_main()
 
 
