@@ -31,16 +31,18 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
     Python::attach(|py| {
         let name = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
         let made = Error::new(kind, context).caused_by(format!("{name}: {}", error.value(py)));
-        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-            // Without a main thread to tell there is nobody who pressed the keys.
-            let _ = interrupt_again(py);
-        }
+        pass_on_interrupt(py, error);
         made
     })
 }
 
-/// A Ctrl-C that came while a callback ran is no failure of the callback, after which the work would go on: it is pending again, and stops
-/// whoever asks for signals next.
+/// Was this a Ctrl-C that came while a callback ran? It is no failure of the callback, after which the work would go on: it is pending again, and
+/// stops whoever asks for signals next.
+pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
+    // Without a main thread to tell there is nobody who pressed the keys.
+    error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()
+}
+
 fn interrupt_again(py: Python<'_>) -> PyResult<()> {
     let threading = py.import("threading")?;
     let interrupt = py.import("_thread")?.getattr("interrupt_main")?;

@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::errors;
+
 /// Records that wait; what comes on top of them is counted and dropped.
 const MOST_WAITING: usize = 4_096;
 
@@ -108,7 +110,9 @@ pub(crate) fn hand_on(py: Python<'_>) {
         }
         Ok(())
     });
-    if let Err(error) = outcome {
+    if let Err(error) = outcome
+        && !errors::pass_on_interrupt(py, &error)
+    {
         // A handler that raises is a fault of the handler's; the call that brought it up has done its work.
         error.write_unraisable(py, None);
     }

@@ -147,9 +147,8 @@ def test_what_is_no_answer_is_an_outage(value: Any, open_memory: Callable[..., M
 
 
 INTERRUPTED = """
-import logging, os, signal, sys, threading
+import os, signal, sys, threading
 from episodica import MemorySystem
-logging.getLogger("episodica").setLevel(logging.CRITICAL)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 calls = []
 def llm(messages):
