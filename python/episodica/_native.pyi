@@ -68,7 +68,7 @@ class Engine:
     def trace(self, user_id: str, id: str) -> list[_Json]: ...
     def close(self, timeout: float) -> None: ...
 
-__all__ = ["Engine", "Results", "__version__", "config_defaults", "count_tokens", "system_info", "version"]
+__all__ = ["Cancellation", "Engine", "Results", "__version__", "config_defaults", "count_tokens", "system_info", "version"]
 
 __version__: str
 

@@ -130,29 +130,24 @@ async def test_a_cancelled_addition_stops_and_leaves_the_store_sound(store: Path
         assert (await memory.verify()).errors == 0
 
 
-async def test_a_timeout_ends_a_wait(store: Path, talk: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    slices: list[float] = []
+async def test_a_timeout_ends_a_wait(store: Path, talk: list[dict[str, Any]]) -> None:
+    release = threading.Event()
 
-    def never(_self: MemorySystem, _user: str | None, timeout: float) -> bool:
-        slices.append(timeout)
-        time.sleep(timeout)
-        return False
+    def silent(messages: list[dict[str, str]]) -> str:
+        release.wait(30)
+        return "{}"
 
-    async with AsyncMemorySystem(store) as memory:
+    async with AsyncMemorySystem(store, llm=silent) as memory:
         assert await memory.wait(timeout=5)
-        monkeypatch.setattr(MemorySystem, "wait", never)
-        assert not await memory.wait(timeout=0.5)
-        assert sum(slices) == pytest.approx(0.5, abs=0.2)
+        await memory.add_messages("alice", [*talk, *({**talk[0], "message_id": f"more-{number}"} for number in range(30))])
+        assert not await memory.wait("alice", timeout=0.2)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await memory.wait("alice")
-        count = len(slices)
-        await asyncio.sleep(0.5)
-        assert len(slices) == count
-        monkeypatch.setattr(MemorySystem, "wait", lambda *_: False)
-        assert not await memory.wait("alice")
         with pytest.raises(InvalidInputError):
             await memory.wait(timeout=-1)
+        release.set()
+        assert await memory.wait("alice", timeout=60)
 
 
 async def test_progress_is_passed_on(store: Path, talk: list[dict[str, Any]]) -> None:
