@@ -24,6 +24,9 @@ const WHEN_UNSPACED: [&str; 10] = ["什么时候", "何时", "哪天", "哪一�
 /// What the single characters of a bigram count.
 const CHARACTER_WEIGHT: f32 = 0.15;
 
+/// A relative date that covers more days than this says nothing about the day of a message.
+const MAX_RANGE_DAYS: i32 = 62;
+
 /// One part of a date that a question names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DatePart {
@@ -121,12 +124,14 @@ impl Query {
         Self { text: text.to_owned(), terms, all_terms, named, dates: date_parts(text), range: None, asks_when, plain, content }
     }
 
-    /// The question as asked at `now`. Relative dates are looked at only where the question gives no more than a day of the week: what names year,
+    /// The question as asked at `now`. Who asks what happened yesterday means messages of that day; who asks what began four years ago means
+    /// whatever tells of it, so only ranges of up to [`MAX_RANGE_DAYS`] count. Relative dates are looked at only where the question gives no more than a day of the week: what names year,
     /// month or day is the same whenever it is asked.
     #[must_use]
     pub fn at(mut self, now: Moment) -> Self {
         if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
-            self.range = query_range(&self.text, now);
+            let days = |range: &DateRange| range.from.zip(range.to).map(|(from, to)| (to - from).get_days());
+            self.range = query_range(&self.text, now).filter(|range| days(range).is_some_and(|days| days < MAX_RANGE_DAYS));
         }
         self
     }
@@ -314,6 +319,7 @@ mod tests {
         let friday = asked("whom did we meet last Friday?");
         assert_eq!((friday.date_match(day("2024-03-08")), friday.date_match(day("2024-03-01"))), (1.5, 1.0));
         assert_eq!(asked("what happened in May 2023?").range, None);
+        assert_eq!(asked("where did she live four years ago?").range, None);
         assert_eq!(asked("who is Anna?").date_match(day("2024-03-11")), 0.0);
     }
 
