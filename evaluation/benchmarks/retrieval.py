@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from episodica import MemorySystem
 from evaluation.common.dataset import CORRECTED, ORIGINAL, Conversation, Question
@@ -22,7 +22,8 @@ from evaluation.common.intervals import bootstrap
 from evaluation.common.ranking import coverage, recall
 from evaluation.locomo.data import load
 
-METHODS = ("bm25", "vector", "rrf", "norlift", "hybrid")
+Method: TypeAlias = Literal["bm25", "vector", "rrf", "norlift", "hybrid"]
+METHODS: tuple[Method, ...] = ("bm25", "vector", "rrf", "norlift", "hybrid")
 TERMS = ("words", "tokens", "vector", "speaker", "date", "statement", "answer")
 WEIGHTS = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
 KS = (5, 10, 20, 50)
@@ -42,7 +43,7 @@ class Row:
     values: dict[str, float]
 
 
-def measure(conversations: Sequence[Conversation], method: str, contexts: bool, **settings: Any) -> list[Row]:
+def measure(conversations: Sequence[Conversation], method: Method, contexts: bool, **settings: Any) -> list[Row]:
     """Ingests the conversations into a fresh store and asks every question that has evidence."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, MemorySystem(folder, **settings) as memory:
@@ -109,7 +110,9 @@ def main() -> None:
     for data in arguments.data:
         conversations = load(data).conversations
         print(f"\n## {data.name}")
-        variants = {method: measure(conversations, method, contexts=method == "hybrid", **settings) for method in METHODS}
+        variants: dict[str, list[Row]] = {
+            method: measure(conversations, method, contexts=method == "hybrid", **settings) for method in METHODS
+        }
         recalls = {
             name: [Row(row.group, {k: v for k, v in row.values.items() if k[0] == "r"}) for row in rows] for name, rows in variants.items()
         }

@@ -1,151 +1,234 @@
-"""What a user would pick instead, on the same texts, the same vectors and the same questions, in the same run.
+"""What a user would pick instead, each on the texts, vectors and questions of our own store, in a process of its own.
 
-Each does one part of what a hybrid search does: words alone, or the nearest vectors. What is not installed is named, not passed over.
+    python -m evaluation.benchmarks.rivals NAME FOLDER OWN
+
+builds one of them from what :func:`evaluation.benchmarks.beside.laid_out` put into FOLDER, writing into OWN only, says so with a line of
+JSON, and then answers the questions that each line of input names (`0 20`: the first twenty), with a line of JSON of their milliseconds.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
 import re
-import tempfile
-from collections.abc import Callable, Iterator
-from typing import Any
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from evaluation.benchmarks.stores import USER, settled
-from evaluation.benchmarks.timing import Times, times
+from evaluation.benchmarks.process import resident
+from evaluation.benchmarks.timing import times
 
-WARM_UP = 5
 K = 10
 _WORD = re.compile(r"\w+")
 
-
-def texts_and_vectors(count: int) -> tuple[list[str], np.ndarray[Any, Any], list[str], Callable[[str], np.ndarray[Any, Any]]]:
-    """The messages of a store, their vectors as it keeps them, its questions, and the vectors of those."""
-    from episodica import MemorySystem
-
-    store = settled(count)
-    with MemorySystem(store["path"]) as memory:
-        texts = [message.content for message in memory.messages(USER)]
-    rows = np.load(next(store["path"].glob("messages/vector_db/*_embeddings.npy")), mmap_mode="r")
-    questions = store["questions"]
-    asked = _embedded(questions)
-    return texts, np.ascontiguousarray(rows), questions, lambda text: asked[text]
+Vectors = npt.NDArray[np.float32]
+Ask = Callable[[str], object]
+# Their packages come without types, and are there or not.
+Module = Any
 
 
-def _embedded(questions: list[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """The questions' vectors: a store of their own embeds them as messages."""
-    from episodica import MemorySystem
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a rival is made of: messages, their vectors, the vectors of the questions, and a folder to write into."""
 
-    with tempfile.TemporaryDirectory() as folder:
-        distinct = sorted(set(questions))
-        with MemorySystem(folder, semantic_memory=False) as memory:
-            memory.add_messages(USER, [{"role": "user", "content": text} for text in distinct])
-        from pathlib import Path
-
-        rows = np.load(next(Path(folder).glob("messages/vector_db/*_embeddings.npy")))
-    return dict(zip(distinct, rows, strict=True))
+    texts: list[str]
+    rows: Vectors
+    asked: dict[str, Vectors]
+    folder: Path
 
 
-def measured(count: int, runs: int) -> Iterator[tuple[str, str, Times | None, str]]:
-    """Name, what it does, its times, and why there are none."""
-    texts, rows, questions, vector = texts_and_vectors(count)
-    for name, (does, module, make) in RIVALS.items():
-        try:
-            importlib.import_module(module)
-        except ImportError:
-            yield name, does, None, f"`{module}` is not installed"
-            continue
-        most = 20 if name == "rank-bm25" and count > 20_000 else runs
-        with tempfile.TemporaryDirectory() as folder:
-            ask = make(texts, rows, vector, folder)
-            times(ask, questions[:WARM_UP])
-            yield name, does, times(ask, questions[WARM_UP : WARM_UP + most]), ""
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """One of them.
+
+    Parameters
+    ----------
+    package, module
+        What is installed, and what is imported.
+    part
+        Which method of ours does the same part of the work.
+    does
+        What it does and doesn't, in a few words.
+    make
+        Builds it; what comes back answers a question.
+    syncs_each
+        Whether it waits for the disk at each message, which would take hours for many: its folder is then on a disk in memory.
+    """
+
+    package: str
+    module: str
+    part: Literal["bm25", "vector", "hybrid"]
+    does: str
+    make: Callable[[Module, Given], Ask]
+    syncs_each: bool = False
 
 
-Asked = Callable[[str], object]
-
-
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """Words in lower case: what those take that bring no analysis of their own."""
     return _WORD.findall(text.lower())
 
 
-def _faiss(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    import faiss
-
+def _faiss(faiss: Module, given: Given) -> Ask:
     faiss.omp_set_num_threads(1)
-    index = faiss.IndexFlatIP(rows.shape[1])
-    index.add(rows)
-    return lambda text: index.search(vector(text)[None], K)
+    index = faiss.IndexFlatIP(given.rows.shape[1])
+    index.add(given.rows)
+    return lambda text: index.search(given.asked[text][None], K)
 
 
-def _hnsw(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    import faiss
-
-    faiss.omp_set_num_threads(1)
-    index = faiss.IndexHNSWFlat(rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
+def _hnsw(faiss: Module, given: Given) -> Ask:
+    index = faiss.IndexHNSWFlat(given.rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efSearch = 64
-    index.add(rows)
-    return lambda text: index.search(vector(text)[None], K)
+    index.add(given.rows)
+    faiss.omp_set_num_threads(1)
+    return lambda text: index.search(given.asked[text][None], K)
 
 
-def _rank_bm25(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    from rank_bm25 import BM25Okapi
+def _rank_bm25(rank_bm25: Module, given: Given) -> Ask:
+    index = rank_bm25.BM25Okapi([words(text) or [""] for text in given.texts])
 
-    index = BM25Okapi([_words(text) or [""] for text in texts])
-    return lambda text: np.argpartition(-index.get_scores(_words(text)), K)[:K]
+    def ask(text: str) -> object:
+        scores = index.get_scores(words(text))
+        return np.argpartition(-scores, min(K, len(scores) - 1))[:K]
+
+    return ask
 
 
-def _bm25s(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    import bm25s
-
+def _bm25s(bm25s: Module, given: Given) -> Ask:
     index = bm25s.BM25()
-    index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
-    return lambda text: index.retrieve(bm25s.tokenize([text], show_progress=False), k=K, show_progress=False)
+    index.index(bm25s.tokenize(given.texts, show_progress=False), show_progress=False)
+    most = min(K, len(given.texts))
+    return lambda text: index.retrieve(bm25s.tokenize([text], show_progress=False), k=most, show_progress=False)
 
 
-def _tantivy(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    import tantivy
-
+def _tantivy(tantivy: Module, given: Given) -> Ask:
     schema = tantivy.SchemaBuilder().add_text_field("body", tokenizer_name="en_stem").build()
     index = tantivy.Index(schema)
     writer = index.writer(50_000_000)
-    for text in texts:
+    for text in given.texts:
         writer.add_document(tantivy.Document(body=text))
     writer.commit()
     writer.wait_merging_threads()
     index.reload()
     searcher = index.searcher()
-    return lambda text: searcher.search(index.parse_query(" ".join(_words(text)), ["body"]), K).hits
+    return lambda text: searcher.search(index.parse_query(" ".join(words(text)), ["body"]), K).hits
 
 
-def _lancedb(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    import lancedb
-    import pyarrow
-
-    vectors = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.ravel()), rows.shape[1])
-    data = pyarrow.table({"text": texts[: len(rows)], "vector": vectors})
-    table = lancedb.connect(folder).create_table("messages", data)
-    return lambda text: table.search(vector(text)).limit(K).to_arrow()
+def _lancedb(lancedb: Module, given: Given) -> Ask:
+    pyarrow = importlib.import_module("pyarrow")
+    vectors = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(given.rows.ravel()), given.rows.shape[1])
+    table = lancedb.connect(str(given.folder)).create_table("messages", pyarrow.table({"text": given.texts, "vector": vectors}))
+    return lambda text: table.search(given.asked[text]).metric("dot").limit(K).to_arrow()
 
 
-def _chromadb(texts: list[str], rows: Any, vector: Callable[[str], Any], folder: str) -> Asked:
-    import chromadb
+def _chromadb(chromadb: Module, given: Given) -> Ask:
+    client = chromadb.PersistentClient(str(given.folder), settings=chromadb.Settings(anonymized_telemetry=False))
+    collection = client.create_collection("messages", embedding_function=None, configuration={"hnsw": {"space": "ip"}})
+    for start in range(0, len(given.rows), 5_000):
+        texts, rows = given.texts[start : start + 5_000], given.rows[start : start + 5_000]
+        collection.add(ids=[str(start + at) for at in range(len(rows))], embeddings=rows, documents=texts)
+    return lambda text: collection.query(query_embeddings=given.asked[text][None], n_results=K)
 
-    collection = chromadb.EphemeralClient().create_collection(f"messages-{len(rows)}", embedding_function=None)
-    for start in range(0, len(rows), 5_000):
-        part = rows[start : start + 5_000]
-        collection.add(ids=[str(start + at) for at in range(len(part))], embeddings=part)
-    return lambda text: collection.query(query_embeddings=vector(text)[None], n_results=K, include=["distances"])
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """Stands in for mem0's embedder: gives the vectors that all others here are given, too."""
+
+    vectors: dict[str, Vectors]
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        """One text's."""
+        return list(map(float, self.vectors[text]))
+
+    def embed_batch(self, texts: list[str], memory_action: str | None = None) -> list[list[float]]:
+        """Several texts'."""
+        return [self.embed(text) for text in texts]
 
 
-RIVALS: dict[str, tuple[str, str, Callable[..., Asked]]] = {
-    "faiss-cpu flat": ("nearest vectors, exact, given the query's vector", "faiss", _faiss),
-    "faiss-cpu HNSW32": ("nearest vectors, graph, given the query's vector", "faiss", _hnsw),
-    "rank-bm25": ("words, no stemming", "rank_bm25", _rank_bm25),
-    "bm25s": ("words, no stemming", "bm25s", _bm25s),
-    "tantivy": ("words, English stemming", "tantivy", _tantivy),
-    "lancedb": ("nearest vectors, exact, on disk", "lancedb", _lancedb),
-    "chromadb": ("nearest vectors, graph", "chromadb", _chromadb),
+def _mem0(mem0: Module, given: Given) -> Ask:
+    store = {"path": str(given.folder / "qdrant"), "embedding_model_dims": given.rows.shape[1], "on_disk": True}
+    memory = mem0.Memory.from_config(
+        {
+            "vector_store": {"provider": "qdrant", "config": store},
+            # Never asked: messages are added as they are.
+            "llm": {"provider": "openai", "config": {"api_key": "none"}},
+            "embedder": {"provider": "openai", "config": {"api_key": "none", "embedding_dims": given.rows.shape[1]}},
+            "history_db_path": str(given.folder / "history.db"),
+        }
+    )
+    memory.embedding_model = _Ready({**dict(zip(given.texts, given.rows, strict=True)), **given.asked})
+    for start in range(0, len(given.texts), 1_000):
+        messages = [{"role": "user", "content": text} for text in given.texts[start : start + 1_000]]
+        memory.add(messages, user_id="user", infer=False)
+    return lambda text: memory.search(text, filters={"user_id": "user"}, top_k=K)
+
+
+RIVALS = {
+    "faiss-cpu, flat": Rival("faiss-cpu", "faiss", "vector", "nearest of given vectors, exact, in memory", _faiss),
+    "faiss-cpu, HNSW": Rival("faiss-cpu", "faiss", "vector", "nearest of given vectors, by a graph (M 32, ef 64), in memory", _hnsw),
+    "rank-bm25": Rival("rank-bm25", "rank_bm25", "bm25", "words as they are, in memory, in Python", _rank_bm25),
+    "bm25s": Rival("bm25s", "bm25s", "bm25", "words without stop words, no stemming, in memory, scores made beforehand", _bm25s),
+    "tantivy": Rival("tantivy", "tantivy", "bm25", "words with English stemming, in memory", _tantivy),
+    "lancedb": Rival("lancedb", "lancedb", "vector", "nearest of given vectors, exact, on disk", _lancedb),
+    "chromadb": Rival("chromadb", "chromadb", "vector", "nearest of given vectors, by a graph, and their texts, on disk", _chromadb),
+    "mem0": Rival(
+        "mem0ai",
+        "mem0",
+        "hybrid",
+        "memories of given vectors in a local Qdrant, as they are (infer=False), without its extras for words and entities",
+        _mem0,
+        True,
+    ),
 }
+
+
+def missing(rival: Rival) -> str:
+    """Why it can't be measured here; empty if it can."""
+    if importlib.util.find_spec(rival.module) is None:
+        return f"`{rival.package}` is not installed"
+    return ""
+
+
+def read(folder: Path, own: Path) -> tuple[Given, list[str]]:
+    """What was laid out for all rivals, and the questions in their order."""
+    plan = json.loads((folder / "given.json").read_text(encoding="utf-8"))
+    asked = dict(zip(plan["questions"], np.load(folder / "asked.npy"), strict=True))
+    return Given(plan["texts"], np.load(folder / "rows.npy"), asked, own), plan["questions"]
+
+
+def main() -> None:
+    """The command."""
+    rival, folder, own = RIVALS[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3])
+    # None of them tells its makers that it was measured, nor writes into the user's folders.
+    os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", MEM0_DIR=str(own), TQDM_DISABLE="1")
+    given, questions = read(folder, own)
+    module = importlib.import_module(rival.module)
+    before, started = resident(), time.perf_counter()
+    ask = rival.make(module, given)
+    ready = {
+        "build_seconds": time.perf_counter() - started,
+        "resident": resident().total - before.total,
+        "version": importlib.metadata.version(rival.package),
+    }
+    tell(ready)
+    for line in sys.stdin:
+        start, end = map(int, line.split())
+        measured = times(ask, questions[start:end])
+        tell({"walls": measured.walls, "cpus": measured.cpus})
+
+
+def tell(figures: dict[str, Any]) -> None:
+    """One line to the process that asks. What packages print goes elsewhere: see :mod:`evaluation.benchmarks.beside`."""
+    os.write(int(os.environ["RIVAL_ANSWERS"]), f"{json.dumps(figures)}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

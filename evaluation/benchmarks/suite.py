@@ -1,133 +1,116 @@
 """Speed and scale: every budget beside its measured value, and what a user would pick instead, in one run.
 
-    python -m evaluation.benchmarks.suite [--sizes 1k,10k,100k] [--users 2000] [--out target/bench/results]
+    python -m evaluation.benchmarks.suite [--sizes 1k,10k,100k] [--users 2k] [--out target/bench/results]
 
-Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 statements, which is what the budgets are for. Stores
-are built once and kept. Writes ``speed.json`` and ``speed.md``; Times of a shared
-machine are noise: read medians, ratios within the run, and processor time.
+Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 statements, which is what most budgets are for. Writes
+`speed.json`, `speed.md` and plots. Times of a shared machine are noise: read medians, ratios within the run, and processor time.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import time
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import episodica
-from evaluation.benchmarks import budgets, rivals
-from evaluation.benchmarks.budgets import Row
+from evaluation.benchmarks import report
+from evaluation.benchmarks.beside import beside
+from evaluation.benchmarks.crowd import many_users
+from evaluation.benchmarks.opening import opening
+from evaluation.benchmarks.process import disk_megabytes, machine
+from evaluation.benchmarks.rows import ONCE, SIZES, USERS, Row, judged, short, shown, size
+from evaluation.benchmarks.searching import boundary, searching
 from evaluation.benchmarks.stores import cache_folder, settled
+from evaluation.benchmarks.writing import EPISODES, building, one_episode, singles, tails
 
-FULL = 100_000
-
-
-def size(text: str) -> int:
-    """``100k`` as a number."""
-    units = {"k": 1_000, "m": 1_000_000}
-    return int(float(text[:-1]) * units[text[-1].lower()]) if text[-1].lower() in units else int(text)
+PARTS = ("rivals", "users", "writing")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default=os.environ.get("SIZES", "1k,10k,100k"), help="messages of one user")
-    parser.add_argument("--users", default=os.environ.get("USERS", "2k"), help="users with 100 messages each")
-    parser.add_argument("--skip", default=os.environ.get("SKIP", ""), help="parts to leave out: rivals, users, ingest")
-    parser.add_argument("--out", type=Path, default=None)
-    arguments = parser.parse_args()
-    out = arguments.out or cache_folder() / "results"
+    parser.add_argument("--sizes", default=os.environ.get("SIZES") or "1k,10k,100k", help="messages of one user")
+    parser.add_argument("--users", default=os.environ.get("USERS") or "2k", help="users with 100 messages each")
+    parser.add_argument("--skip", default=os.environ.get("SKIP", ""), help=f"parts to leave out: {', '.join(PARTS)}")
+    parser.add_argument("--rival-minutes", type=float, default=3.0, help="how long building one rival may take")
+    parser.add_argument("--runs", type=int, default=1_000, help="searches behind a 99th percentile; what else is repeated follows it")
+    parser.add_argument("--reuse", action="store_true", help="take stores that this engine built before; rates are those of then")
+    parser.add_argument("--out", type=Path, help="folder for the results")
+    options = parser.parse_args(arguments)
+    skipped = set(filter(None, options.skip.split(",")))
+    if skipped - set(PARTS):
+        parser.error(f"--skip knows {', '.join(PARTS)}, not `{', '.join(sorted(skipped - set(PARTS)))}`")
+    out: Path = options.out or cache_folder() / "results"
     out.mkdir(parents=True, exist_ok=True)
-    skipped = set(arguments.skip.split(","))
+    started = time.monotonic()
     result: dict[str, Any] = {
         "version": episodica.__version__,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": budgets.machine(),
-        "sizes": {},
+        "machine": machine(),
+        "skipped": sorted(skipped),
+        SIZES: {},
     }
-    for count in [size(text) for text in arguments.sizes.split(",")]:
-        result["sizes"][count] = measure(count, skipped)
-        save(out, result)
+    title("once")
+    result[ONCE] = {"count": 0, "rows": shown_rows([*boundary(), *(() if "writing" in skipped else singles(options.runs // 4))])}
+    for count in sorted({size(text) for text in options.sizes.split(",")}):
+        result[SIZES][str(count)] = measured(count, skipped, options)
+        report.write(out, finished(result, started))
     if "users" not in skipped:
-        result["users"] = [show(row) for row in budgets.many_users(size(arguments.users))]
-    save(out, result)
-    print(f"\nwritten to {out}")
+        users = size(options.users)
+        title(f"{users:,} users")
+        result[USERS] = {"count": users, "rows": shown_rows(many_users(users))}
+    report.write(out, finished(result, started))
+    print("\n" + report.console(result))
+    kept = ", ".join(f"{short(int(count))} {part['disk']:,.0f} MB" for count, part in result[SIZES].items())
+    print(f"\n{result['seconds'] / 60:.1f} minutes; stores kept in {cache_folder()}: {kept}\nwritten to {out}")
 
 
-def measure(count: int, skipped: set[str]) -> dict[str, Any]:
-    """All rows of one size."""
-    full = count == FULL
-    counts = settled(count)["counts"]
+def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict[str, Any]:
+    """All figures of one size."""
+    title(f"{count:,} messages")
+    store = settled(count, options.reuse)
+    counts = store.counts
     statements = counts["semantic_memories"] + counts["superseded"]
-    print(f"\n{count:,} messages, {counts['episodes']:,} episodes, {statements:,} statements")
-    rows = [show(row) for row in budgets.searching(count, full)]
-    rows += [show(row) for row in budgets.writing(count, full)]
-    if "ingest" not in skipped:
-        rows += [show(row) for row in budgets.searching_while_ingesting(count)]
-        if count >= FULL:
-            rows += [show(row) for row in budgets.ingesting(count)]
+    print(f"  {counts['episodes']:,} episodes, {statements:,} statements, {disk_megabytes(store.path):,.0f} MB", flush=True)
+    rows = shown_rows(searching(store, options.runs))
+    rows += shown_rows(opening(store.path, store.questions[0]))
+    if "writing" not in skipped:
+        rows += shown_rows(one_episode(store, min(EPISODES, options.runs)))
+        rows += shown_rows(building(store))
+        rows += shown_rows(tails(store, options.runs))
     others = []
-    if "rivals" not in skipped and count <= FULL:
-        for name, does, measured, reason in rivals.measured(count, 100):
-            figures = measured.to_dict() if measured else {}
-            others.append({"name": name, "does": does, "reason": reason, **figures})
-            print(f"  {name:24} {figures['p50']:10.3f} ms   {does}" if measured else f"  {name:24} {reason}", flush=True)
-    return {"counts": counts, "rows": [row.to_dict() for row in rows], "rivals": others}
+    if "rivals" not in skipped:
+        for one in beside(store, options.rival_minutes):
+            others.append(one)
+            print(f"  {report.rival_line(one)}", flush=True)
+    return {"counts": counts, "disk": disk_megabytes(store.path), "rows": rows, "rivals": others}
 
 
-def show(row: Row) -> Row:
-    """Prints a row as soon as it is known."""
-    mark = {True: "met", False: "NOT MET", None: ""}[row.met]
-    budget = "" if row.budget is None else f"{'<=' if row.most else '>='} {row.budget:,.0f}"
-    cpu = f"(processor {row.detail['cpu_p50']:.3f} ms)" if "cpu_p50" in row.detail else ""
-    print(f"  {row.name:58} {row.value:12,.3f} {row.unit:10} {budget:>9}  {mark:8} {cpu}", flush=True)
-    return row
+def shown_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Prints each row as soon as it is known."""
+    made = []
+    for row in rows:
+        made.append(row.to_dict())
+        cpu = row.detail.get("cpu_p50")
+        worked = "" if cpu is None else f"  (processor {shown(cpu)} ms)"
+        print(f"  {row.name:72} {shown(row.value):>10} {row.unit}{worked}", flush=True)
+    return made
 
 
-def save(out: Path, result: dict[str, Any]) -> None:
-    """Figures and table."""
-    plain = json.loads(json.dumps(result, default=lambda row: row.to_dict()))
-    (out / "speed.json").write_text(json.dumps(plain, indent=1), encoding="utf-8")
-    (out / "speed.md").write_text(markdown(plain), encoding="utf-8")
+def title(words: str) -> None:
+    """What comes now."""
+    print(f"\n{words}", flush=True)
 
 
-def markdown(result: dict[str, Any]) -> str:
-    """The tables."""
-    lines = [f"episodica {result['version']}, {result['when']}, {result['machine']['processor']}, {result['machine']['cores']} cores", ""]
-    for count, part in result["sizes"].items():
-        lines += [f"## {int(count):,} messages", "", "| measured | value | processor | budget | |", "|---|---|---|---|---|"]
-        lines += [_line(row) for row in part["rows"]]
-        ours = next((row["value"] for row in part["rows"] if row["name"].startswith("hybrid search, episodes + facts, p50")), None)
-        if part["rivals"]:
-            lines += ["", "| in its place | p50 ms | middle half | against our whole hybrid search | does |", "|---|---|---|---|---|"]
-        for other in part["rivals"]:
-            if other["reason"]:
-                lines.append(f"| {other['name']} | - | | | {other['reason']} |")
-            else:
-                ratio = f"{other['p50'] / ours:.2f} x" if ours else ""
-                lines.append(
-                    f"| {other['name']} | {other['p50']:.3f} | {other['p25']:.3f}-{other['p75']:.3f} | {ratio} | {other['does']} |"
-                )
-        lines.append("")
-    if result.get("users"):
-        lines += [
-            "## Many users",
-            "",
-            "| measured | value | processor | budget | |",
-            "|---|---|---|---|---|",
-            *map(_line, result["users"]),
-            "",
-        ]
-    return "\n".join(lines)
-
-
-def _line(row: dict[str, Any]) -> str:
-    budget = "" if row["budget"] is None else f"{'≤' if row['most'] else '≥'} {row['budget']:,.0f} {row['unit']}"
-    met = {True: "met", False: "**not met**", None: ""}[row["met"]]
-    cpu = row["detail"].get("cpu_p50")
-    return f"| {row['name']} | {row['value']:,.2f} {row['unit']} | {'' if cpu is None else f'{cpu:.2f} ms'} | {budget} | {met} |"
+def finished(result: dict[str, Any], started: float) -> dict[str, Any]:
+    """The result with what follows from its rows."""
+    result["seconds"] = time.monotonic() - started
+    result["budgets"] = judged(result)
+    return result
 
 
 if __name__ == "__main__":

@@ -77,6 +77,8 @@ class Talk:
 
     def __init__(self, seed: int = 1, length: int = 10) -> None:
         self._chance = random.Random(seed)
+        # Questions draw from their own, so that the talk is the same whoever asks about it.
+        self._asking = random.Random(f"questions {seed}")
         self._length = length
         self._sources = [_read(path) for path in SOURCES]
         counts: Counter[str] = Counter()
@@ -104,27 +106,34 @@ class Talk:
 
     def questions(self, messages: list[dict[str, Any]], count: int) -> list[str]:
         """Questions with the words of some of the messages."""
-        asked = []
-        while len(asked) < count:
-            message = self._chance.choice(messages)
-            words = [word for word in _WORD.findall(message["content"]) if word.lower() in self._ranks]
-            names = [word for word in words if word[0].isupper()] or [self._name()]
-            if len(words) < 2:
-                continue
-            word, other = self._chance.sample(words, 2)
+        chance = self._asking
+        asked: list[str] = []
+        fit = [(message, words) for message in messages if len(words := self._known(message["content"])) > 1]
+        while fit and len(asked) < count:
+            message, words = chance.choice(fit)
+            names = [word for word in words if word[0].isupper()] or self._names[:40]
+            word, other = chance.sample(words, 2)
             when = datetime.fromisoformat(message["timestamp"])
             asked.append(
-                self._chance.choice(_QUESTIONS).format(
+                chance.choice(_QUESTIONS).format(
                     speaker=message["name"],
                     word=word.lower(),
                     other=other.lower(),
-                    place=self._chance.choice(names),
-                    name=self._chance.choice(names),
+                    place=chance.choice(names),
+                    name=chance.choice(names),
                     month=_MONTHS[when.month - 1],
                     year=when.year,
                 )
             )
         return asked
+
+    @staticmethod
+    def shuffle(questions: list[str]) -> None:
+        """Puts questions in an order that is the same each time."""
+        random.Random(len(questions)).shuffle(questions)
+
+    def _known(self, text: str) -> list[str]:
+        return [word for word in _WORD.findall(text) if word.lower() in self._ranks]
 
     def _endless(self) -> Iterator[dict[str, Any]]:
         chance = self._chance
@@ -182,8 +191,8 @@ class Talk:
     def _statement(self) -> str:
         chance = self._chance
         day = f"{chance.randrange(1, 29)} {chance.choice(_MONTHS)} {chance.randrange(2010, 2024)}"
-        pick = lambda: self._words[int(len(self._words) * chance.random() ** 2)]  # noqa: E731
-        return chance.choice(_STATEMENTS).format(name=self._name(), place=self._name(), noun=pick(), thing=pick(), day=day)
+        noun, thing = (self._words[int(len(self._words) * chance.random() ** 2)] for _ in range(2))
+        return chance.choice(_STATEMENTS).format(name=self._name(), place=self._name(), noun=noun, thing=thing, day=day)
 
     def _name(self) -> str:
         if self._chance.random() < 0.05:

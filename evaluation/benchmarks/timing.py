@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+# The operation's own share of what the process does: with threads of others beside it, `time.thread_time` is the one to take.
+Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
@@ -27,63 +31,68 @@ class Times:
         """99th percentile of the wall clock."""
         return quantile(self.walls, 0.99)
 
-    @property
-    def cpu(self) -> float:
-        """Median of the calling thread's processor time: what a quiet machine would take."""
-        return statistics.median(self.cpus)
-
-    @property
-    def spread(self) -> tuple[float, float]:
-        """The middle half of the wall clock."""
-        return quantile(self.walls, 0.25), quantile(self.walls, 0.75)
+    def extend(self, others: Times) -> None:
+        """Adds the runs of others."""
+        self.walls += others.walls
+        self.cpus += others.cpus
 
     def to_dict(self) -> dict[str, float]:
-        """All figures, in milliseconds."""
-        low, high = self.spread
-        return {"p50": self.p50, "p99": self.p99, "cpu_p50": self.cpu, "p25": low, "p75": high, "runs": len(self.walls)}
+        """All figures, in milliseconds: of the wall clock median, tail and middle half; of processor time median and tail."""
+        return {
+            "p50": self.p50,
+            "p99": self.p99,
+            "p25": quantile(self.walls, 0.25),
+            "p75": quantile(self.walls, 0.75),
+            "cpu_p50": statistics.median(self.cpus),
+            "cpu_p99": quantile(self.cpus, 0.99),
+            "runs": len(self.walls),
+        }
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-    """The value below which ``share`` of the values lie."""
+    """The value below which ``share`` of the values lie; the nearest one that was measured."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
 
 
-def times(operation: Callable[[str], object], inputs: Iterable[str]) -> Times:
-    """Runs the operation once for each input, with the collector of garbage out of the way."""
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Median and middle half."""
+    return {"p50": statistics.median(values), "p25": quantile(values, 0.25), "p75": quantile(values, 0.75)}
+
+
+def times(operation: Callable[[str], object], inputs: Iterable[str], clock: Clock = time.process_time) -> Times:
+    """Runs the operation once for each input, with the collector of garbage out of the way.
+
+    Processor time is that of all threads of the process: what a quiet machine would take at most.
+    """
     result = Times()
     gc.collect()
     gc.disable()
     try:
         for one in inputs:
-            wall, cpu = time.perf_counter(), time.thread_time()
+            wall, cpu = time.perf_counter(), clock()
             operation(one)
-            result.cpus.append(1000 * (time.thread_time() - cpu))
+            result.cpus.append(1000 * (clock() - cpu))
             result.walls.append(1000 * (time.perf_counter() - wall))
     finally:
         gc.enable()
     return result
 
 
-def resident_megabytes() -> float:
-    """What this process has in memory now."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096 / 1e6
+class SyncProbe:
+    """Appends a page to a file and makes it durable: what the disk itself takes for that."""
 
+    def __init__(self, folder: Path, size: int = 4096) -> None:
+        self._path = folder / "sync-probe"
+        self._page = b"x" * size
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-def sync_milliseconds(folder: Path, size: int = 4096, count: int = 100) -> Times:
-    """What the disk takes to make an appended page durable."""
-    import os
+    def append(self, _: str) -> None:
+        """One page."""
+        os.write(self._descriptor, self._page)
+        os.fdatasync(self._descriptor)
 
-    path = folder / "sync-probe"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    try:
-
-        def append(_: str) -> None:
-            os.write(descriptor, b"x" * size)
-            os.fdatasync(descriptor)
-
-        return times(append, map(str, range(count)))
-    finally:
-        os.close(descriptor)
-        path.unlink()
+    def close(self) -> None:
+        """Removes the file."""
+        os.close(self._descriptor)
+        self._path.unlink()

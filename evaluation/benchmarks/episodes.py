@@ -1,0 +1,68 @@
+"""Stores episodes one after the other in a store.
+
+    python -m evaluation.benchmarks.episodes STORE COUNT SEED
+
+A process of its own, whose syncs can be counted; prints one line of JSON with its milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from episodica import MemorySystem
+from evaluation.benchmarks.stores import USER
+from evaluation.benchmarks.talk import Talk
+from evaluation.benchmarks.timing import SyncProbe, Times, times
+
+
+def sessions(count: int, seed: int) -> list[list[dict[str, Any]]]:
+    """Sessions that no store holds yet, of some ten messages each."""
+    conversation, found = Talk(seed), list[list[dict[str, Any]]]()
+    while len(found) < count:
+        by_session: dict[str, list[dict[str, Any]]] = {}
+        for message in conversation.messages(200):
+            own = {key: f"{seed}-{message[key]}" for key in ("message_id", "session_id")}
+            by_session.setdefault(own["session_id"], []).append({**message, **own})
+        # The last one is cut off in its middle.
+        found += list(by_session.values())[:-1]
+    return found[:count]
+
+
+def stored(path: Path, count: int, seed: int, warm_up: int = 3) -> tuple[Times, Times]:
+    """Times of storing sessions as one episode each, and of single syncs in between, on the same disk."""
+    told, synced = Times(), Times()
+    probe = SyncProbe(path.parent)
+    try:
+        with MemorySystem(path) as memory:
+            memory.search(USER, "warm")
+            coming = iter(sessions(warm_up + count, seed))
+
+            def tell(_: str) -> None:
+                memory.add_messages(USER, next(coming))
+                memory.flush(USER)
+
+            times(tell, [""] * warm_up)
+            for _ in range(count):
+                told.extend(times(tell, [""]))
+                synced.extend(times(probe.append, [""] * 2))
+    finally:
+        probe.close()
+    return told, synced
+
+
+def main() -> None:
+    """The command."""
+    path, count, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    with MemorySystem(path) as memory:
+        memory.search(USER, "warm")
+        for session in sessions(count, seed):
+            memory.add_messages(USER, session)
+            memory.flush(USER)
+        print(json.dumps({"episodes": memory.stats(USER)["episodes"]}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Processes of their own, what they have in memory, what a folder takes on disk, and the machine that all are on."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+# Where Linux has a disk in memory, on which a sync costs nothing.
+MEMORY_DISK = Path("/dev/shm")
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """Megabytes of a process that are in memory. Pages of mapped files can be taken back by the kernel, anonymous ones can't."""
+
+    total: float
+    anonymous: float
+    file: float
+    peak: float
+
+    def to_dict(self) -> dict[str, float]:
+        """For JSON."""
+        return asdict(self)
+
+
+def resident(status: str | None = None) -> Resident:
+    """Of this process now; of the given text of ``/proc/<process>/status`` in tests."""
+    text = Path("/proc/self/status").read_text(encoding="ascii") if status is None else status
+    kilobytes = {key: int(value) for key, value in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
+    total, anonymous, file, peak = (kilobytes[key] * 1024 / 1e6 for key in ("VmRSS", "RssAnon", "RssFile", "VmHWM"))
+    return Resident(total, anonymous, file, peak)
+
+
+def environment() -> dict[str, str]:
+    """The environment in which another process finds this package and these benchmarks."""
+    found = importlib.util.find_spec("episodica")
+    places = [str(ROOT), *([str(Path(found.origin).parents[1])] if found and found.origin else []), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def child(module: str, *arguments: str, before: Sequence[str] = ()) -> dict[str, Any]:
+    """Runs a module as a process of its own, under the command ``before``, and reads the line of JSON that it prints."""
+    command = [*before, sys.executable, "-m", module, *arguments]
+    outcome = subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
+    if outcome.returncode != 0:
+        raise RuntimeError(f"{module} failed with status {outcome.returncode}:\n{outcome.stderr[-2000:]}")
+    result: dict[str, Any] = json.loads(outcome.stdout)
+    return result
+
+
+def disk_megabytes(folder: Path) -> float:
+    """What the files below a folder take on disk, in whole blocks."""
+    blocks = sum(path.lstat().st_blocks for path in folder.rglob("*"))
+    return blocks * 512 / 1e6
+
+
+def machine() -> dict[str, object]:
+    """What it runs on, and how busy that is."""
+    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "unknown")
+    return {"processor": model, "cores": os.cpu_count(), "system": _system(), "load": [round(value, 2) for value in os.getloadavg()]}
+
+
+def _system() -> str:
+    name = os.uname()
+    return f"{name.sysname} {name.release.split('-')[0]}"

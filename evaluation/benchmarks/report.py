@@ -1,0 +1,210 @@
+"""Tables of a run: in the terminal, as `speed.md`, and inside a page of the documentation.
+
+    python -m evaluation.benchmarks.report speed.json docs/performance.md
+
+puts the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`, and the plots into a folder beside it that is
+named like the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluation.benchmarks import pictures
+from evaluation.benchmarks.rows import FULL, ONCE, SIZES, USERS, plain, short, shown
+
+Result = Mapping[str, Any]
+HARD_SPACE = "\N{NO-BREAK SPACE}"
+_BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def write(out: Path, result: Result) -> None:
+    """`speed.json`, `speed.md` and the plots."""
+    (out / "speed.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    drawn = pictures.draw(result, out / "plots")
+    (out / "speed.md").write_text(markdown(result, [f"plots/{name}" for name in drawn]), encoding="utf-8")
+
+
+def markdown(result: Result, plots: Sequence[str]) -> str:
+    """The whole report: budgets first, then what is behind them."""
+    parts = [
+        f"# Speed of episodica {result['version']}",
+        machine(result),
+        "## Budgets",
+        budgets(result),
+        *[f"![{Path(plot).stem}]({plot})" for plot in plots],
+        "## Details",
+        details(result),
+        "## What one would use instead",
+        rivals(result),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def machine(result: Result) -> str:
+    """What it was measured on, and when."""
+    one = result["machine"]
+    return (
+        f"{one['processor']}, {one['cores']} cores, {one['system']}; {result['when'][:16].replace('T', ' ')} UTC, "
+        f"{result['seconds'] / 60:.0f} minutes; load at the start {one['load'][0]}."
+    )
+
+
+def budgets(result: Result) -> str:
+    """Every budget and its measured value."""
+    rows = []
+    for one in result["budgets"]:
+        limit = f"{'≤' if one['most'] else '≥'} {plain(one['limit'])} {one['unit']}".rstrip()
+        worked = "" if one["cpu_p50"] is None else f" ({shown(one['cpu_p50'])})"
+        # Hard spaces: a number stays with its unit.
+        cells = (limit, _value(one) + worked, _verdict(one, bold=True))
+        rows.append((one["name"], *(cell.replace(" ", HARD_SPACE) for cell in cells), _everywhere(one)))
+    return table(("budget", "limit", "measured (processor)", "", "at all sizes"), rows)
+
+
+def console(result: Result) -> str:
+    """The same for a terminal."""
+    lines = ["every budget and its measured value"]
+    for one in result["budgets"]:
+        limit = f"{'<=' if one['most'] else '>='} {plain(one['limit'])}"
+        lines.append(f"  {one['name']:74} {_value(one):>18} {limit:>10}  {_verdict(one, bold=False)}")
+    judged = [one["met"] for one in result["budgets"]]
+    lines.append(f"  {judged.count(True)} met, {judged.count(False)} not met, {judged.count(None)} not due at these sizes")
+    return "\n".join(lines)
+
+
+def _value(one: Mapping[str, Any]) -> str:
+    return "-" if one["value"] is None else f"{shown(one['value'])} {one['unit']}".rstrip()
+
+
+def _verdict(one: Mapping[str, Any], bold: bool) -> str:
+    if one["value"] is None:
+        return "not measured"
+    if one["met"] is None:
+        return f"due at {short(one['due'])}, this is {short(one['at'])}"
+    if one["met"]:
+        return "met"
+    return "**not met**" if bold else "NOT MET"
+
+
+def _everywhere(one: Mapping[str, Any]) -> str:
+    values = one["everywhere"]
+    return ", ".join(f"{short(int(count))}: {shown(value)}" for count, value in values.items()) if len(values) > 1 else ""
+
+
+def details(result: Result) -> str:
+    """All rows: those of sizes side by side."""
+    sizes: Mapping[str, Any] = result[SIZES]
+    counts = [
+        f"{short(int(count))}: {part['counts']['episodes']:,} episodes, "
+        f"{part['counts']['semantic_memories'] + part['counts']['superseded']:,} statements, {part['disk']:,.0f} MB on disk"
+        for count, part in sizes.items()
+    ]
+    names: dict[str, str] = {}
+    for part in sizes.values():
+        for row in part["rows"]:
+            names.setdefault(row["key"], row["name"])
+    rows = []
+    for key, name in names.items():
+        cells = [next((row for row in part["rows"] if row["key"] == key), None) for part in sizes.values()]
+        rows.append((name, *map(_cell, cells)))
+    parts = ["* " + "\n* ".join(counts)] if counts else []
+    parts.append(table(("measured, with processor time in brackets", *(short(int(count)) for count in sizes)), rows))
+    for part, title in ((ONCE, "at any size"), (USERS, "many users")):
+        if result.get(part):
+            parts.append(table((title, "value"), [(row["name"], _cell(row)) for row in result[part]["rows"]]))
+    return "\n\n".join(parts)
+
+
+def _cell(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    cpu = row["detail"].get("cpu_p50")
+    worked = "" if cpu is None else f" ({shown(cpu)})"
+    return f"{shown(row['value'])} {row['unit']}".rstrip() + worked
+
+
+def rivals(result: Result) -> str:
+    """What one would use instead, size by size."""
+    parts = []
+    for count, part in result[SIZES].items():
+        if part["rivals"]:
+            heads = ("", "does", "p50 ms (processor)", "middle half", "against our same part", "against our whole search", "built in")
+            rows = [_rival_row(one) for one in part["rivals"]]
+            parts.append(f"**{int(count):,} messages**\n\n{table(heads, rows)}")
+    return "\n\n".join(parts)
+
+
+def _rival_row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    if one["reason"]:
+        return (one["name"], one["does"], one["reason"], "", "", "", "")
+    return (
+        f"{one['name']} {one['version']}",
+        one["does"],
+        f"{shown(one['p50'])} ({shown(one['cpu_p50'])})",
+        f"{shown(one['p25'])} - {shown(one['p75'])}",
+        _ratio(one["against_part"]),
+        _ratio(one["against_whole"]),
+        f"{shown(one['build_seconds'])} s",
+    )
+
+
+def _ratio(one: Mapping[str, float]) -> str:
+    return f"{shown(one['p50'])} x ({shown(one['p25'])} - {shown(one['p75'])})"
+
+
+def rival_line(one: Mapping[str, Any]) -> str:
+    """One rival for a terminal."""
+    if one["reason"]:
+        return f"{one['name']:18} {one['reason']}"
+    return (
+        f"{one['name']:18} {shown(one['p50']):>8} ms (processor {shown(one['cpu_p50'])})   our {one['part']}: "
+        f"{shown(one['ours_part']['p50'])} ms, it takes {_ratio(one['against_part'])}; built in {shown(one['build_seconds'])} s"
+    )
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _plots(result: Result, page: Path) -> str:
+    folder = page.with_suffix("")
+    return "\n\n".join(f"![{title}]({folder.name}/{name})" for name, title in pictures.draw(result, folder).items())
+
+
+BLOCKS: dict[str, Callable[[Result, Path], str]] = {
+    "machine": lambda result, _: machine(result),
+    "budgets": lambda result, _: budgets(result),
+    "plots": _plots,
+    "details": lambda result, _: details(result),
+    "rivals": lambda result, _: rivals(result) or "Not measured in this run.",
+}
+
+
+def fill(page: Path, result: Result) -> None:
+    """Writes the figures into the page; its prose stays as it is."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(_BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]](result, page)}\n{found[3]}", text), encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("result", type=Path, help="`speed.json` of a run")
+    parser.add_argument("page", type=Path, help="the page to fill")
+    options = parser.parse_args(arguments)
+    result = json.loads(options.result.read_text(encoding="utf-8"))
+    if str(FULL) not in result[SIZES]:
+        print(f"this run has no size {short(FULL)}, for which most budgets are")
+    fill(options.page, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Storing one episode beyond the disk's own syncs, adding many messages, and searches beside that."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from episodica import MemorySystem
+from evaluation.benchmarks.episodes import stored
+from evaluation.benchmarks.process import MEMORY_DISK, child, disk_megabytes
+from evaluation.benchmarks.rows import MILLION, Row
+from evaluation.benchmarks.searching import WARM_UP
+from evaluation.benchmarks.stores import BATCH, USER, Store, cache_folder
+from evaluation.benchmarks.talk import Talk
+from evaluation.benchmarks.timing import Times, times
+
+EPISODES = 40
+_EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
+# Sessions whose syncs are counted, in two runs; the difference has neither opening nor closing in it.
+_COUNTED = (4, 24)
+# Each writes once and syncs once for a session that ends: messages, episodes, statements (docs/format.md, "What is promised").
+_LOGS = 3
+_CHUNK = 256
+
+
+def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
+    """What storing one episode takes beyond the disk's syncs, by counting these, and where a sync costs nothing."""
+    with store.copied() as path:
+        syncs, how = counted_syncs(path)
+        told, synced = stored(path, count, seed=77)
+    whole = told.to_dict()
+    less = told.p50 - syncs * synced.p50
+    ways = {"whole_less_syncs": less, "whole": whole, "sync": synced.to_dict(), "syncs": syncs, "counted_by": how}
+    free = _on_memory_disk(store, count)
+    if free is None:
+        yield Row("episode", _EPISODE, max(less, whole["cpu_p50"]), "ms", {**ways, "cpu_p50": whole["cpu_p50"]})
+    else:
+        yield Row(
+            "episode", _EPISODE, max(less, free.p50), "ms", {**ways, "memory_disk": free.to_dict(), "cpu_p50": free.to_dict()["cpu_p50"]}
+        )
+        yield Row("episode_memory_disk", "one way to know it: on a disk in memory, where a sync costs nothing, p50", free.p50, "ms")
+    yield Row("episode_less_syncs", f"the other: the whole, less {syncs:.3g} syncs", less, "ms")
+    yield Row("episode_whole", "the whole, p50", told.p50, "ms")
+    yield Row("sync", "one sync of the disk, p50", synced.p50, "ms", synced.to_dict())
+
+
+def _on_memory_disk(store: Store, count: int) -> Times | None:
+    """Times of storing where a sync costs nothing; none where there is no room for that."""
+    if not MEMORY_DISK.is_dir() or shutil.disk_usage(MEMORY_DISK).free < 3e6 * disk_megabytes(store.path):
+        return None
+    with store.copied(MEMORY_DISK) as path:
+        return stored(path, count, seed=78)[0]
+
+
+def counted_syncs(path: Path) -> tuple[float, str]:
+    """How often storing one episode syncs, and how that is known."""
+    tracer = shutil.which("strace")
+    if tracer is None or not _may_trace(tracer):
+        return _LOGS, "docs/format.md: one for each log that is written"
+    syncs, episodes = [], []
+    for number, count in enumerate(_COUNTED):
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as told:
+            before = [tracer, "-f", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs", "-o", told.name]
+            episodes.append(child("evaluation.benchmarks.episodes", str(path), str(count), str(90 + number), before=before)["episodes"])
+            # A call that another thread interrupts stands in two lines, the second of which has no bracket after the name.
+            syncs.append(sum("sync(" in line or "sync_file_range(" in line or "syncfs(" in line for line in told))
+    made = episodes[1] - episodes[0]
+    return (syncs[1] - syncs[0]) / (_COUNTED[1] - _COUNTED[0]), f"strace, over {made} episodes in {_COUNTED[1]} sessions"
+
+
+def _may_trace(tracer: str) -> bool:
+    """Whether the kernel lets it; containers often don't."""
+    return subprocess.run([tracer, "-o", "/dev/null", "true"], check=False, capture_output=True).returncode == 0
+
+
+def building(store: Store) -> Iterator[Row]:
+    """Rates at which the store was built."""
+    rates = store.rates
+    detail = {"rates": rates, "built": store.built, "batch": BATCH}
+    yield Row("ingest_batches", "adding messages in batches, median of batches", _middle(rates, "wall"), "messages/s", detail)
+    yield Row("ingest_batches_cpu", "the same for a second of processor time", _middle(rates, "cpu"), "messages/s")
+    messages = store.counts["messages"]
+    added = [rate["messages"] - before for rate, before in zip(rates, [0, *(one["messages"] for one in rates)], strict=False)]
+    whole = messages / sum(count / rate["wall"] for count, rate in zip(added, rates, strict=True))
+    yield Row("ingest_whole", "the same over all of them", whole, "messages/s")
+    if len(rates) >= 10:
+        tenth = len(rates) // 10
+        last, first = rates[-tenth:], rates[:tenth]
+        # Processor time, as what else a machine does changes over the minutes of this.
+        kept = _middle(last, "cpu") / _middle(first, "cpu")
+        wall = _middle(last, "wall") / _middle(first, "wall")
+        name = "a million" if messages >= MILLION else f"{messages:,}"
+        yield Row(
+            "ingest_kept", f"rate of the last tenth of {name} messages against the first, by processor time", kept, "x", {"wall": wall}
+        )
+
+
+def _middle(rates: list[dict[str, float]], kind: str) -> float:
+    return statistics.median(rate[kind] for rate in rates)
+
+
+def singles(each: int, trials: int = 3) -> Iterator[Row]:
+    """Rates of single calls from 16 threads, each of which makes so many."""
+    for key, users in (("ingest_one_user", 1), ("ingest_many_users", 16)):
+        rates = [_singles(users, each) for _ in range(trials)]
+        whose = "one user" if users == 1 else f"{users} users"
+        yield Row(key, f"adding single messages from 16 threads, {whose}", statistics.median(rates), "messages/s", {"trials": rates})
+
+
+def _singles(users: int, each: int, threads: int = 16) -> float:
+    lists = []
+    for number in range(threads):
+        messages = Talk(seed=100 + number).messages(each)
+        lists.append([{**one, **{key: f"{number}-{one[key]}" for key in ("message_id", "session_id")}} for one in messages])
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
+        for user in range(users):
+            memory.add_messages(f"user-{user}", [{"role": "user", "content": "Hello."}])
+
+        def work(number: int) -> None:
+            for message in lists[number]:
+                memory.add_messages(f"user-{number % users}", [message])
+
+        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+        started = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return threads * each / (time.perf_counter() - started)
+
+
+def tails(store: Store, runs: int) -> Iterator[Row]:
+    """Tails of searches while another thread adds messages without a pause, against the same searches alone."""
+    questions = store.questions[WARM_UP : WARM_UP + runs]
+    messages = [{key: value for key, value in one.items() if key != "message_id"} for one in Talk(seed=5).messages(10_000)]
+    for key, user, whose in (("tail_other", "another", "another user's"), ("tail_same", USER, "the same user's")):
+        with store.copied() as path, MemorySystem(path) as memory:
+            search = partial(memory.search, USER)
+            times(search, store.questions[:WARM_UP])
+            # Alone before and after, as the store grows meanwhile.
+            idle = times(search, questions, time.thread_time)
+            adding = _Adding(memory, user, messages)
+            busy = times(search, questions, time.thread_time)
+            added = adding.stop()
+            after = times(search, questions, time.thread_time)
+        detail = {"idle": idle.to_dict(), "busy": busy.to_dict(), "after": after.to_dict(), **added}
+        idle.extend(after)
+        yield Row(key, f"p99 of searches while {whose} messages are added, against idle", busy.p99 / idle.p99, "x", detail)
+        yield Row(f"{key}_p50", "the same, p50", busy.p50 / idle.p50, "x")
+
+
+class _Adding:
+    """Adds messages from a thread of its own until it is told to stop."""
+
+    def __init__(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
+        self._stop = threading.Event()
+        self._added = 0
+        self._started = time.perf_counter()
+        self._thread = threading.Thread(target=self._work, args=(memory, user, messages))
+        self._thread.start()
+
+    def _work(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
+        while True:
+            for start in range(0, len(messages), _CHUNK):
+                if self._stop.is_set():
+                    return
+                self._added += memory.add_messages(user, messages[start : start + _CHUNK]).messages_added
+
+    def stop(self) -> dict[str, float]:
+        """Ends it; how many it added, and how fast."""
+        self._stop.set()
+        self._thread.join()
+        return {"added": self._added, "rate": self._added / (time.perf_counter() - self._started)}
