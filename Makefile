@@ -110,18 +110,29 @@ ifneq ($(EVAL_DATA),)
 	$(BIN)/python -m evaluation.locomo.run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
 endif
 
-# Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k takes an hour.
-SIZES ?= 1k,100k
+# Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k is everything, and takes hours.
+SIZES ?= 1k,10k,100k
 USERS ?= 2k
+# Stores and results of the benchmarks; parts to leave out: rivals, users, writing.
+BENCH_CACHE ?= target/bench
+SKIP ?=
 BENCH := .venv/.bench-installed
 
+# One by one where they can't be installed together: what is missing is named in its row.
 $(BENCH): $(SETUP) pyproject.toml
-	$(BIN)/pip install --quiet --group bench || echo "some of what we compare with can't be installed here"
+	$(BIN)/pip install --quiet --group bench || $(BIN)/python -c \
+		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["bench"], sep="\n")' \
+		| while read -r package; do $(BIN)/pip install --quiet "$$package" || echo "$$package can't be installed here"; done
 	@touch $@
 
 .PHONY: bench
+bench: export BENCH_CACHE := $(BENCH_CACHE)
 bench: $(NATIVE) $(BENCH)  ## Measure every budget of speed and what one would use instead; SIZES=1k,10k,100k,1m USERS=100k for all
-	SIZES=$(SIZES) USERS=$(USERS) $(BIN)/python -m evaluation.benchmarks.suite
+	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" $(BIN)/python -m evaluation.benchmarks.suite
+
+.PHONY: bench-docs
+bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run's
+	$(BIN)/python -m evaluation.benchmarks.report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
 
 .PHONY: bench-quick
 bench-quick: $(NATIVE)  ## Measure speed over a real conversation; BENCH_DATA=file for another in LoCoMo's format
