@@ -113,9 +113,10 @@ endif
 # Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k is everything, and takes hours.
 SIZES ?= 1k,10k,100k
 USERS ?= 2k
-# Stores and results of the benchmarks; parts to leave out: rivals, users, writing.
+# Stores and results of the benchmarks; parts to leave out: rivals, users, writing; how long building one rival may take.
 BENCH_CACHE ?= target/bench
 SKIP ?=
+RIVAL_MINUTES ?= 3
 BENCH := .venv/.bench-installed
 
 # One by one where they can't be installed together: what is missing is named in its row.
@@ -128,7 +129,7 @@ $(BENCH): $(SETUP) pyproject.toml
 .PHONY: bench
 bench: export BENCH_CACHE := $(BENCH_CACHE)
 bench: $(NATIVE) $(BENCH)  ## Measure every budget of speed and what one would use instead; SIZES=1k,10k,100k,1m USERS=100k for all
-	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" $(BIN)/python -m evaluation.benchmarks.suite
+	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" RIVAL_MINUTES="$(RIVAL_MINUTES)" $(BIN)/python -m evaluation.benchmarks.suite
 
 .PHONY: bench-docs
 bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run's

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from episodica import MemorySystem
-from evaluation.benchmarks.process import MEMORY_DISK, environment
+from evaluation.benchmarks.process import disk_megabytes, environment, memory_disk
 from evaluation.benchmarks.rivals import RIVALS, Rival, missing
 from evaluation.benchmarks.searching import ALL, MESSAGES
 from evaluation.benchmarks.stores import USER, Store, asked_vectors, cache_folder
@@ -104,7 +104,8 @@ def _measured(memory: MemorySystem, name: str, rival: Rival, folder: Path, quest
 
 
 def _own_folder(rival: Rival, folder: Path) -> Path:
-    return MEMORY_DISK if rival.syncs_each and MEMORY_DISK.is_dir() else folder
+    """Where it writes. What is laid out is about as large as what it makes of that."""
+    return (memory_disk(disk_megabytes(folder)) if rival.syncs_each else None) or folder
 
 
 def ratios(theirs: list[float], ours: list[float]) -> dict[str, float]:

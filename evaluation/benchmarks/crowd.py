@@ -2,17 +2,17 @@
 
     python -m evaluation.benchmarks.crowd USERS FOLDER
 
-A process of its own, as memory of others would be counted, too. Prints one line of JSON; the folder is left to the caller.
+A process of its own, as memory of others would be counted, too. Prints one line of JSON; the caller removes the folder.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from episodica import MemorySystem
@@ -27,49 +27,65 @@ EACH = 100
 CONVERSATIONS = 50
 # Users that are asked.
 ASKED = 1_000
+# Bytes of the disk that stay free: then no more users are added, and the rows say how many there are.
+LEFT_FREE = 4e9
 QUESTION = "What did they buy in May?"
 
 
-def many_users(users: int) -> Iterator[Row]:
-    """Rows of that many users under the default budget of memory."""
+def many_users(users: int) -> tuple[int, list[Row]]:
+    """How many users there was room for, and the rows of those under the default budget of memory."""
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         figures = child("evaluation.benchmarks.crowd", str(users), folder)
-    # The kernel keeps the highest of the whole run.
-    highest = figures["reopened"]["peak"]
-    detail = {key: figures[key] for key in ("filled", "reopened", "open_users")}
-    yield Row("users_resident", f"highest resident memory, {users:,} users of {EACH} messages", highest, "MB", detail)
-    yield Row("users_resident_anonymous", "of it the process's own, when all was added", figures["filled"]["anonymous"], "MB")
-    yield Row("users_cold", "first search of a user who is not in memory, p50", figures["cold"]["p50"], "ms", figures["cold"])
-    yield Row("users_cold_p99", "the same, p99", figures["cold"]["p99"], "ms")
-    yield Row("users_warm", "second search of the same users, p50", figures["warm"]["p50"], "ms", figures["warm"])
-    yield Row("users_ingest", "adding the messages, a user at a time", figures["rate"], "messages/s")
-    yield Row("users_disk", "on disk", figures["disk"], "MB", {"each_kilobytes": 1000 * figures["disk"] / users})
+    filled, cold, evicted, disk = (figures[key] for key in ("filled", "cold", "evicted", "disk"))
+    users = figures["users"]
+    rows = [
+        Row("users_resident", f"highest resident memory, {users:,} users of {EACH} messages", figures["peak"], "MB", filled),
+        Row("users_resident_anonymous", "the process's own (RssAnon) when all was added", filled["anonymous"], "MB"),
+        Row("users_resident_file", "pages of files (RssFile) when all was added", filled["file"], "MB"),
+        Row("users_open", "users in memory then", figures["open_users"], ""),
+        Row("users_cold", "first search of a user who is not in memory, p50", cold["p50"], "ms", cold),
+        Row("users_cold_p99", "the same, p99", cold["p99"], "ms"),
+        Row("users_warm", "second search of the same users, p50", figures["warm"]["p50"], "ms", figures["warm"]),
+        Row("users_ingest", "adding the messages, a user at a time", figures["rate"], "/s"),
+        Row("users_disk", "on disk", disk, "MB", {"each_kilobytes": 1000 * disk / users}),
+    ]
+    if evicted:
+        rows.insert(6, Row("users_evicted", "first search of a user for whom another has to go, p50", evicted["p50"], "ms", evicted))
+    return users, rows
 
 
 def main() -> None:
     """The command."""
-    users, folder = int(sys.argv[1]), Path(sys.argv[2])
+    wanted, folder = int(sys.argv[1]), Path(sys.argv[2])
     talk = Talk(seed=3).messages(EACH * CONVERSATIONS)
-    names = [f"user-{number}" for number in range(users)]
+    names: list[str] = []
     with MemorySystem(folder) as memory:
         started = time.perf_counter()
-        for number, name in enumerate(names):
+        for number in range(wanted):
+            if number % 100 == 0 and shutil.disk_usage(folder).free < LEFT_FREE:
+                break
+            names.append(f"user-{number}")
             start = number % CONVERSATIONS * EACH
-            memory.add_messages(name, talk[start : start + EACH])
-        rate = users * EACH / (time.perf_counter() - started)
+            memory.add_messages(names[-1], talk[start : start + EACH])
+        rate = len(names) * EACH / (time.perf_counter() - started)
         filled = resident()
         opened = memory.stats()["open_users"]
-    asked = random.Random(users).sample(names, min(users, ASKED))
+        # Whoever was not used for longest is no longer in memory.
+        longest = names[: min(ASKED, len(names) - opened)]
+        evicted = times(lambda user: memory.search(user, QUESTION), longest).to_dict() if longest else None
+    asked = random.Random(len(names)).sample(names, min(len(names), ASKED))
     # Opened anew, nobody is in memory.
     with MemorySystem(folder) as memory:
         memory.search("nobody", QUESTION)
         cold = times(lambda user: memory.search(user, QUESTION), asked)
         warm = times(lambda user: memory.search(user, QUESTION), asked)
         figures = {
+            "users": len(names),
             "rate": rate,
             "filled": filled.to_dict(),
-            "reopened": resident().to_dict(),
+            "peak": resident().peak,
             "open_users": opened,
+            "evicted": evicted,
             "cold": cold.to_dict(),
             "warm": warm.to_dict(),
             "disk": disk_megabytes(folder),

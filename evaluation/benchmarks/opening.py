@@ -13,9 +13,9 @@ from evaluation.benchmarks.rows import Row
 TRIALS = 5
 
 
-def opening(path: Path, question: str) -> Iterator[Row]:
+def opening(path: Path, question: str, trials: int = TRIALS) -> Iterator[Row]:
     """Medians over several processes."""
-    warm = [child("evaluation.benchmarks.fresh", str(path), question) for _ in range(TRIALS)]
+    warm = [child("evaluation.benchmarks.fresh", str(path), question) for _ in range(trials)]
     detail = {
         "cpu_p50": statistics.median(one["cpu"] for one in warm),
         "import": statistics.median(one["imported"] for one in warm),
@@ -25,7 +25,7 @@ def opening(path: Path, question: str) -> Iterator[Row]:
     answered = statistics.median(one["answered"] for one in warm)
     yield Row("cold_open", "opening in a new process, to the first answer", answered, "ms", detail)
     cold = []
-    for _ in range(TRIALS):
+    for _ in range(trials):
         _forget(path)
         cold.append(child("evaluation.benchmarks.fresh", str(path), question)["answered"])
     yield Row("cold_open_disk", "the same with its files not in the page cache", statistics.median(cold), "ms", {"runs": cold})

@@ -46,14 +46,20 @@ _STYLE: Any = {
 }
 
 NAMES = frozenset({"budgets.svg", "growth.svg", "ingestion.svg", "rivals.svg"})
-# What grows with the size: the row, its title, its budgets.
+# What is shown over sizes: rows with a title.
 GROWTH = (
-    ("search", "hybrid search, episodes and statements, ms"),
-    ("search_messages", "hybrid search, with messages too, ms"),
+    ("search", "search: episodes and statements, ms"),
+    ("search_messages", "search: with messages too, ms"),
     ("context", "context of 2,000 tokens, ms"),
-    ("episode", "storing one episode, beyond syncs, ms"),
+    ("bm25", "words alone, ms"),
+    ("vector", "nearest vectors alone, ms"),
+    ("recall", "recall@10 of nearest vectors"),
+    ("episode", "storing one episode, ms"),
     ("cold_open", "opening to the first answer, ms"),
     ("resident", "resident memory, MB"),
+    ("ingest_batches", "messages added a second"),
+    ("tail_other", "p99 while others grow, against idle"),
+    ("tail_same", "p99 while it grows, against idle"),
 )
 
 
@@ -116,8 +122,8 @@ def _shares(measured: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _growth(result: Result) -> Figure:
-    figure = _figure(9, 5.2)
-    for axes, (key, title) in zip(figure.subplots(2, 3).flat, GROWTH, strict=True):
+    figure = _figure(9, 9.6)
+    for axes, (key, title) in zip(figure.subplots(4, 3).flat, GROWTH, strict=True):
         axes.set_title(title)
         points = _points(result, key)
         if not points:
@@ -134,7 +140,11 @@ def _growth(result: Result) -> Figure:
         counts = [count for count, _ in points]
         limits = _limits(axes, key, counts)
         _log_log(axes, counts, [value for _, value in (*points, *tails, *worked)] + limits)
-        axes.legend(fontsize=7.5)
+        if key == "recall":
+            axes.set_yscale("linear")
+            axes.set_ylim(0, 1.05)
+        if len(axes.lines) > len(limits) + 1:
+            axes.legend(fontsize=7.5)
     figure.supxlabel("messages of one user", fontsize=8.5, color=FAINT)
     return figure
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -61,6 +62,15 @@ def disk_megabytes(folder: Path) -> float:
     """What the files below a folder take on disk, in whole blocks."""
     blocks = sum(path.lstat().st_blocks for path in folder.rglob("*"))
     return blocks * 512 / 1e6
+
+
+def memory_disk(megabytes: float) -> Path | None:
+    """The disk in memory, if that much on it is no burden to the machine."""
+    if not MEMORY_DISK.is_dir():
+        return None
+    available = int(re.findall(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)[0])
+    room = min(available * 1024, shutil.disk_usage(MEMORY_DISK).free) / 1e6
+    return MEMORY_DISK if 4 * megabytes < room else None
 
 
 def machine() -> dict[str, object]:

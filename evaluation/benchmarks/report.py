@@ -42,6 +42,7 @@ def markdown(result: Result, plots: Sequence[str]) -> str:
         details(result),
         "## What one would use instead",
         rivals(result),
+        legend(result),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -51,7 +52,7 @@ def machine(result: Result) -> str:
     one = result["machine"]
     return (
         f"{one['processor']}, {one['cores']} cores, {one['system']}; {result['when'][:16].replace('T', ' ')} UTC, "
-        f"{result['seconds'] / 60:.0f} minutes; load at the start {one['load'][0]}."
+        f"{result['seconds'] / 60:.1f} minutes; load at the start {one['load'][0]}."
     )
 
 
@@ -62,9 +63,9 @@ def budgets(result: Result) -> str:
         limit = f"{'≤' if one['most'] else '≥'} {plain(one['limit'])} {one['unit']}".rstrip()
         worked = "" if one["cpu_p50"] is None else f" ({shown(one['cpu_p50'])})"
         # Hard spaces: a number stays with its unit.
-        cells = (limit, _value(one) + worked, _verdict(one, bold=True))
-        rows.append((one["name"], *(cell.replace(" ", HARD_SPACE) for cell in cells), _everywhere(one)))
-    return table(("budget", "limit", "measured (processor)", "", "at all sizes"), rows)
+        limit, value = (cell.replace(" ", HARD_SPACE) for cell in (limit, _value(one) + worked))
+        rows.append((one["name"], limit, value, _verdict(one, bold=True), _everywhere(one)))
+    return f"{table(('budget', 'limit', 'measured (processor)', '', 'at all sizes'), rows)}\n\n{tally(result)}."
 
 
 def console(result: Result) -> str:
@@ -73,9 +74,13 @@ def console(result: Result) -> str:
     for one in result["budgets"]:
         limit = f"{'<=' if one['most'] else '>='} {plain(one['limit'])}"
         lines.append(f"  {one['name']:74} {_value(one):>18} {limit:>10}  {_verdict(one, bold=False)}")
+    return "\n".join([*lines, f"  {tally(result)}"])
+
+
+def tally(result: Result) -> str:
+    """How many budgets are met."""
     judged = [one["met"] for one in result["budgets"]]
-    lines.append(f"  {judged.count(True)} met, {judged.count(False)} not met, {judged.count(None)} not due at these sizes")
-    return "\n".join(lines)
+    return f"{judged.count(True)} met, {judged.count(False)} not met, {judged.count(None)} not due at these sizes"
 
 
 def _value(one: Mapping[str, Any]) -> str:
@@ -94,7 +99,7 @@ def _verdict(one: Mapping[str, Any], bold: bool) -> str:
 
 def _everywhere(one: Mapping[str, Any]) -> str:
     values = one["everywhere"]
-    return ", ".join(f"{short(int(count))}: {shown(value)}" for count, value in values.items()) if len(values) > 1 else ""
+    return ", ".join(f"{short(int(count))}:{HARD_SPACE}{shown(value)}" for count, value in values.items()) if len(values) > 1 else ""
 
 
 def details(result: Result) -> str:
@@ -126,36 +131,34 @@ def _cell(row: Mapping[str, Any] | None) -> str:
         return ""
     cpu = row["detail"].get("cpu_p50")
     worked = "" if cpu is None else f" ({shown(cpu)})"
-    return f"{shown(row['value'])} {row['unit']}".rstrip() + worked
+    return f"{shown(row['value'])} {row['unit']}{worked}".strip().replace(" ", HARD_SPACE)
 
 
 def rivals(result: Result) -> str:
     """What one would use instead, size by size."""
+    heads = ("", "p50 ms (middle half)", "processor ms", "times our same part", "times our whole search", "built in s")
     parts = []
     for count, part in result[SIZES].items():
         if part["rivals"]:
-            heads = ("", "does", "p50 ms (processor)", "middle half", "against our same part", "against our whole search", "built in")
-            rows = [_rival_row(one) for one in part["rivals"]]
-            parts.append(f"**{int(count):,} messages**\n\n{table(heads, rows)}")
+            parts.append(f"**{int(count):,} messages**\n\n{table(heads, map(_rival_row, part['rivals']))}")
     return "\n\n".join(parts)
 
 
 def _rival_row(one: Mapping[str, Any]) -> tuple[str, ...]:
     if one["reason"]:
-        return (one["name"], one["does"], one["reason"], "", "", "", "")
-    return (
-        f"{one['name']} {one['version']}",
-        one["does"],
-        f"{shown(one['p50'])} ({shown(one['cpu_p50'])})",
-        f"{shown(one['p25'])} - {shown(one['p75'])}",
-        _ratio(one["against_part"]),
-        _ratio(one["against_whole"]),
-        f"{shown(one['build_seconds'])} s",
-    )
+        return (one["name"], one["reason"], "", "", "", "")
+    cells = (_middle(one), shown(one["cpu_p50"]), _middle(one["against_part"]), _middle(one["against_whole"]), shown(one["build_seconds"]))
+    return (f"{one['name']} {one['version']}", *(cell.replace(" ", HARD_SPACE) for cell in cells))
 
 
-def _ratio(one: Mapping[str, float]) -> str:
-    return f"{shown(one['p50'])} x ({shown(one['p25'])} - {shown(one['p75'])})"
+def legend(result: Result) -> str:
+    """What each of them does."""
+    does = {one["name"]: f"* {one['name']}: {one['does']}" for part in result[SIZES].values() for one in part["rivals"]}
+    return "\n".join(does.values())
+
+
+def _middle(one: Mapping[str, float]) -> str:
+    return f"{shown(one['p50'])} ({shown(one['p25'])}-{shown(one['p75'])})"
 
 
 def rival_line(one: Mapping[str, Any]) -> str:
@@ -164,7 +167,8 @@ def rival_line(one: Mapping[str, Any]) -> str:
         return f"{one['name']:18} {one['reason']}"
     return (
         f"{one['name']:18} {shown(one['p50']):>8} ms (processor {shown(one['cpu_p50'])})   our {one['part']}: "
-        f"{shown(one['ours_part']['p50'])} ms, it takes {_ratio(one['against_part'])}; built in {shown(one['build_seconds'])} s"
+        f"{shown(one['ours_part']['p50'])} ms, it takes {_middle(one['against_part'])} times as long; "
+        f"built in {shown(one['build_seconds'])} s"
     )
 
 

@@ -88,13 +88,9 @@ BUDGETS = (
     Budget("million_recall", "recall", "recall@10 of vector search against exact, one million messages", 0.95, "", False, due=MILLION),
     Budget("users_resident", "users_resident", "highest resident memory, 100,000 users of 100 messages", 512, "MB", part=USERS, due=CROWD),
     Budget("users_cold", "users_cold", "first search of a user who is not in memory, p50", 5, "ms", part=USERS, due=CROWD),
-    Budget("ingest_batches", "ingest_batches", "adding messages in batches, median of batches", 20_000, "messages/s", False),
-    Budget(
-        "ingest_one_user", "ingest_one_user", "adding single messages from 16 threads, one user", 5_000, "messages/s", False, ONCE, None
-    ),
-    Budget(
-        "ingest_many_users", "ingest_many_users", "adding single messages from 16 threads, 16 users", 5_000, "messages/s", False, ONCE, None
-    ),
+    Budget("ingest_batches", "ingest_batches", "adding messages in batches, median of batches", 20_000, "/s", False),
+    Budget("ingest_one_user", "ingest_one_user", "adding single messages from 16 threads, one user", 5_000, "/s", False, ONCE, None),
+    Budget("ingest_many_users", "ingest_many_users", "adding single messages from 16 threads, 16 users", 5_000, "/s", False, ONCE, None),
     Budget("ingest_kept", "ingest_kept", "rate of the last tenth of a million messages against the first", 1, "x", False, due=MILLION),
     Budget("tail_other", "tail_other", "p99 of searches while another user's messages are added, against idle", 3, "x"),
     Budget("tail_same", "tail_same", "p99 of searches while the same user's messages are added, against idle", 3, "x"),
@@ -111,7 +107,9 @@ def plain(value: float) -> str:
 
 
 def shown(value: float) -> str:
-    """A measured number, to three digits that mean something."""
+    """A measured number, to three digits that mean something; a count as it is."""
+    if isinstance(value, int):
+        return f"{value:,}"
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = max(0, 2 - math.floor(math.log10(abs(value))))

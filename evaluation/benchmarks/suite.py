@@ -20,7 +20,7 @@ import episodica
 from evaluation.benchmarks import report
 from evaluation.benchmarks.beside import beside
 from evaluation.benchmarks.crowd import many_users
-from evaluation.benchmarks.opening import opening
+from evaluation.benchmarks.opening import TRIALS, opening
 from evaluation.benchmarks.process import disk_megabytes, machine
 from evaluation.benchmarks.rows import ONCE, SIZES, USERS, Row, judged, short, shown, size
 from evaluation.benchmarks.searching import boundary, searching
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", default=os.environ.get("SIZES") or "1k,10k,100k", help="messages of one user")
     parser.add_argument("--users", default=os.environ.get("USERS") or "2k", help="users with 100 messages each")
     parser.add_argument("--skip", default=os.environ.get("SKIP", ""), help=f"parts to leave out: {', '.join(PARTS)}")
-    parser.add_argument("--rival-minutes", type=float, default=3.0, help="how long building one rival may take")
+    minutes = float(os.environ.get("RIVAL_MINUTES") or 3)
+    parser.add_argument("--rival-minutes", type=float, default=minutes, help="how long building one rival may take")
     parser.add_argument("--runs", type=int, default=1_000, help="searches behind a 99th percentile; what else is repeated follows it")
     parser.add_argument("--reuse", action="store_true", help="take stores that this engine built before; rates are those of then")
     parser.add_argument("--out", type=Path, help="folder for the results")
@@ -60,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         result[SIZES][str(count)] = measured(count, skipped, options)
         report.write(out, finished(result, started))
     if "users" not in skipped:
-        users = size(options.users)
-        title(f"{users:,} users")
-        result[USERS] = {"count": users, "rows": shown_rows(many_users(users))}
+        title(f"{options.users} users")
+        users, rows = many_users(size(options.users))
+        result[USERS] = {"count": users, "rows": shown_rows(rows)}
     report.write(out, finished(result, started))
     print("\n" + report.console(result))
     kept = ", ".join(f"{short(int(count))} {part['disk']:,.0f} MB" for count, part in result[SIZES].items())
@@ -77,7 +78,7 @@ def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict
     statements = counts["semantic_memories"] + counts["superseded"]
     print(f"  {counts['episodes']:,} episodes, {statements:,} statements, {disk_megabytes(store.path):,.0f} MB", flush=True)
     rows = shown_rows(searching(store, options.runs))
-    rows += shown_rows(opening(store.path, store.questions[0]))
+    rows += shown_rows(opening(store.path, store.questions[0], max(1, min(TRIALS, options.runs // 4))))
     if "writing" not in skipped:
         rows += shown_rows(one_episode(store, min(EPISODES, options.runs)))
         rows += shown_rows(building(store))

@@ -15,7 +15,7 @@ from typing import Any
 
 from episodica import MemorySystem
 from evaluation.benchmarks.episodes import stored
-from evaluation.benchmarks.process import MEMORY_DISK, child, disk_megabytes
+from evaluation.benchmarks.process import child, disk_megabytes, memory_disk
 from evaluation.benchmarks.rows import MILLION, Row
 from evaluation.benchmarks.searching import WARM_UP
 from evaluation.benchmarks.stores import BATCH, USER, Store, cache_folder
@@ -54,9 +54,10 @@ def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
 
 def _on_memory_disk(store: Store, count: int) -> Times | None:
     """Times of storing where a sync costs nothing; none where there is no room for that."""
-    if not MEMORY_DISK.is_dir() or shutil.disk_usage(MEMORY_DISK).free < 3e6 * disk_megabytes(store.path):
+    disk = memory_disk(disk_megabytes(store.path))
+    if disk is None:
         return None
-    with store.copied(MEMORY_DISK) as path:
+    with store.copied(disk) as path:
         return stored(path, count, seed=78)[0]
 
 
@@ -85,12 +86,12 @@ def building(store: Store) -> Iterator[Row]:
     """Rates at which the store was built."""
     rates = store.rates
     detail = {"rates": rates, "built": store.built, "batch": BATCH}
-    yield Row("ingest_batches", "adding messages in batches, median of batches", _middle(rates, "wall"), "messages/s", detail)
-    yield Row("ingest_batches_cpu", "the same for a second of processor time", _middle(rates, "cpu"), "messages/s")
+    yield Row("ingest_batches", "adding messages in batches, median of batches", _middle(rates, "wall"), "/s", detail)
+    yield Row("ingest_batches_cpu", "the same for a second of processor time", _middle(rates, "cpu"), "/s")
     messages = store.counts["messages"]
     added = [rate["messages"] - before for rate, before in zip(rates, [0, *(one["messages"] for one in rates)], strict=False)]
     whole = messages / sum(count / rate["wall"] for count, rate in zip(added, rates, strict=True))
-    yield Row("ingest_whole", "the same over all of them", whole, "messages/s")
+    yield Row("ingest_whole", "the same over all of them", whole, "/s")
     if len(rates) >= 10:
         tenth = len(rates) // 10
         last, first = rates[-tenth:], rates[:tenth]
@@ -112,7 +113,7 @@ def singles(each: int, trials: int = 3) -> Iterator[Row]:
     for key, users in (("ingest_one_user", 1), ("ingest_many_users", 16)):
         rates = [_singles(users, each) for _ in range(trials)]
         whose = "one user" if users == 1 else f"{users} users"
-        yield Row(key, f"adding single messages from 16 threads, {whose}", statistics.median(rates), "messages/s", {"trials": rates})
+        yield Row(key, f"adding single messages from 16 threads, {whose}", statistics.median(rates), "/s", {"trials": rates})
 
 
 def _singles(users: int, each: int, threads: int = 16) -> float:

@@ -14,7 +14,7 @@ from evaluation.benchmarks.beside import ratios
 from evaluation.benchmarks.episodes import sessions
 from evaluation.benchmarks.process import disk_megabytes, resident
 from evaluation.benchmarks.rivals import RIVALS
-from evaluation.benchmarks.rows import BUDGETS, CROWD, FULL, MILLION, SIZES, USERS, judged, plain, short, shown, size
+from evaluation.benchmarks.rows import BUDGETS, CROWD, FULL, MILLION, ONCE, SIZES, USERS, judged, plain, short, shown, size
 from evaluation.benchmarks.talk import Talk
 from evaluation.benchmarks.timing import Times, quantile, spread, times
 
@@ -39,7 +39,10 @@ def test_a_tiny_run_measures_everything(tmp_path: Path, root: Path, monkeypatch:
     assert due == {budget.key for budget in BUDGETS if budget.due is None}
     recall = next(row for row in result[SIZES]["200"]["rows"] if row["key"] == "recall")
     assert recall["value"] == 1.0, "an index that compares all vectors finds the nearest"
-    assert next(one for one in result["budgets"] if one["key"] == "hits_built")["value"] == 0
+    built = next(row for row in result[ONCE]["rows"] if row["key"] == "hits_built")
+    assert (built["value"], built["detail"]["found"]) == (0, 100)
+    episode = next(row for row in result[SIZES]["200"]["rows"] if row["key"] == "episode")
+    assert episode["detail"]["syncs"] == 3, "messages, episodes and statements are three logs"
 
     table = (out / "speed.md").read_text(encoding="utf-8")
     assert table.index("## Budgets") < table.index("## Details")
@@ -75,7 +78,15 @@ def test_the_rivals_are_installed_by_the_group(root: Path) -> None:
 
 def test_numbers_keep_the_digits_that_they_have() -> None:
     assert [plain(value) for value in (1.8, 2, 0.95, 20_000)] == ["1.8", "2", "0.95", "20,000"]
-    assert [shown(value) for value in (0.0, 0.03579, 1.8, 12.345, 149.7, 20_123.4)] == ["0", "0.0358", "1.80", "12.3", "150", "20,123"]
+    assert [shown(value) for value in (0.0, 0.03579, 1.8, 12.345, 149.7, 20_123.4, 1_030)] == [
+        "0",
+        "0.0358",
+        "1.80",
+        "12.3",
+        "150",
+        "20,123",
+        "1,030",
+    ]
     assert [size(text) for text in ("200", "1k", "1.5K", "1m")] == [200, 1_000, 1_500, 1_000_000]
     assert [short(count) for count in (20, 999, 1_000, 1_500, 100_000, 1_000_000)] == ["20", "999", "1k", "1.5k", "100k", "1m"]
     assert [next(budget for budget in BUDGETS if budget.key == key).bound() for key in ("threads", "million_recall", "hits_built")] == [
@@ -189,6 +200,7 @@ def test_a_rival_that_is_missing_says_why() -> None:
     }
     table = report.rivals(result_of(sizes={"1000": {"rivals": [gone, there]}}))
     assert "`one` is not installed" in table
-    assert "3.00 x (2.00 - 4.00)" in table
+    assert "| 3.00 (2.00-4.00) |" in table.replace(report.HARD_SPACE, " ")
+    assert report.legend(result_of(sizes={"1000": {"rivals": [gone, there]}})) == "* one: nearest vectors"
     assert "is not installed" in report.rival_line(gone)
-    assert "3.00 x" in report.rival_line(there)
+    assert "it takes 3.00 (2.00-4.00) times as long" in report.rival_line(there)
