@@ -92,6 +92,11 @@ def _hnsw(faiss: Module, given: Given) -> Ask:
     return lambda text: index.search(given.asked[text][None], K)
 
 
+def _numpy(numpy: Module, given: Given) -> Ask:
+    most = min(K, len(given.rows) - 1)
+    return lambda text: numpy.argpartition(given.rows @ given.asked[text], -most)[-most:]
+
+
 def _rank_bm25(rank_bm25: Module, given: Given) -> Ask:
     index = rank_bm25.BM25Okapi([words(text) or [""] for text in given.texts])
 
@@ -174,6 +179,7 @@ def _mem0(mem0: Module, given: Given) -> Ask:
 RIVALS = {
     "faiss-cpu, flat": Rival("faiss-cpu", "faiss", "vector", "nearest of given vectors, exact, in memory", _faiss),
     "faiss-cpu, HNSW": Rival("faiss-cpu", "faiss", "vector", "nearest of given vectors, by a graph (M 32, ef 64), in memory", _hnsw),
+    "numpy": Rival("numpy", "numpy", "vector", "nearest of given vectors, exact, by one product with all of them", _numpy),
     "rank-bm25": Rival("rank-bm25", "rank_bm25", "bm25", "words as they are, in memory, in Python", _rank_bm25),
     "bm25s": Rival("bm25s", "bm25s", "bm25", "words without stop words, no stemming, in memory, scores made beforehand", _bm25s),
     "tantivy": Rival("tantivy", "tantivy", "bm25", "words with English stemming, in memory", _tantivy),

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation.benchmarks import report, suite
-from evaluation.benchmarks.beside import ratios
+from evaluation.benchmarks import beside, report, suite
 from evaluation.benchmarks.episodes import sessions
 from evaluation.benchmarks.process import disk_megabytes, resident
 from evaluation.benchmarks.rivals import RIVALS
 from evaluation.benchmarks.rows import BUDGETS, CROWD, FULL, MILLION, ONCE, SIZES, USERS, judged, plain, short, shown, size
+from evaluation.benchmarks.stores import settled
 from evaluation.benchmarks.talk import Talk
 from evaluation.benchmarks.timing import Times, quantile, spread, times
 
@@ -73,7 +74,27 @@ def test_the_page_has_a_place_for_each_block(root: Path) -> None:
 
 def test_the_rivals_are_installed_by_the_group(root: Path) -> None:
     group = (root / "pyproject.toml").read_text(encoding="utf-8").partition("\nbench = [")[2].partition("]")[0]
-    assert {rival.package for rival in RIVALS.values()} == set(re.findall(r'"([\w-]+)==', group))
+    # NumPy is always there.
+    assert {rival.package for rival in RIVALS.values()} - {"numpy"} == set(re.findall(r'"([\w-]+)==', group))
+
+
+def test_rivals_are_asked_what_we_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(beside, "ROUNDS", 2)
+    monkeypatch.setattr(beside, "EACH", 5)
+    there = {"numpy": RIVALS["numpy"], "gone": replace(RIVALS["numpy"], package="gone", module="no_such_module")}
+    monkeypatch.setattr(beside, "RIVALS", there)
+    numpy, gone = beside.beside(settled(60), minutes=1)
+    assert (numpy["name"], numpy["reason"], numpy["runs"]) == ("numpy", "", 10)
+    assert {"version", "build_seconds", "ours_part", "ours_whole", "against_part", "against_whole"} <= numpy.keys()
+    assert gone["reason"] == "`gone` is not installed"
+
+
+def test_a_rival_that_is_too_slow_or_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(beside, "RIVALS", {"numpy": RIVALS["numpy"], "unknown": RIVALS["numpy"]})
+    assert [one["reason"] for one in beside.beside(settled(60), minutes=0)] == ["not built within 0 minutes"] * 2
+    assert [one["reason"] for one in beside.beside(settled(60), minutes=1)] == ["", "failed: KeyError: 'unknown'"]
 
 
 def test_numbers_keep_the_digits_that_they_have() -> None:
@@ -113,7 +134,7 @@ def test_each_input_is_timed_once() -> None:
 
 
 def test_ratios_are_taken_question_by_question() -> None:
-    assert ratios([2.0, 4.0, 60.0], [1.0, 2.0, 10.0]) == {"p50": 2.0, "p25": 2.0, "p75": 6.0}
+    assert beside.ratios([2.0, 4.0, 60.0], [1.0, 2.0, 10.0]) == {"p50": 2.0, "p25": 2.0, "p75": 6.0}
 
 
 def test_talk_is_the_same_for_the_same_seed() -> None:
