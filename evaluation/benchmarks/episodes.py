@@ -14,18 +14,17 @@ from typing import Any
 
 from episodica import MemorySystem
 from evaluation.benchmarks.stores import USER
-from evaluation.benchmarks.talk import Talk
+from evaluation.benchmarks.talk import LATER, Talk, renamed
 from evaluation.benchmarks.timing import SyncProbe, Times, times
 
 
 def sessions(count: int, seed: int) -> list[list[dict[str, Any]]]:
     """Sessions that no store holds yet, of some ten messages each."""
-    conversation, found = Talk(seed), list[list[dict[str, Any]]]()
+    conversation, found = Talk(seed, after=LATER), list[list[dict[str, Any]]]()
     while len(found) < count:
         by_session: dict[str, list[dict[str, Any]]] = {}
         for message in conversation.messages(200):
-            own = {key: f"{seed}-{message[key]}" for key in ("message_id", "session_id")}
-            by_session.setdefault(own["session_id"], []).append({**message, **own})
+            by_session.setdefault(message["session_id"], []).append(renamed(message, f"{seed}"))
         # The last one is cut off in its middle.
         found += list(by_session.values())[:-1]
     return found[:count]

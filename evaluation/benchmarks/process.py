@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -77,9 +78,12 @@ def machine() -> dict[str, object]:
     """What it runs on, and how busy that is."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "unknown")
-    return {"processor": model, "cores": os.cpu_count(), "system": _system(), "load": [round(value, 2) for value in os.getloadavg()]}
-
-
-def _system() -> str:
     name = os.uname()
-    return f"{name.sysname} {name.release.split('-')[0]}"
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "gigabytes": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9),
+        "system": f"{name.sysname} {name.release.split('-')[0]}",
+        "python": platform.python_version(),
+        "load": [round(value, 2) for value in os.getloadavg()],
+    }

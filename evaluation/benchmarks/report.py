@@ -50,9 +50,10 @@ def markdown(result: Result, plots: Sequence[str]) -> str:
 def machine(result: Result) -> str:
     """What it was measured on, and when."""
     one = result["machine"]
+    reused = " Stores, and the rates at which they grew, are those of an earlier run." if result["reused"] else ""
     return (
-        f"{one['processor']}, {one['cores']} cores, {one['system']}; {result['when'][:16].replace('T', ' ')} UTC, "
-        f"{result['seconds'] / 60:.1f} minutes; load at the start {one['load'][0]}."
+        f"{one['processor']}, {one['cores']} cores, {one['gigabytes']} GB, {one['system']}, Python {one['python']}; "
+        f"{result['when'][:16].replace('T', ' ')} UTC, {result['seconds'] / 60:.1f} minutes; load at the start {one['load'][0]}.{reused}"
     )
 
 

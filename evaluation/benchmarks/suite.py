@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "skipped": sorted(skipped),
+        "reused": options.reuse,
         SIZES: {},
     }
     title("once")

@@ -21,6 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [ROOT / "python/episodica/data/sample_conversation.json", *sorted((ROOT / "tests/fixtures/conversations").glob("*.json"))]
+# Sessions that are before what is added to a store, more than any of them has.
+LATER = 150_000
 START = datetime(2019, 1, 1, 8, tzinfo=UTC)
 
 _WORD = re.compile(r"[A-Za-z][a-z]{3,}")
@@ -73,9 +75,11 @@ class Talk:
         Another seed is another conversation.
     length
         Messages in a session, on average.
+    after
+        Sessions that were before the first one, in another talk: this one goes on at their end.
     """
 
-    def __init__(self, seed: int = 1, length: int = 10) -> None:
+    def __init__(self, seed: int = 1, length: int = 10, after: int = 0) -> None:
         self._chance = random.Random(seed)
         # Questions draw from their own, so that the talk is the same whoever asks about it.
         self._asking = random.Random(f"questions {seed}")
@@ -92,7 +96,7 @@ class Talk:
         self._ranks = {word: rank for rank, word in enumerate(self._words)}
         self._names: list[str] = [self._invent() for _ in range(40)]
         self.speakers = (self._invent(), self._invent())
-        self._session = 0
+        self._session = after
         self._number = 0
 
     def messages(self, count: int) -> list[dict[str, Any]]:
@@ -143,7 +147,7 @@ class Talk:
             names = dict(zip(source.speakers, self.speakers, strict=True))
             mapping: dict[str, str] = {}
             self._session += 1
-            start = START + timedelta(hours=11 * self._session + chance.random() * 6)
+            start = START + timedelta(hours=3 * self._session + chance.random() * 2)
             length = max(3, round(chance.gauss(self._length, self._length / 4)))
             told = set(chance.sample(range(length), 2))
             first = chance.randrange(max(1, len(lines) - length))
@@ -204,6 +208,11 @@ class Talk:
         syllables = chance.choice((1, 2, 2, 2, 3))
         parts = [chance.choice(_ONSETS) + chance.choice(_VOWELS) for _ in range(syllables)]
         return ("".join(parts) + chance.choice(_ENDS)).capitalize()
+
+
+def renamed(message: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The same message with other ids: another message in another session."""
+    return {**message, **{key: f"{prefix}-{message[key]}" for key in ("message_id", "session_id")}}
 
 
 def _read(path: Path) -> _Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import statistics
 import subprocess
@@ -19,7 +20,7 @@ from evaluation.benchmarks.process import child, disk_megabytes, memory_disk
 from evaluation.benchmarks.rows import MILLION, Row
 from evaluation.benchmarks.searching import WARM_UP
 from evaluation.benchmarks.stores import BATCH, USER, Store, cache_folder
-from evaluation.benchmarks.talk import Talk
+from evaluation.benchmarks.talk import LATER, Talk, renamed
 from evaluation.benchmarks.timing import Times, times
 
 EPISODES = 40
@@ -117,10 +118,7 @@ def singles(each: int, trials: int = 3) -> Iterator[Row]:
 
 
 def _singles(users: int, each: int, threads: int = 16) -> float:
-    lists = []
-    for number in range(threads):
-        messages = Talk(seed=100 + number).messages(each)
-        lists.append([{**one, **{key: f"{number}-{one[key]}" for key in ("message_id", "session_id")}} for one in messages])
+    lists = [[renamed(message, f"{number}") for message in Talk(seed=100 + number).messages(each)] for number in range(threads)]
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
         for user in range(users):
             memory.add_messages(f"user-{user}", [{"role": "user", "content": "Hello."}])
@@ -141,7 +139,7 @@ def _singles(users: int, each: int, threads: int = 16) -> float:
 def tails(store: Store, runs: int) -> Iterator[Row]:
     """Tails of searches while another thread adds messages without a pause, against the same searches alone."""
     questions = store.questions[WARM_UP : WARM_UP + runs]
-    messages = [{key: value for key, value in one.items() if key != "message_id"} for one in Talk(seed=5).messages(10_000)]
+    messages = Talk(seed=5, after=LATER).messages(10_000)
     for key, user, whose in (("tail_other", "another", "another user's"), ("tail_same", USER, "the same user's")):
         with store.copied() as path, MemorySystem(path) as memory:
             search = partial(memory.search, USER)
@@ -169,11 +167,12 @@ class _Adding:
         self._thread.start()
 
     def _work(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
-        while True:
+        for again in itertools.count():
             for start in range(0, len(messages), _CHUNK):
                 if self._stop.is_set():
                     return
-                self._added += memory.add_messages(user, messages[start : start + _CHUNK]).messages_added
+                new = [renamed(message, f"again-{again}") for message in messages[start : start + _CHUNK]]
+                self._added += memory.add_messages(user, new).messages_added
 
     def stop(self) -> dict[str, float]:
         """Ends it; how many it added, and how fast."""

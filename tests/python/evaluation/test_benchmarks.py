@@ -154,6 +154,7 @@ def test_sessions_to_store_are_whole_and_new() -> None:
     found = sessions(12, seed=77)
     assert len(found) == 12
     assert all(len({message["session_id"] for message in session}) == 1 for session in found)
+    assert found[0][0]["timestamp"] > Talk(seed=1).messages(2_000)[-1]["timestamp"], "they come after what a store holds"
     assert len({message["message_id"] for session in found for message in session}) == sum(map(len, found))
 
 
