@@ -36,21 +36,26 @@ def many_users(users: int) -> tuple[int, list[Row]]:
     """How many users there was room for, and the rows of those under the default budget of memory."""
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         figures = child("evaluation.benchmarks.crowd", str(users), folder)
-    filled, cold, evicted, disk = (figures[key] for key in ("filled", "cold", "evicted", "disk"))
+    filled, cold, warm, evicted, disk = (figures[key] for key in ("filled", "cold", "warm", "evicted", "disk"))
     users = figures["users"]
     rows = [
         Row("users_resident", f"highest resident memory, {users:,} users of {EACH} messages", figures["peak"], "MB", filled),
         Row("users_resident_anonymous", "the process's own (RssAnon) when all was added", filled["anonymous"], "MB"),
         Row("users_resident_file", "pages of files (RssFile) when all was added", filled["file"], "MB"),
         Row("users_open", "users in memory then", figures["open_users"], ""),
-        Row("users_cold", "first search of a user who is not in memory, p50", cold["p50"], "ms", cold),
-        Row("users_cold_p99", "the same, p99", cold["p99"], "ms"),
-        Row("users_warm", "second search of the same users, p50", figures["warm"]["p50"], "ms", figures["warm"]),
+        Row("users_cold", "first search of a user who is not in memory, p50", cold["p50"], "ms", cold, cold["cpu_p50"]),
+        Row("users_cold_p99", "the same, p99", cold["p99"], "ms", cpu=cold["cpu_p99"]),
+        Row("users_warm", "second search of the same users, p50", warm["p50"], "ms", warm, warm["cpu_p50"]),
         Row("users_ingest", "adding the messages, a user at a time", figures["rate"], "/s"),
         Row("users_disk", "on disk", disk, "MB", {"each_kilobytes": 1000 * disk / users}),
     ]
     if evicted:
-        rows.insert(6, Row("users_evicted", "first search of a user for whom another has to go, p50", evicted["p50"], "ms", evicted))
+        rows.insert(
+            6,
+            Row(
+                "users_evicted", "first search of a user for whom another has to go, p50", evicted["p50"], "ms", evicted, evicted["cpu_p50"]
+            ),
+        )
     return users, rows
 
 

@@ -134,7 +134,7 @@ def _growth(result: Result) -> Figure:
         if tails:
             axes.plot(*_columns(tails), "o--", color=OURS, alpha=0.5, markersize=3, label="p99")
         axes.plot(*_columns(points), "o-", color=OURS, markersize=4, label="p50" if tails else "measured")
-        worked = [(count, row["detail"]["cpu_p50"]) for count, row in _rows(result, key) if row["detail"].get("cpu_p50")]
+        worked = [(count, row["cpu"]) for count, row in _rows(result, key) if row["cpu"]]
         if worked:
             axes.plot(*_columns(worked), "o-", color=PROCESSOR, markersize=3, linewidth=1, label="processor time")
         counts = [count for count, _ in points]

@@ -23,9 +23,14 @@ HARD_SPACE = "\N{NO-BREAK SPACE}"
 _BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+def keep(out: Path, result: Result) -> None:
+    """`speed.json`: what is known so far."""
+    (out / "speed.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
 def write(out: Path, result: Result) -> None:
     """`speed.json`, `speed.md` and the plots."""
-    (out / "speed.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keep(out, result)
     drawn = pictures.draw(result, out / "plots")
     (out / "speed.md").write_text(markdown(result, [f"plots/{name}" for name in drawn]), encoding="utf-8")
 
@@ -62,7 +67,7 @@ def budgets(result: Result) -> str:
     rows = []
     for one in result["budgets"]:
         limit = f"{'≤' if one['most'] else '≥'} {plain(one['limit'])} {one['unit']}".rstrip()
-        worked = "" if one["cpu_p50"] is None else f" ({shown(one['cpu_p50'])})"
+        worked = "" if one["cpu"] is None else f" ({shown(one['cpu'])})"
         # Hard spaces: a number stays with its unit.
         limit, value = (cell.replace(" ", HARD_SPACE) for cell in (limit, _value(one) + worked))
         rows.append((one["name"], limit, value, _verdict(one, bold=True), _everywhere(one)))
@@ -130,8 +135,7 @@ def details(result: Result) -> str:
 def _cell(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return ""
-    cpu = row["detail"].get("cpu_p50")
-    worked = "" if cpu is None else f" ({shown(cpu)})"
+    worked = "" if row["cpu"] is None else f" ({shown(row['cpu'])})"
     return f"{shown(row['value'])} {row['unit']}{worked}".strip().replace(" ", HARD_SPACE)
 
 

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     result[ONCE] = {"count": 0, "rows": shown_rows([*boundary(), *(() if "writing" in skipped else singles(options.runs // 4))])}
     for count in sorted({size(text) for text in options.sizes.split(",")}):
         result[SIZES][str(count)] = measured(count, skipped, options)
-        report.write(out, finished(result, started))
+        report.keep(out, finished(result, started))
     if "users" not in skipped:
         title(f"{options.users} users")
         users, rows = many_users(size(options.users))
@@ -97,8 +97,7 @@ def shown_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     made = []
     for row in rows:
         made.append(row.to_dict())
-        cpu = row.detail.get("cpu_p50")
-        worked = "" if cpu is None else f"  (processor {shown(cpu)} ms)"
+        worked = "" if row.cpu is None else f"  (processor {shown(row.cpu)} ms)"
         print(f"  {row.name:72} {shown(row.value):>10} {row.unit}{worked}", flush=True)
     return made
 

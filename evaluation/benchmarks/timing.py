@@ -31,6 +31,16 @@ class Times:
         """99th percentile of the wall clock."""
         return quantile(self.walls, 0.99)
 
+    @property
+    def cpu(self) -> float:
+        """Median of processor time."""
+        return statistics.median(self.cpus)
+
+    @property
+    def cpu_p99(self) -> float:
+        """99th percentile of processor time."""
+        return quantile(self.cpus, 0.99)
+
     def extend(self, others: Times) -> None:
         """Adds the runs of others."""
         self.walls += others.walls
@@ -43,8 +53,8 @@ class Times:
             "p99": self.p99,
             "p25": quantile(self.walls, 0.25),
             "p75": quantile(self.walls, 0.75),
-            "cpu_p50": statistics.median(self.cpus),
-            "cpu_p99": quantile(self.cpus, 0.99),
+            "cpu_p50": self.cpu,
+            "cpu_p99": self.cpu_p99,
             "runs": len(self.walls),
         }
 
