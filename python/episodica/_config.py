@@ -260,7 +260,7 @@ class MemoryConfig:
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
     message_weights: tuple[float, float, float, float, float, float, float] = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
     rrf_k: float = 60.0
-    hnsw_threshold: int = 50_000
+    hnsw_threshold: int = 2_000_000
     memory_budget_bytes: int = 512 * 1024 * 1024
     max_message_bytes: int = 16 * 1024 * 1024
     llm_concurrency: int = 8

@@ -105,6 +105,13 @@ impl Error {
         error
     }
 
+    /// The same failure for another caller whom it stopped, too; of the cause its words.
+    #[must_use]
+    pub(crate) fn twin(&self) -> Self {
+        let source = self.source.as_ref().map(|source| source.to_string().into());
+        Self { kind: self.kind, context: self.context.clone(), hint: self.hint.clone(), location: self.location.clone(), source }
+    }
+
     /// Names the file, and the line (from 1) where there is one.
     #[must_use]
     pub fn at(mut self, path: &Path, line: Option<u64>) -> Self {

@@ -1,4 +1,4 @@
-//! The exact index: FAISS's own rows are the only copy of the vectors.
+//! The index that compares: FAISS's own rows are the only copy of the vectors. Of many rows those are compared that a sketch of signs proposes.
 
 use std::path::Path;
 
@@ -8,18 +8,28 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use crate::input;
 use crate::labels::Labels;
-use crate::native::{Native, failure};
+use crate::native::{Native, failure, inner_products};
+use crate::sketch::Sketch;
 
-/// Every vector is compared. Invariant: `native` is flat and holds `labels.len()` rows, in the order of `labels`.
+/// Up to this many rows all are compared. Above, as many as the sketch proposes: at least [`PROPOSED`], [`PROPOSED_EACH`] for each that is
+/// wanted, and one of [`PROPOSED_SHARE`].
+const COMPARE_ALL: usize = 4_096;
+const PROPOSED: usize = 2_048;
+const PROPOSED_EACH: usize = 8;
+const PROPOSED_SHARE: usize = 128;
+
+/// Every vector is compared, or every sketch. Invariant: `native` is flat and holds `labels.len()` rows, in the order of `labels`, and `sketch`
+/// their signs.
 pub(crate) struct Flat {
     native: Native,
     labels: Labels,
+    sketch: Sketch,
     dimension: usize,
 }
 
 impl Flat {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        Ok(Self { native: Native::new(c"Flat", dimension)?, labels: Labels::default(), dimension })
+        Ok(Self { native: Native::new(c"Flat", dimension)?, labels: Labels::default(), sketch: Sketch::new(dimension), dimension })
     }
 
     pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Self> {
@@ -27,7 +37,8 @@ impl Flat {
         let labels = Labels::from_rows(labels)?;
         match native.flat_rows() {
             Some(rows) if rows.len() == labels.len() * dimension && native.total() == labels.len() => {
-                Ok(Self { native, labels, dimension })
+                let sketch = Sketch::over(rows, dimension);
+                Ok(Self { native, labels, sketch, dimension })
             }
             _ => Err(failure("file is not a flat index with one vector for each label").at(path, None)),
         }
@@ -88,7 +99,12 @@ impl VectorIndex for Flat {
             self.labels.truncate(before);
             return Err(error);
         }
+        let stored = self.native.flat_rows().expect("invariant: the index is flat");
+        self.sketch.extend(&stored[before * d..], d);
         if new < labels.len() {
+            for (vector, &row) in vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row < before) {
+                self.sketch.set(row, vector);
+            }
             let stored = self.rows_mut();
             for (vector, row) in vectors.chunks_exact(d).zip(rows).filter(|(_, row)| *row < before) {
                 stored[row * d..][..d].copy_from_slice(vector);
@@ -103,6 +119,8 @@ impl VectorIndex for Flat {
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
                 self.rows_mut().copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
+                self.sketch.copy(moved.last, moved.removed);
+                self.sketch.truncate(moved.last);
             }
         }
         let left = self.labels.len();
@@ -118,6 +136,16 @@ impl VectorIndex for Flat {
         let k = k.min(self.len());
         if k == 0 {
             return Ok(Vec::new());
+        }
+        let proposed = PROPOSED.max(k.saturating_mul(PROPOSED_EACH)).max(self.len() / PROPOSED_SHARE);
+        if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
+            let rows = self.rows();
+            let hits = self.sketch.nearest(query, proposed).into_iter().map(|row| {
+                let mut product = [0.0];
+                inner_products(query, &rows[row * self.dimension..][..self.dimension], &mut product);
+                (self.labels.label(row), product[0])
+            });
+            return Ok(input::best(hits.collect(), k));
         }
         // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the edge; then more are asked for, until the
         // whole tie is in view.

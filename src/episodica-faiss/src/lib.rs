@@ -21,6 +21,7 @@ mod hnsw;
 mod input;
 mod labels;
 mod native;
+mod sketch;
 
 use std::path::Path;
 

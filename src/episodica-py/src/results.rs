@@ -71,7 +71,8 @@ fn describe(owner: &Owner, hit: &Hit) -> Value {
         "title": title,
         "snippet": hit.snippet,
         "timestamp": timestamp,
-        "messages": hit.messages.iter().map(|message| convert::message(owner, message)).collect::<Vec<_>>(),
+        // They stand in the record; the package finds them there.
+        "messages": hit.messages.iter().map(|message| json!({"message_id": message.message_id})).collect::<Vec<_>>(),
         "scores": scores,
         "explanation": hit.explanation,
         "record": record,

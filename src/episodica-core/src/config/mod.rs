@@ -113,7 +113,7 @@ impl Default for Config {
             layer_weights: [0.2, 0.3, 0.5],
             message_weights: MESSAGE_WEIGHTS,
             rrf_k: 60.0,
-            hnsw_threshold: 50_000,
+            hnsw_threshold: 2_000_000,
             memory_budget_bytes: 512 << 20,
             max_message_bytes: 16 << 20,
             llm_concurrency: 8,

@@ -55,15 +55,16 @@ impl Engine {
         let mut prepared = self.prepare(&Query::new(&wide.query, &user.view.read().messages, self.tokens).at(wide.now), &wide);
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
-        let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
+        let mut search = Search::new(self, &view, &wide, &prepared);
         let mut degraded = prepared.degraded.clone();
         let wants = |kind| wide.kinds.contains(&kind);
         let ranked = if wants(HitKind::Message) { search.messages()? } else { Vec::new() };
 
+        search.top_k = STATEMENTS;
         let mut sources: Vec<Hit> = Vec::new();
         for kind in [HitKind::Semantic, HitKind::Episodic] {
             if wants(kind) {
-                sources.extend(search.hits(kind, &mut degraded)?.into_iter().take(STATEMENTS));
+                sources.extend(search.hits(kind, &mut degraded)?);
             }
         }
         let statements: Vec<Statement> = sources

@@ -1,6 +1,7 @@
 //! From buffered messages to episodes: cut, write, append, index. Who calls: `add_messages` (or the work behind it), `flush`, `close_session`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ndarray::Array2;
 
@@ -124,6 +125,15 @@ impl Engine {
     pub(super) fn form(&self, user: &Arc<User>, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
         let episodes = {
             let _turn = user.turns.take(control)?;
+            // Of several callers who add at once, the first forms what all have added.
+            let messages = {
+                let view = user.view.read();
+                let settled = view.unembedded.is_empty() && view.unlearned.is_empty();
+                if cut == Cut::Finished && settled && user.formed.load(Ordering::Relaxed) == view.messages.len() {
+                    return Ok(Vec::new());
+                }
+                view.messages.len()
+            };
             self.embed_messages(user, control)?;
             let episodes = self.form_episodes(user, cut, control)?;
             if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
@@ -133,6 +143,7 @@ impl Engine {
                 self.learn(user, control)?;
                 self.settle_sessions(user, control)?;
             }
+            user.formed.store(messages, Ordering::Relaxed);
             episodes
         };
         if self.works_behind() {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
+use super::arrivals::{Batch, SharedBatch};
 use super::form::Cut;
 use super::system::Engine;
 use super::user::User;
@@ -107,46 +108,76 @@ impl Engine {
 
     /// Gives the new messages of a batch their place, in the log and in the view; `None` and an untouched batch if the user was deleted.
     fn append(&self, user: &User, batch: &mut Vec<NewMessage>, session_id: Option<&str>) -> Result<Option<Vec<Arc<Message>>>> {
-        let tokens: Vec<Vec<u16>> = batch.par_iter().map(|message| self.tokens.ids(&message.content)).collect();
+        let tokens: Vec<Vec<u16>> = match batch.as_slice() {
+            [message] => vec![self.tokens.ids(&message.content)],
+            messages => messages.par_iter().map(|message| self.tokens.ids(&message.content)).collect(),
+        };
+        let arriving = Batch { messages: std::mem::take(batch), tokens, session_id: session_id.map(str::to_owned), outcome: None };
+        let arrived = user.arrivals.bring(arriving, |due| self.write_batches(user, due));
+        let mut arrived = arrived.lock();
+        let outcome = arrived.outcome.take().unwrap_or_else(|| Err(Error::internal("a batch was passed over")));
+        if let Ok(None) = outcome {
+            *batch = std::mem::take(&mut arrived.messages);
+        }
+        outcome
+    }
+
+    /// Writes batches in their order with one sync, and settles each.
+    fn write_batches(&self, user: &User, due: &[SharedBatch]) {
         let mut writer = user.writer.lock();
         if writer.gone {
-            return Ok(None);
+            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
+            return;
         }
-        let mut seen: HashSet<String> = HashSet::new();
-        let mut messages = Vec::with_capacity(batch.len());
-        let mut kept_tokens = Vec::with_capacity(batch.len());
+        let (mut messages, mut tokens, mut counts) = (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
         {
             let view = user.view.read();
-            for (new, tokens) in batch.drain(..).zip(tokens) {
-                let seq = writer.next_seq + messages.len() as u64;
-                let timestamp = new.timestamp.unwrap_or_else(|| self.clock.now());
-                let message_id = new.message_id.unwrap_or_else(|| {
-                    let parts = [&seq.to_le_bytes()[..], &timestamp.micros().to_le_bytes()[..], new.content.as_bytes()];
-                    record_id(&user.owner, "message", &parts)
-                });
-                if view.messages.slot(&message_id).is_some() || !seen.insert(message_id.clone()) {
-                    continue;
+            let mut seen: HashSet<String> = HashSet::new();
+            for batch in due {
+                let before = messages.len();
+                let Batch { messages: new, tokens: ids, session_id, .. } = &mut *batch.lock();
+                for (new, ids) in new.drain(..).zip(ids.drain(..)) {
+                    let seq = writer.next_seq + messages.len() as u64;
+                    let message = self.placed(user, new, seq, session_id.as_deref());
+                    if view.messages.slot(&message.message_id).is_none() && seen.insert(message.message_id.clone()) {
+                        messages.push(Arc::new(message));
+                        tokens.push(ids);
+                    }
                 }
-                messages.push(Arc::new(Message {
-                    message_id,
-                    seq,
-                    role: new.role.into(),
-                    name: new.name.map(Into::into),
-                    content: new.content,
-                    timestamp,
-                    session_id: new.session_id.as_deref().or(session_id).map(Into::into),
-                    metadata: new.metadata,
-                }));
-                kept_tokens.push(tokens);
+                counts.push(messages.len() - before);
             }
         }
-        if messages.is_empty() {
-            return Ok(Some(messages));
+        if !messages.is_empty() {
+            if let Err(error) = user.store.append_messages(&messages, &[]) {
+                due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.twin())));
+                return;
+            }
+            writer.next_seq += messages.len() as u64;
+            user.view.write().add_messages(&messages, &tokens);
         }
-        user.store.append_messages(&messages, &[])?;
-        writer.next_seq += messages.len() as u64;
-        user.view.write().add_messages(&messages, &kept_tokens);
-        Ok(Some(messages))
+        let mut rest = messages.into_iter();
+        for (batch, count) in due.iter().zip(counts) {
+            batch.lock().outcome = Some(Ok(Some(rest.by_ref().take(count).collect())));
+        }
+    }
+
+    /// A message with its number, its id and its time.
+    fn placed(&self, user: &User, new: NewMessage, seq: u64, session_id: Option<&str>) -> Message {
+        let timestamp = new.timestamp.unwrap_or_else(|| self.clock.now());
+        let message_id = new.message_id.unwrap_or_else(|| {
+            let parts = [&seq.to_le_bytes()[..], &timestamp.micros().to_le_bytes()[..], new.content.as_bytes()];
+            record_id(&user.owner, "message", &parts)
+        });
+        Message {
+            message_id,
+            seq,
+            role: new.role.into(),
+            name: new.name.map(Into::into),
+            content: new.content,
+            timestamp,
+            session_id: new.session_id.as_deref().or(session_id).map(Into::into),
+            metadata: new.metadata,
+        }
     }
 
     /// Embeds the messages that have no vector yet: first everything new, in order. Needs no turn: of two who do it at once, one comes too late.

@@ -151,10 +151,8 @@ impl Engine {
                 }
             }
         }
-        for id in view.same_attribute(&candidate.subject, &candidate.attribute) {
-            if let Some(memory) = view.facts.by_id(id) {
-                near.entry(id.clone()).or_insert_with(|| (Arc::clone(memory), 0.0));
-            }
+        for memory in view.same_attribute(&candidate.subject, &candidate.attribute, &candidate.value) {
+            near.entry(memory.memory_id.clone()).or_insert_with(|| (Arc::clone(memory), 0.0));
         }
         if let Some(memory) = view.same_statement(&candidate.content) {
             near.insert(memory.memory_id.clone(), (Arc::clone(memory), 1.0));

@@ -8,7 +8,9 @@
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 
+mod arrivals;
 mod ask;
+mod attributes;
 mod caches;
 mod context;
 mod cut;

@@ -1,5 +1,6 @@
 //! Searching one user's view: which candidates, which ranking, which hits.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,8 +16,9 @@ use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeLayers, Explanation, FieldScores, Filter, Hit, HitKind, Intent, MESSAGE_TERMS, MaxSim, MessageRanking,
-    Method, Query, Record, Request, Response, ScoredMessage, ScoredRecord, StatementFacts, Weights, bm25, detect_intent, lift,
-    raise_successors, reciprocal_rank_fusion, score_statement, snippet, sort_records, top_k,
+    Method, Query, Record, Request, Response, ScoredMessage, ScoredRecord, StatementFacts, Weights, bm25, detect_intent,
+    estimate_statement, last_successor, least_of_best, lift, raise_successors, reciprocal_rank_fusion, score_statement, snippet,
+    sort_records, top_k,
 };
 
 /// Most hits a search may ask for, per kind.
@@ -58,7 +60,7 @@ impl Engine {
         let mut prepared = self.prepare(&Query::new(&request.query, &user.view.read().messages, self.tokens).at(request.now), request);
         let view = user.view.read();
         self.note_degradation(&view, request, &mut prepared);
-        let search = Search { engine: self, view: &view, request, prepared: &prepared };
+        let search = Search::new(self, &view, request, &prepared);
         let mut degraded = prepared.degraded.clone();
         let mut hits = Vec::new();
         for kind in &request.kinds {
@@ -117,6 +119,16 @@ pub(super) struct Search<'a> {
     pub view: &'a View,
     pub request: &'a Request,
     pub prepared: &'a Prepared,
+    /// Most hits of a kind.
+    pub top_k: usize,
+    /// All messages ranked without a filter: episodes and messages both ask for it.
+    ranked: OnceCell<Vec<ScoredMessage>>,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(engine: &'a Engine, view: &'a View, request: &'a Request, prepared: &'a Prepared) -> Self {
+        Self { engine, view, request, prepared, top_k: request.top_k, ranked: OnceCell::new() }
+    }
 }
 
 impl Search<'_> {
@@ -152,7 +164,7 @@ impl Search<'_> {
                 false => degraded.push(format!("threshold: nothing above {CORTEX_FLOOR}, so none was applied")),
             }
         }
-        ranked.truncate(self.request.top_k);
+        ranked.truncate(self.top_k);
         ranked
     }
 
@@ -162,7 +174,10 @@ impl Search<'_> {
         let filter = |slot: u32| admits_message(&self.request.filter, index.get(slot));
         let allowed: Option<&dyn Fn(u32) -> bool> = if self.request.filter.is_empty() { None } else { Some(&filter) };
         if matches!(self.request.method, Method::Hybrid | Method::Norlift) {
-            return self.message_ranking().rank(allowed);
+            return match allowed {
+                None => self.ranked().map(<[ScoredMessage]>::to_vec),
+                Some(_) => self.message_ranking().rank(allowed),
+            };
         }
         let words = bm25(&index.field.postings, &self.prepared.query.all_terms, BM25_B);
         let ranking = self.legs(&words, index.len(), &index.field, |slot| allowed.is_none_or(|allowed| allowed(slot)))?;
@@ -173,6 +188,19 @@ impl Search<'_> {
         };
         let ranking = ranking.into_iter().zip(cosines);
         Ok(ranking.map(|((slot, score), cosine)| ScoredMessage { slot, score, terms: [0.0; MESSAGE_TERMS.len()], cosine }).collect())
+    }
+
+    /// The default ranking of all messages, computed once.
+    fn ranked(&self) -> Result<&[ScoredMessage]> {
+        if self.ranked.get().is_none() {
+            let _ = self.ranked.set(self.message_ranking().rank(None)?);
+        }
+        Ok(self.ranked.get().map_or(&[], Vec::as_slice))
+    }
+
+    /// May all but the best be left out before they are scored in full? Only where nothing looks at the others.
+    fn only_best(&self) -> bool {
+        self.request.method == Method::Hybrid && self.request.threshold.is_none() && self.engine.config.preset == Preset::Default
     }
 
     fn message_ranking(&self) -> MessageRanking<'_> {
@@ -191,7 +219,7 @@ impl Search<'_> {
 
     /// The ranking of one field by words, by meaning, or by reciprocal rank fusion of both.
     fn legs(&self, lexical: &[f32], slots: usize, field: &crate::index::Field, allowed: impl Fn(u32) -> bool) -> Result<Vec<(u32, f64)>> {
-        let depth = self.request.top_k.max(FUSION_DEPTH);
+        let depth = self.top_k.max(FUSION_DEPTH);
         let words = || -> Vec<(u32, f64)> {
             let mut allowed_only = lexical.to_vec();
             (0..slots as u32).filter(|slot| !allowed(*slot)).for_each(|slot| allowed_only[slot as usize] = 0.0);
@@ -271,7 +299,9 @@ impl Search<'_> {
         let tokens: Vec<f32> = admitted.iter().map(|(slot, _)| question.score(self.view.statement_tokens(*slot))).collect();
         let (mean, best) = (tokens.iter().sum::<f32>() / tokens.len().max(1) as f32, tokens.iter().copied().fold(0.0, f32::max));
         let vector_weight = self.weights().vector();
-        let mut ranked: Vec<ScoredRecord> = admitted
+        // Few subjects have many statements.
+        let mut named: HashMap<&str, bool> = HashMap::new();
+        let mut admitted: Vec<_> = admitted
             .into_iter()
             .zip(tokens)
             .map(|((slot, fact), tokens)| {
@@ -279,8 +309,25 @@ impl Search<'_> {
                     tokens: if best - mean > 1e-6 { (tokens - mean) / (best - mean) } else { 0.0 },
                     vector_weight,
                     current: fact.is_current(),
-                    about_named: self.prepared.query.names(&self.view.messages, &fact.subject),
+                    about_named: *named
+                        .entry(&fact.subject)
+                        .or_insert_with(|| self.prepared.query.names(&self.view.messages, &fact.subject)),
                 };
+                (slot, fact, facts)
+            })
+            .collect();
+        let successor = |slot| table.slot(table.get(slot)?.superseded_by.as_deref()?);
+        if self.only_best() {
+            let estimate = |(slot, _, facts): &(u32, _, StatementFacts)| estimate_statement(&scores, *slot, *facts);
+            let least = least_of_best(admitted.iter().map(estimate).collect(), self.top_k);
+            // What superseded one of the best takes over its score.
+            let best = admitted.iter().filter(|one| estimate(one) >= least);
+            let raised: BTreeSet<u32> = best.filter_map(|(slot, ..)| last_successor(*slot, successor)).collect();
+            admitted.retain(|one| estimate(one) >= least || raised.contains(&one.0));
+        }
+        let mut ranked: Vec<ScoredRecord> = admitted
+            .into_iter()
+            .map(|(slot, fact, facts)| {
                 let scored = score_statement(&scores, slot, facts);
                 match (self.request.method, self.engine.config.preset) {
                     (Method::Bm25, _) => leaf(slot, "semantic", f64::from(scores.words(slot)), "bm25", None),
@@ -302,7 +349,7 @@ impl Search<'_> {
             self.fuse(&mut ranked, "semantic", |slot| (scores.words(slot), scores.cosine(slot)));
         }
         if matches!(self.request.method, Method::Hybrid | Method::Norlift) {
-            raise_successors(&mut ranked, |slot| table.slot(table.get(slot)?.superseded_by.as_deref()?));
+            raise_successors(&mut ranked, successor);
         }
         sort_records(&mut ranked);
         self.drop_unmatched(&mut ranked);
@@ -355,26 +402,36 @@ impl Search<'_> {
         let terms = &self.prepared.query.all_terms;
         let abstracts = FieldScores::new(&view.abstracts, terms, self.vector(), BM25_B);
         let narratives = FieldScores::new(&view.narratives, terms, self.vector(), BM25_B_LONG);
-        let scored = self.message_ranking().rank(None)?;
-        let slots: BTreeSet<u32> = match self.request.filter.is_empty() {
+        let scored = self.ranked()?;
+        let slots: Vec<u32> = match self.request.filter.is_empty() {
             true => {
                 let matched = scored.iter().filter_map(|message| view.episode_of(message.slot));
-                abstracts.candidates().into_iter().chain(narratives.candidates()).chain(matched).collect()
+                let mut slots: Vec<u32> = abstracts.candidates().into_iter().chain(narratives.candidates()).chain(matched).collect();
+                slots.sort_unstable();
+                slots.dedup();
+                slots
             }
             false => view.episodes.iter().map(|(slot, _)| slot).collect(),
         };
         let admitted = slots.into_iter().filter_map(|slot| view.episodes.get(slot).map(|episode| (slot, episode)));
         let admitted: Vec<_> = admitted.filter(|(_, episode)| admits_episode(&self.request.filter, episode)).collect();
         let slots: Vec<u32> = admitted.iter().map(|(slot, _)| *slot).collect();
-        let layers = EpisodeLayers::new(&abstracts, &narratives, &scored, &slots, self.engine.config.layer_weights);
+        let layers = EpisodeLayers::new(&abstracts, &narratives, scored, &slots, self.engine.config.layer_weights);
         let lifts = match self.request.method {
             Method::Norlift => self.lifts(),
             _ => std::collections::BTreeMap::new(),
         };
+        let said = |slot: u32| view.members.get(&slot).map_or(&[][..], Vec::as_slice);
+        let mut admitted = admitted;
+        if self.only_best() {
+            let estimate = |(slot, _): &(u32, _)| layers.estimate(*slot, said(*slot));
+            let least = least_of_best(admitted.iter().map(estimate).collect(), self.top_k);
+            admitted.retain(|one| estimate(one) >= least);
+        }
         let mut members = HashMap::new();
         let mut ranked = Vec::new();
         for (slot, episode) in admitted {
-            let (record, matched) = layers.score(slot, view.members.get(&slot).map_or(&[], Vec::as_slice));
+            let (record, matched) = layers.score(slot, said(slot));
             let name = "episode";
             let words = || abstracts.words(slot).max(narratives.words(slot));
             let record = match self.request.method {

@@ -8,6 +8,7 @@ use ndarray::{Array2, Axis, concatenate};
 use parking_lot::{Mutex, RwLock};
 use rayon::prelude::*;
 
+use super::arrivals::Arrivals;
 use super::ask::Notes;
 use super::caches::KnownVectors;
 use super::recall::Recalled;
@@ -34,6 +35,10 @@ pub(crate) struct User {
     /// Held while a message gets its place: from the log to the view. Never across an embedding.
     pub writer: Mutex<WriterState>,
     pub view: RwLock<View>,
+    /// Batches that wait for their place, for whoever gets the writer's lock next.
+    pub arrivals: Arrivals,
+    /// How many messages there were when episodes were last formed as far as they were finished.
+    pub formed: AtomicUsize,
     /// Who forms memories now.
     pub turns: Turns,
     /// What was wrong with the files when they were opened.
@@ -109,6 +114,8 @@ impl Engine {
             store,
             writer: Mutex::new(WriterState { next_seq, gone: false }),
             view: RwLock::new(view),
+            arrivals: Arrivals::default(),
+            formed: AtomicUsize::new(usize::MAX),
             turns: Turns::default(),
             problems,
             last_used: AtomicU64::new(0),

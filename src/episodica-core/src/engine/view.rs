@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
+use super::attributes::Attributes;
 use super::read::AnyRecord;
 use crate::config::Config;
 use crate::error::Result;
 use crate::index::{Field, MessageIndex, VectorIndexFactory};
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::TokenTable;
-use crate::text::normalized_hash;
+use crate::text::{normalized, normalized_hash};
 
 /// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
 pub(crate) struct Table<R> {
@@ -85,8 +86,10 @@ pub(crate) struct View {
     statement_tokens: Vec<Box<[u16]>>,
     /// Normalised statement to memory, for exact duplicates.
     fact_hashes: HashMap<String, String>,
-    /// Subject and attribute to memories.
-    attributes: HashMap<(String, String), BTreeSet<String>>,
+    /// Memories by what they state.
+    attributes: Attributes,
+    /// Rough size of all revisions of episodes and memories.
+    record_bytes: usize,
     /// Earlier revisions of episodes, oldest first, by id.
     pub episode_history: HashMap<String, Vec<Arc<Episode>>>,
     /// Earlier revisions of semantic memories, oldest first, by id.
@@ -176,6 +179,7 @@ impl View {
             true => self.unwritten.insert(episode.episode_id.clone()),
             false => self.unwritten.remove(&episode.episode_id),
         };
+        self.record_bytes += episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
         self.abstracts.postings.add(slot, &episode.abstract_text());
         self.narratives.postings.add(slot, &episode.content);
         let members: Vec<u32> = episode.original_messages.iter().filter_map(|message| self.messages.slot(&message.message_id)).collect();
@@ -200,10 +204,8 @@ impl View {
         self.statement_tokens.resize(slot as usize, Box::default());
         self.statement_tokens.push(to.tokens.ids(&fact.content).into());
         self.fact_hashes.insert(normalized_hash(&fact.content), fact.memory_id.clone());
-        if !fact.attribute.is_empty() {
-            let key = (fact.subject.clone(), fact.attribute.clone());
-            self.attributes.entry(key).or_default().insert(fact.memory_id.clone());
-        }
+        self.attributes.put(slot, &self.facts);
+        self.record_bytes += fact.content.len() + 700;
         to.add(&mut self.statements, &[u64::from(slot)], rows)
     }
 
@@ -229,15 +231,16 @@ impl View {
         episodes.chain(facts).collect()
     }
 
-    /// The memories that state the same attribute of the same subject; none where either is unknown.
-    pub fn same_attribute(&self, subject: &str, attribute: &str) -> impl Iterator<Item = &String> {
-        self.attributes.get(&(subject.to_owned(), attribute.to_owned())).into_iter().flatten()
+    /// Current memories that state the same attribute of the same subject, the newest and those of the same value; none where either is unknown.
+    pub fn same_attribute(&self, subject: &str, attribute: &str, value: &str) -> impl Iterator<Item = &Arc<SemanticMemory>> {
+        let slots = self.attributes.near(subject, attribute, value, &self.facts);
+        slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 
     /// The memory that says just this, up to case, width, white space and outer punctuation.
     pub fn same_statement(&self, statement: &str) -> Option<&Arc<SemanticMemory>> {
         let memory = self.facts.by_id(self.fact_hashes.get(&normalized_hash(statement))?)?;
-        (normalized_hash(&memory.content) == normalized_hash(statement)).then_some(memory)
+        (normalized(&memory.content) == normalized(statement)).then_some(memory)
     }
 
     /// The vectors of messages, row by row; `None` if any is missing.
@@ -260,12 +263,9 @@ impl View {
         sessions.into_iter().map(|(_, slots)| slots).collect()
     }
 
-    /// Rough size in memory, in bytes.
+    /// Rough size in memory, in bytes. Counted as records come in: asked for after each change, it must not grow with them.
     pub fn heap_bytes(&self) -> usize {
-        let episodes: usize =
-            self.episodes.iter().map(|(_, episode)| episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600).sum();
-        let facts: usize = self.facts.iter().map(|(_, fact)| fact.content.len() + 700).sum();
         let fields = self.abstracts.heap_bytes() + self.narratives.heap_bytes() + self.statements.heap_bytes();
-        self.messages.heap_bytes() + episodes + facts + fields
+        self.messages.heap_bytes() + self.record_bytes + fields
     }
 }

@@ -57,23 +57,34 @@ impl Day {
     }
 }
 
-/// A place in the thread of talk, and what the text alone tells.
+/// A place in the thread of talk.
 #[derive(Debug)]
 struct Row {
     previous: u32,
     next: u32,
-    speaker: SpeakerId,
-    day: Day,
-    /// How much it has to say, by its distinct terms, 0 to 1.
-    mass: f32,
-    /// Share of its sentences that ask something, 0 to 1.
-    question_share: f32,
-    tells_time: bool,
-    has_number: bool,
     /// Number of terms in its window, neighbours counted by what they lend.
     window_length: f32,
     /// Tokens of the message as a line of a context, counted when first asked for; 0 = not yet.
     line_tokens: AtomicU32,
+}
+
+/// What speaks for a message whatever is asked, in one short row: choosing candidates reads it of every message.
+#[derive(Debug, Clone, Copy)]
+pub struct Prior {
+    /// Who said it.
+    pub speaker: SpeakerId,
+    /// How much it has to say, by its distinct terms, 0 to 1.
+    pub mass: f32,
+    /// Share of its sentences that ask something, 0 to 1.
+    pub question_share: f32,
+    /// The same of the message before it; 0 without one.
+    pub answers: f32,
+    /// When, on its speaker's clock.
+    pub day: Day,
+    /// Does it hold an expression of time?
+    pub tells_time: bool,
+    /// Does it hold a digit?
+    pub has_number: bool,
 }
 
 /// All messages of one owner; see the module's documentation.
@@ -82,6 +93,7 @@ pub struct MessageIndex {
     /// Words and meaning.
     pub field: Field,
     rows: Vec<Row>,
+    priors: Vec<Prior>,
     records: Vec<Arc<Message>>,
     by_id: HashMap<Arc<str>, u32>,
     speakers: Vec<Vec<String>>,
@@ -91,6 +103,8 @@ pub struct MessageIndex {
     /// WordPiece ids of every message, one after the other, and where each begins.
     tokens: Vec<u16>,
     token_starts: Vec<usize>,
+    /// Rough size of the records.
+    text_bytes: usize,
 }
 
 impl MessageIndex {
@@ -115,20 +129,20 @@ impl MessageIndex {
         let (question_share, tells_time) = read(&message.content);
         self.field.postings.add(slot, &message.content);
         let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
-        self.rows.push(Row {
-            previous,
-            next: NONE,
+        self.rows.push(Row { previous, next: NONE, window_length: 0.0, line_tokens: AtomicU32::new(0) });
+        let answers = if previous == NONE { 0.0 } else { self.priors[previous as usize].question_share };
+        self.priors.push(Prior {
             speaker,
-            day: Day::of(message.timestamp),
             mass: mass.min(1.0),
             question_share,
+            answers,
+            day: Day::of(message.timestamp),
             tells_time,
-            has_number: message.content.chars().any(|c| c.is_ascii_digit()),
-            window_length: 0.0,
-            line_tokens: AtomicU32::new(0),
+            has_number: message.content.bytes().any(|byte| byte.is_ascii_digit()),
         });
         self.token_starts.push(self.tokens.len());
         self.tokens.extend_from_slice(tokens);
+        self.text_bytes += message.content.len() + 320;
         self.records.push(message);
         self.measure_window(slot);
         Some(slot)
@@ -248,39 +262,14 @@ impl MessageIndex {
         sum / weight
     }
 
-    /// The day of a message on its speaker's clock.
-    pub fn day(&self, slot: u32) -> Day {
-        self.rows[slot as usize].day
-    }
-
-    /// How much a message has to say, by its distinct terms, 0 to 1.
-    pub fn mass(&self, slot: u32) -> f32 {
-        self.rows[slot as usize].mass
-    }
-
-    /// Who said it.
-    pub fn speaker_of(&self, slot: u32) -> SpeakerId {
-        self.rows[slot as usize].speaker
+    /// What speaks for each message whatever is asked, by slot.
+    pub fn priors(&self) -> &[Prior] {
+        &self.priors
     }
 
     /// The words by which each speaker can be named, by [`SpeakerId`].
     pub fn speakers(&self) -> &[Vec<String>] {
         &self.speakers
-    }
-
-    /// Share of the message's sentences that ask something, 0 to 1.
-    pub fn question_share(&self, slot: u32) -> f32 {
-        self.rows[slot as usize].question_share
-    }
-
-    /// Does it hold an expression of time?
-    pub fn tells_time(&self, slot: u32) -> bool {
-        self.rows[slot as usize].tells_time
-    }
-
-    /// Does it hold a digit?
-    pub fn has_number(&self, slot: u32) -> bool {
-        self.rows[slot as usize].has_number
     }
 
     /// Tokens of the message as a line of a context: `count` is asked once.
@@ -305,8 +294,7 @@ impl MessageIndex {
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        let texts: usize = self.records.iter().map(|message| message.content.len() + 320).sum();
-        texts + self.rows.len() * 96 + self.tokens.capacity() * 2 + self.field.heap_bytes()
+        self.text_bytes + self.rows.len() * 96 + self.tokens.capacity() * 2 + self.field.heap_bytes()
     }
 }
 
@@ -384,7 +372,9 @@ mod tests {
         assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[]), None);
         assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
         assert_eq!(index.speakers()[0], ["ann"]);
-        assert!((index.question_share(0) - 1.0 / 3.0).abs() < 1e-6 && index.tells_time(0) && index.has_number(0));
+        let first = index.priors()[0];
+        assert!((first.question_share - 1.0 / 3.0).abs() < 1e-6 && first.tells_time && first.has_number);
+        assert_eq!((first.answers, index.priors()[2].answers), (0.0, first.question_share));
         assert_eq!(index.tokens(4), [1, 2]);
     }
 

@@ -8,7 +8,7 @@ mod vectors;
 mod words;
 
 pub use field::Field;
-pub use messages::{Day, MessageIndex, SpeakerId, name_forms};
+pub use messages::{Day, MessageIndex, Prior, SpeakerId, name_forms};
 pub use postings::{Posting, Postings};
 pub use terms::{Term, fold, for_each_bigram, for_each_term, for_each_word, is_unspaced, stem};
 pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind};

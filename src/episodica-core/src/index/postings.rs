@@ -16,6 +16,9 @@ pub struct Posting {
     pub frequency: u32,
 }
 
+/// A posting, the slack of its list, and its place in the list of the record's terms.
+const POSTING_BYTES: usize = 16;
+
 #[derive(Debug, Clone, Default)]
 struct TermList {
     postings: Vec<Posting>,
@@ -38,6 +41,8 @@ pub struct Postings {
     documents: Vec<Document>,
     alive: usize,
     total_length: u64,
+    /// Rough size of what the lists below hold, in bytes.
+    bytes: usize,
 }
 
 impl Postings {
@@ -57,6 +62,7 @@ impl Postings {
                 None => {
                     let number = self.lists.len() as u32;
                     self.dictionary.insert(term.text.into(), number);
+                    self.bytes += term.text.len() + 72;
                     self.lists.push(TermList::default());
                     number
                 }
@@ -66,6 +72,7 @@ impl Postings {
                 Some(last) if last.slot == slot => last.frequency += 1,
                 _ => {
                     list.postings.push(Posting { slot, frequency: 1 });
+                    self.bytes += POSTING_BYTES;
                     list.alive += 1;
                     distinct.push(number);
                 }
@@ -148,10 +155,7 @@ impl Postings {
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        let terms: usize = self.dictionary.keys().map(|term| term.len() + 32).sum();
-        let postings: usize = self.lists.iter().map(|list| list.postings.capacity() * 8 + 32).sum();
-        let documents: usize = self.documents.iter().map(|document| document.terms.len() * 4 + 24).sum();
-        terms + postings + documents
+        self.bytes + self.documents.capacity() * size_of::<Document>()
     }
 
     fn list(&self, term: &str) -> Option<&TermList> {

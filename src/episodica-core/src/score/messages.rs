@@ -4,6 +4,7 @@
 
 use ndarray::ArrayView1;
 
+use super::candidates::{Best, Circumstances};
 use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
 use super::{Explanation, Query};
@@ -14,19 +15,19 @@ use crate::index::MessageIndex;
 /// Up to this many messages all are scored in full; above, those that promise most.
 const SCORE_ALL: usize = 2_048;
 /// Messages scored in full when not all are.
-const CANDIDATES: usize = 512;
+pub(super) const CANDIDATES: usize = 256;
 /// Messages whose mean similarity stands for the mean over all.
 const SAMPLE: usize = 256;
 /// What the nearest messages by vector are worth while candidates are chosen: the weights of `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
 
-const WORDS: usize = 0;
-const TOKENS: usize = 1;
-const VECTOR: usize = 2;
-const SPEAKER: usize = 3;
-const DATE: usize = 4;
-const STATEMENT: usize = 5;
-const ANSWER: usize = 6;
+pub(super) const WORDS: usize = 0;
+pub(super) const TOKENS: usize = 1;
+pub(super) const VECTOR: usize = 2;
+pub(super) const SPEAKER: usize = 3;
+pub(super) const DATE: usize = 4;
+pub(super) const STATEMENT: usize = 5;
+pub(super) const ANSWER: usize = 6;
 
 /// Names of the terms, in the order of [`ScoredMessage::terms`].
 pub const TERMS: [&str; 7] = ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
@@ -104,15 +105,17 @@ impl MessageRanking<'_> {
     /// `Index` for a vector of another dimension.
     pub fn rank(&self, allowed: Option<&dyn Fn(u32) -> bool>) -> Result<Vec<ScoredMessage>> {
         let words = windowed_bm25(self.index, &self.query.terms);
-        let admitted = (0..self.index.len() as u32).filter(|slot| allowed.is_none_or(|allowed| allowed(*slot)));
-        let slots: Vec<u32> = match self.index.len() <= SCORE_ALL {
-            true => admitted.collect(),
-            false => self.promising(&words, admitted)?,
+        let circumstances = self.circumstances();
+        let all = self.index.len() <= SCORE_ALL;
+        let mean = if all { 0.0 } else { self.mean_cosine() };
+        let slots: Vec<u32> = match all {
+            true => (0..self.index.len() as u32).filter(|slot| allowed.is_none_or(|allowed| allowed(*slot))).collect(),
+            false => self.promising(&words, &circumstances, mean, allowed)?,
         };
-        let mut neighbourhood = Neighbourhood::new(self.index, &slots);
+        let neighbourhood = Neighbourhood::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
         // What has no vector yet is taken for an average message: it neither gains nor loses.
-        let mean = self.mean_cosine(&slots);
+        let mean = if all { self.mean_of(&slots) } else { mean };
         let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(mean));
         let similar = above_mean(similar, mean);
         let mut question = MaxSim::new(self.table, &self.query.content);
@@ -125,7 +128,7 @@ impl MessageRanking<'_> {
             .iter()
             .enumerate()
             .map(|(at, slot)| {
-                let mut terms = self.context_terms(*slot);
+                let mut terms = circumstances.terms(&self.index.priors()[*slot as usize]);
                 terms[WORDS] = words[*slot as usize];
                 terms[TOKENS] = tokens[at];
                 terms[VECTOR] = similar[at];
@@ -137,56 +140,60 @@ impl MessageRanking<'_> {
         Ok(scored)
     }
 
-    /// The terms that are known without looking at what the message means.
-    fn context_terms(&self, slot: u32) -> [f32; TERMS.len()] {
-        let index = self.index;
-        let flag = |yes: bool| if yes { 1.0 } else { 0.0 };
-        let mut terms = [0.0; TERMS.len()];
-        terms[SPEAKER] = flag(self.query.named.contains(&index.speaker_of(slot)));
-        terms[DATE] = self.query.date_match(index.day(slot));
-        // A statement that says much, gives times and numbers, and doesn't ask: the better answer, other things being equal.
-        let time = if self.query.asks_when { 0.3 } else { 0.1 };
-        terms[STATEMENT] = 0.3 * index.mass(slot) - 0.3 * index.question_share(slot)
-            + time * flag(index.tells_time(slot))
-            + 0.15 * flag(index.has_number(slot));
-        terms[ANSWER] = index.previous(slot).map_or(0.0, |previous| index.question_share(previous));
-        terms
+    fn circumstances(&self) -> Circumstances<'_> {
+        let named = (0..self.index.speakers().len() as u32).map(|speaker| self.query.named.contains(&speaker)).collect();
+        Circumstances::new(self.query, named)
     }
 
-    /// The [`CANDIDATES`] slots that promise most, in rising order: exact words and context, and the nearest vectors with their neighbours.
-    fn promising(&self, words: &[f32], admitted: impl Iterator<Item = u32>) -> Result<Vec<u32>> {
-        let mut promise = vec![0.0_f32; self.index.len()];
+    /// The [`CANDIDATES`] slots that promise most, in rising order: exact words and circumstances, and the nearest vectors with their neighbours.
+    fn promising(
+        &self,
+        words: &[f32],
+        circumstances: &Circumstances<'_>,
+        mean: f32,
+        allowed: Option<&dyn Fn(u32) -> bool>,
+    ) -> Result<Vec<u32>> {
+        let mut near: Vec<(u32, f32)> = Vec::with_capacity(3 * CANDIDATES);
         if let Some(vector) = self.vector {
             let nearest = self.index.field.nearest(vector, CANDIDATES)?;
-            let mean = self.mean_cosine(&[]);
             let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
             for (slot, cosine) in nearest {
                 let value = PROMISE_VECTOR * (cosine - mean) / range;
-                for neighbour in [Some(slot), self.index.next(slot), self.index.previous(slot)].into_iter().flatten() {
-                    let share = if neighbour == slot { 0.6 } else { 0.2 };
-                    promise[neighbour as usize] += share * value;
-                }
+                near.push((slot, 0.6 * value));
+                near.extend([self.index.next(slot), self.index.previous(slot)].into_iter().flatten().map(|beside| (beside, 0.2 * value)));
             }
         }
-        let mut slots: Vec<u32> = admitted.collect();
-        for slot in &slots {
-            let mut terms = self.context_terms(*slot);
-            terms[WORDS] = words[*slot as usize];
-            promise[*slot as usize] += self.weights.sum(&terms) as f32;
+        near.sort_by_key(|(slot, _)| *slot);
+        let mut near = near.into_iter().peekable();
+        let mut best = Best::default();
+        // The most that a message can promise without a word, a speaker, a date or a meaning of the question.
+        let unmatched = (self.weights.0[STATEMENT].abs() + self.weights.0[ANSWER].abs()) as f32;
+        for ((slot, prior), words) in (0_u32..).zip(self.index.priors()).zip(words) {
+            // Most messages have nothing to do with the question, and are passed over at once.
+            let is_near = near.peek().is_some_and(|(one, _)| *one == slot);
+            if *words == 0.0 && !is_near && unmatched <= best.least && !circumstances.fits(prior) {
+                continue;
+            }
+            let mut promise = circumstances.promise(prior, *words, &self.weights);
+            while let Some((_, value)) = near.next_if(|(one, _)| *one == slot) {
+                promise += value;
+            }
+            if promise > best.least && allowed.is_none_or(|allowed| allowed(slot)) {
+                best.push(slot, promise);
+            }
         }
-        if slots.len() > CANDIDATES {
-            let order = |a: &u32, b: &u32| promise[*b as usize].total_cmp(&promise[*a as usize]).then(a.cmp(b));
-            slots.select_nth_unstable_by(CANDIDATES - 1, order);
-            slots.truncate(CANDIDATES);
-            slots.sort_unstable();
-        }
-        Ok(slots)
+        Ok(best.finish())
     }
 
-    /// Mean cosine over all messages, or a sample of them evenly spread.
-    fn mean_cosine(&self, all: &[u32]) -> f32 {
+    /// Mean cosine over a sample of the messages, evenly spread.
+    fn mean_cosine(&self) -> f32 {
+        self.mean_of(&self.sample(&[]))
+    }
+
+    /// Mean cosine over `slots`.
+    fn mean_of(&self, slots: &[u32]) -> f32 {
         let (Some(vector), Some(vectors)) = (self.vector, self.index.field.vectors()) else { return 0.0 };
-        let labels: Vec<u64> = self.sample(all).into_iter().map(u64::from).collect();
+        let labels: Vec<u64> = slots.iter().copied().map(u64::from).collect();
         let scores = vectors.scores(vector, &labels);
         let (sum, count) = scores.iter().flatten().fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
         sum / count.max(1) as f32
@@ -216,24 +223,32 @@ fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
 /// Slots with their neighbours, in rising order, and where each stands.
 struct Neighbourhood {
     slots: Vec<u32>,
+    /// The place of each slot in `slots`, by slot; only where all messages are scored.
     places: Vec<u32>,
 }
 
 impl Neighbourhood {
     fn new(index: &MessageIndex, slots: &[u32]) -> Self {
-        let mut places = vec![u32::MAX; index.len()];
+        let mut around: Vec<u32> = Vec::with_capacity(4 * slots.len());
         for slot in slots {
             let before = index.previous(*slot);
-            let around = [Some(*slot), index.next(*slot), before, before.and_then(|slot| index.previous(slot))];
-            around.into_iter().flatten().for_each(|slot| places[slot as usize] = 0);
+            around.extend([Some(*slot), index.next(*slot), before, before.and_then(|slot| index.previous(slot))].into_iter().flatten());
         }
-        let slots: Vec<u32> = (0..index.len() as u32).filter(|slot| places[*slot as usize] == 0).collect();
-        slots.iter().enumerate().for_each(|(place, slot)| places[*slot as usize] = place as u32);
-        Self { slots, places }
+        around.sort_unstable();
+        around.dedup();
+        let mut places = Vec::new();
+        if index.len() <= SCORE_ALL {
+            places.resize(index.len(), u32::MAX);
+            around.iter().enumerate().for_each(|(place, slot)| places[*slot as usize] = place as u32);
+        }
+        Self { slots: around, places }
     }
 
     fn place(&self, slot: u32) -> usize {
-        self.places[slot as usize] as usize
+        match self.places.get(slot as usize) {
+            Some(place) => *place as usize,
+            None => self.slots.binary_search(&slot).expect("invariant: neighbours of candidates are in the neighbourhood"),
+        }
     }
 
     fn cosines(&self, index: &MessageIndex, vector: Option<ArrayView1<'_, f32>>) -> Vec<Option<f32>> {
@@ -245,7 +260,7 @@ impl Neighbourhood {
     }
 
     /// `value`, given by place, smoothed over the neighbours of each of `slots`.
-    fn smooth(&mut self, index: &MessageIndex, slots: &[u32], value: impl Fn(usize) -> f32) -> Vec<f32> {
+    fn smooth(&self, index: &MessageIndex, slots: &[u32], value: impl Fn(usize) -> f32) -> Vec<f32> {
         slots.iter().map(|slot| index.smooth(*slot, |slot| value(self.place(slot)))).collect()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Pure functions over indexes and records: no locks, no files, no network. `docs/scoring.md` derives every formula and shows its ablation.
 
+mod candidates;
 mod context;
 mod explanation;
 mod fusion;
@@ -24,6 +25,9 @@ pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25, windowed_bm25};
 pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weights};
 pub use norlift::lift;
 pub use query::{DatePart, Query, QueryTerm, date_parts, query_terms};
-pub use records::{EpisodeLayers, FieldScores, ScoredRecord, StatementFacts, raise_successors, score_statement, sort_records};
+pub use records::{
+    EpisodeLayers, FieldScores, ScoredRecord, StatementFacts, estimate_statement, last_successor, least_of_best, raise_successors,
+    score_statement, sort_records,
+};
 pub use request::{Filter, Hit, HitKind, Method, Record, Request, Response};
 pub use snippet::{SNIPPET_CHARS, snippet};

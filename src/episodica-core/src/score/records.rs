@@ -12,11 +12,14 @@ use crate::index::Field;
 /// Up to this many records every vector is compared; above, the nearest.
 const SCORE_ALL: usize = 2_048;
 /// Records taken from each leg when not all are scored.
-const CANDIDATES: usize = 256;
+const CANDIDATES: usize = 128;
 /// Records whose mean similarity stands for the mean over all.
 const SAMPLE: usize = 256;
 /// What meaning counts beside words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
+
+/// How far an estimate may be from the score.
+const ROUNDING: f64 = 1e-6;
 
 /// Weights of a statement's terms: those of messages, where they mean the same.
 const STATEMENT_WORDS: f64 = 2.5;
@@ -104,13 +107,17 @@ const SUCCESSION: f64 = 0.001;
 /// Longest chain of supersessions that is followed.
 const MAX_CHAIN: usize = 64;
 
+/// The slot at the end of a chain of supersessions; `None` for what was not superseded.
+pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+    std::iter::successors(successor(slot), |slot| successor(*slot)).take(MAX_CHAIN).last()
+}
+
 /// A question that fits what was superseded is answered by what superseded it: the statement that holds now takes over the score, where its own
 /// is lower. `successor` gives the slot of what superseded a slot's record.
 pub fn raise_successors(records: &mut [ScoredRecord], successor: impl Fn(u32) -> Option<u32>) {
     let mut inherited: HashMap<u32, f64> = HashMap::new();
     for record in records.iter() {
-        let chain = std::iter::successors(successor(record.slot), |slot| successor(*slot));
-        if let Some(last) = chain.take(MAX_CHAIN).last() {
+        if let Some(last) = last_successor(record.slot, &successor) {
             let best = inherited.entry(last).or_insert(f64::MIN);
             *best = best.max(record.explanation.value);
         }
@@ -163,6 +170,23 @@ impl<'a> EpisodeLayers<'a> {
         }
     }
 
+    /// The same score without the tree behind it, up to rounding: enough to choose whom to score in full.
+    pub fn estimate(&self, slot: u32, members: &[u32]) -> f64 {
+        let total: f64 = self.weights.iter().take(if members.is_empty() { 2 } else { 3 }).map(|weight| f64::from(*weight)).sum();
+        let share = |layer: usize| f64::from(self.weights[layer]) / total.max(1e-9);
+        let layer = |number: usize, layer: &FieldScores| match self.best[number] > 0.0 {
+            true => share(number) * layer_score(layer, slot) / self.best[number],
+            false => 0.0,
+        };
+        let texts = layer(0, self.abstracts) + layer(1, self.narratives);
+        let matched = members.iter().filter_map(|member| self.messages.get(member)).map(|message| message.score);
+        let range = self.best_message - self.mean_message;
+        match matched.max_by(f64::total_cmp) {
+            Some(best) if range > 1e-9 => texts + share(2) * ((best - self.mean_message) / range).max(0.0),
+            _ => texts,
+        }
+    }
+
     /// Scores the episode in `slot` with the messages in `members`: `sum of w_i L_i`, weights renormalised over the layers present.
     ///
     /// L0 and L1 are words and meaning of their text against the best episode's, L2 is its best message against the mean (0) and the best
@@ -210,6 +234,25 @@ pub struct StatementFacts {
     pub current: bool,
     /// Is its subject named in the question?
     pub about_named: bool,
+}
+
+/// The same as [`score_statement`] without the tree behind it, up to rounding.
+pub fn estimate_statement(scores: &FieldScores, slot: u32, facts: StatementFacts) -> f64 {
+    let flag = |yes: bool| f64::from(u8::from(yes));
+    STATEMENT_WORDS * f64::from(scores.words(slot))
+        + STATEMENT_TOKENS * f64::from(facts.tokens)
+        + facts.vector_weight * f64::from(scores.meaning(slot))
+        + STATEMENT_SUBJECT * flag(facts.about_named)
+        + STATEMENT_CURRENT * flag(facts.current)
+}
+
+/// What an estimate must reach to be of one of the best `wanted`: what is below it needs no tree.
+pub fn least_of_best(mut estimates: Vec<f64>, wanted: usize) -> f64 {
+    if estimates.len() <= wanted {
+        return f64::NEG_INFINITY;
+    }
+    let (_, last, _) = estimates.select_nth_unstable_by(wanted.saturating_sub(1), |a, b| b.total_cmp(a));
+    *last - ROUNDING
 }
 
 /// Scores the semantic memory in `slot`.

@@ -64,6 +64,22 @@ fn is_outer_punctuation(c: char) -> bool {
 pub fn normalized(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut gap = false;
+    // ASCII is its own NFKC, and most text: a tenth of the time.
+    if text.is_ascii() {
+        for byte in text.bytes() {
+            // The vertical tab is white space to Unicode, though not to ASCII.
+            if byte.is_ascii_whitespace() || byte == b'\x0b' {
+                gap = true;
+                continue;
+            }
+            if gap && !folded.is_empty() {
+                folded.push(' ');
+            }
+            gap = false;
+            folded.push(char::from(byte.to_ascii_lowercase()));
+        }
+        return without_outer(folded);
+    }
     // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over the result.
     for c in text.nfkc().flat_map(char::to_lowercase).nfkc() {
         if c.is_whitespace() {
@@ -76,6 +92,10 @@ pub fn normalized(text: &str) -> String {
         gap = false;
         folded.push(c);
     }
+    without_outer(folded)
+}
+
+fn without_outer(folded: String) -> String {
     let core = folded.trim_matches(|c: char| is_outer_punctuation(c) || c == ' ');
     if core.is_empty() { folded } else { core.to_owned() }
 }

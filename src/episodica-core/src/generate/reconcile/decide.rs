@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
-use crate::text::normalized_hash;
+use crate::text::normalized;
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +57,8 @@ pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32
     order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
     let current = |index: &&usize| nearest[**index].0.is_current();
 
-    let hash = normalized_hash(&candidate.content);
-    let same_text = |index: &&usize| normalized_hash(&nearest[**index].0.content) == hash;
+    let text = normalized(&candidate.content);
+    let same_text = |index: &&usize| normalized(&nearest[**index].0.content) == text;
     if let Some(index) = order.iter().filter(current).find(same_text) {
         return decision(EventKind::Ignore, Some(*index), "says the same");
     }
@@ -134,7 +134,7 @@ pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> b
 }
 
 /// The value a memory gives its attribute, as [`apply`](super::apply) stored it.
-pub(super) fn known_value(known: &SemanticMemory) -> &str {
+pub(crate) fn known_value(known: &SemanticMemory) -> &str {
     known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 

@@ -1,0 +1,102 @@
+//! Group commit: while one caller waits for the disk, the batches of others queue up, and the next to write writes all of them with one sync.
+//!
+//! Nobody waits longer for it: a batch is written as soon as nobody else is writing, together with what is there by then.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::Result;
+use crate::model::{Message, NewMessage};
+
+/// What became of a batch: the messages that were new; `None` if the user is gone, and the batch as it was.
+pub(super) type Outcome = Result<Option<Vec<Arc<Message>>>>;
+
+/// One caller's messages on their way to the log.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// In order; taken by whoever writes them.
+    pub messages: Vec<NewMessage>,
+    /// The WordPiece ids of each.
+    pub tokens: Vec<Vec<u16>>,
+    /// The session of messages without their own.
+    pub session_id: Option<String>,
+    pub outcome: Option<Outcome>,
+}
+
+/// A batch that its caller and the one who writes it both hold.
+pub(super) type SharedBatch = Arc<Mutex<Batch>>;
+
+/// Batches in the order of arrival.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    line: Mutex<Line>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: Vec<SharedBatch>,
+    /// Is somebody writing?
+    writing: bool,
+}
+
+/// The duty to write what is due; ends when dropped, whatever came of it.
+struct Lead<'a>(&'a Arrivals);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.0.line.lock().writing = false;
+        self.0.moved.notify_all();
+    }
+}
+
+impl Arrivals {
+    /// Hands in a batch and comes back when it was written, by `write` or by somebody else's. `write` settles every batch that it is given.
+    pub(super) fn bring(&self, batch: Batch, write: impl FnOnce(&[SharedBatch])) -> SharedBatch {
+        let batch = Arc::new(Mutex::new(batch));
+        let mut line = self.line.lock();
+        line.waiting.push(Arc::clone(&batch));
+        while line.writing {
+            self.moved.wait(&mut line);
+            if batch.lock().outcome.is_some() {
+                return batch;
+            }
+        }
+        line.writing = true;
+        let due = std::mem::take(&mut line.waiting);
+        drop(line);
+        let lead = Lead(self);
+        write(&due);
+        drop(lead);
+        batch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn batches_that_wait_are_written_together() {
+        let arrivals = Arrivals::default();
+        let (writes, written) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let write = |due: &[SharedBatch]| {
+            writes.fetch_add(1, Ordering::SeqCst);
+            // The first one writes until all others wait in line.
+            while written.load(Ordering::SeqCst) == 0 && arrivals.line.lock().waiting.len() < 7 {
+                std::thread::yield_now();
+            }
+            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(Some(Vec::new()))));
+            written.fetch_add(due.len(), Ordering::SeqCst);
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert!(arrivals.bring(Batch::default(), write).lock().outcome.is_some()));
+            }
+        });
+        assert_eq!((writes.into_inner(), written.into_inner()), (2, 8));
+    }
+}

@@ -1,0 +1,91 @@
+//! One bit a dimension: enough to find out which few thousand of many rows are worth comparing in full.
+//!
+//! Comparing all rows reads all bytes of them, and that is what bounds it. A row's signs are a 32nd of that, they cost nothing to append (a graph
+//! costs a millisecond a vector), and the rows with the fewest signs that differ from the query's hold its neighbours: measured in
+//! docs/performance.md. What is chosen is compared exactly by the caller.
+
+use crate::native::hamming_distances;
+
+/// The signs of rows, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Sketch {
+    words: Vec<u64>,
+    /// Words a row.
+    width: usize,
+}
+
+impl Sketch {
+    pub(crate) fn new(dimension: usize) -> Self {
+        Self { words: Vec::new(), width: dimension.div_ceil(64) }
+    }
+
+    pub(crate) fn over(rows: &[f32], dimension: usize) -> Self {
+        let mut sketch = Self::new(dimension);
+        sketch.extend(rows, dimension);
+        sketch
+    }
+
+    /// Appends whole rows.
+    pub(crate) fn extend(&mut self, rows: &[f32], dimension: usize) {
+        self.words.reserve(rows.len() / dimension * self.width);
+        self.words.extend(rows.chunks_exact(dimension).flat_map(signs));
+    }
+
+    pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
+        let words = &mut self.words[row * self.width..][..self.width];
+        words.iter_mut().zip(signs(vector)).for_each(|(word, signs)| *word = signs);
+    }
+
+    /// Puts row `from` in the place of row `to`.
+    pub(crate) fn copy(&mut self, from: usize, to: usize) {
+        self.words.copy_within(from * self.width..(from + 1) * self.width, to * self.width);
+    }
+
+    /// Drops the rows from `rows` on.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.words.truncate(rows * self.width);
+    }
+
+    /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with the last), in rising order.
+    pub(crate) fn nearest(&self, query: &[f32], wanted: usize) -> Vec<usize> {
+        let query: Vec<u64> = signs(query).collect();
+        let mut distances = vec![0_u16; self.words.len() / self.width];
+        hamming_distances(&query, &self.words, &mut distances);
+        let mut counts = vec![0_usize; 64 * self.width + 1];
+        distances.iter().for_each(|distance| counts[usize::from(*distance)] += 1);
+        let mut found = 0;
+        let most = counts.iter().position(|count| {
+            found += count;
+            found >= wanted
+        });
+        let most = most.unwrap_or(counts.len());
+        let mut rows = Vec::with_capacity(found);
+        rows.extend(distances.iter().enumerate().filter(|(_, distance)| usize::from(**distance) <= most).map(|(row, _)| row));
+        rows
+    }
+}
+
+/// The sign bits of a vector, 64 a word.
+fn signs(vector: &[f32]) -> impl Iterator<Item = u64> + '_ {
+    vector.chunks(64).map(|chunk| chunk.iter().enumerate().fold(0, |word, (at, x)| word | u64::from(x.to_bits() >> 31) << at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_by_how_many_signs_differ() {
+        let rows = [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0];
+        let mut sketch = Sketch::over(&rows, 3);
+        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 1), [0]);
+        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 2), [0, 2]);
+        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
+        sketch.set(1, &[1.0, 1.0, 1.0]);
+        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 1), [0, 1]);
+        sketch.copy(2, 0);
+        sketch.truncate(2);
+        assert_eq!(sketch.nearest(&[1.0, -1.0, 1.0], 1), [0]);
+        assert_eq!(Sketch::over(&[-1.0; 130], 65).nearest(&[-1.0; 65], 1), [0, 1]);
+    }
+}
