@@ -14,8 +14,8 @@ use crate::sketch::Sketch;
 /// Up to this many rows all are compared. Above, as many as the sketch proposes: at least [`PROPOSED`], [`PROPOSED_EACH`] for each that is
 /// wanted, and one of [`PROPOSED_SHARE`].
 const COMPARE_ALL: usize = 4_096;
-const PROPOSED: usize = 2_048;
-const PROPOSED_EACH: usize = 8;
+const PROPOSED: usize = 1_024;
+const PROPOSED_EACH: usize = 4;
 const PROPOSED_SHARE: usize = 128;
 
 /// Every vector is compared, or every sketch. Invariant: `native` is flat and holds `labels.len()` rows, in the order of `labels`, and `sketch`

@@ -63,46 +63,6 @@ pub(crate) fn inner_products(query: &[f32], rows: &[f32], products: &mut [f32]) 
     }
 }
 
-/// In how many bits `query` differs from each row of `rows`.
-pub(crate) fn hamming_distances(query: &[u64], rows: &[u64], distances: &mut [u16]) {
-    assert_eq!(rows.len(), query.len() * distances.len(), "rows are whole");
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor has the instructions; the function has no other demands.
-        unsafe { hamming_with_popcnt(query, rows, distances) };
-        return;
-    }
-    hamming_of_any_width(query, rows, distances);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
-fn hamming_with_popcnt(query: &[u64], rows: &[u64], distances: &mut [u16]) {
-    hamming_of_any_width(query, rows, distances);
-}
-
-#[inline(always)]
-fn hamming_of_any_width(query: &[u64], rows: &[u64], distances: &mut [u16]) {
-    match query.len() {
-        // The package's own vectors have 256 dimensions, MiniLM's 384: unrolled.
-        4 => hamming_of_width::<4>(query, rows, distances),
-        6 => hamming_of_width::<6>(query, rows, distances),
-        width => {
-            for (row, distance) in rows.chunks_exact(width).zip(distances) {
-                *distance = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn hamming_of_width<const WIDTH: usize>(query: &[u64], rows: &[u64], distances: &mut [u16]) {
-    let Some(query) = query.first_chunk::<WIDTH>() else { return };
-    for (row, distance) in rows.as_chunks::<WIDTH>().0.iter().zip(distances) {
-        *distance = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
-    }
-}
-
 /// An index of FAISS, owned.
 pub(crate) struct Native {
     /// Never null, and owned: nobody else frees it.

@@ -4,8 +4,6 @@
 //! costs a millisecond a vector), and the rows with the fewest signs that differ from the query's hold its neighbours: measured in
 //! docs/performance.md. What is chosen is compared exactly by the caller.
 
-use crate::native::hamming_distances;
-
 /// The signs of rows, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
@@ -68,6 +66,27 @@ impl Sketch {
 /// The sign bits of a vector, 64 a word.
 fn signs(vector: &[f32]) -> impl Iterator<Item = u64> + '_ {
     vector.chunks(64).map(|chunk| chunk.iter().enumerate().fold(0, |word, (at, x)| word | u64::from(x.to_bits() >> 31) << at))
+}
+
+/// In how many bits `query` differs from each row of `rows`.
+fn hamming_distances(query: &[u64], rows: &[u64], distances: &mut [u16]) {
+    match query.len() {
+        // The package's own vectors have 256 dimensions, MiniLM's 384: unrolled.
+        4 => hamming_of_width::<4>(query, rows, distances),
+        6 => hamming_of_width::<6>(query, rows, distances),
+        width => {
+            for (row, distance) in rows.chunks_exact(width).zip(distances) {
+                *distance = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+            }
+        }
+    }
+}
+
+fn hamming_of_width<const WIDTH: usize>(query: &[u64], rows: &[u64], distances: &mut [u16]) {
+    let Some(query) = query.first_chunk::<WIDTH>() else { return };
+    for (row, distance) in rows.as_chunks::<WIDTH>().0.iter().zip(distances) {
+        *distance = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+    }
 }
 
 #[cfg(test)]

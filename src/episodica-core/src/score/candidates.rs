@@ -32,9 +32,11 @@ impl<'a> Circumstances<'a> {
         terms
     }
 
-    /// Does the speaker or the date match?
-    pub fn fits(&self, prior: &Prior) -> bool {
-        self.named[prior.speaker as usize] || !self.query.dates.is_empty() && self.query.date_match(prior.day) > 0.0
+    /// The most that a message can promise without a word of the question.
+    pub fn most(&self, weights: &Weights) -> f32 {
+        let speaker = if self.named.contains(&true) { weights.0[SPEAKER].abs() } else { 0.0 };
+        let date = weights.0[DATE].abs() * f64::from(self.query.most_date_match());
+        (speaker + date + weights.0[STATEMENT].abs() + weights.0[ANSWER].abs()) as f32
     }
 
     /// The weighted sum of them and the words.
@@ -45,10 +47,10 @@ impl<'a> Circumstances<'a> {
     }
 }
 
-/// The [`CANDIDATES`] slots with the highest values; ties go to the lower slot. Slots come in rising order.
+/// The [`CANDIDATES`] slots with the highest values; ties go to the lower slot.
 pub(super) struct Best {
     kept: Vec<(f32, u32)>,
-    /// What a slot has to exceed.
+    /// What a slot has to reach.
     pub least: f32,
 }
 
@@ -66,8 +68,9 @@ impl Best {
         }
     }
 
-    fn shrink(&mut self) {
-        if self.kept.len() > CANDIDATES {
+    /// Brings `least` up to date.
+    pub fn shrink(&mut self) {
+        if self.kept.len() >= CANDIDATES {
             let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
             let (_, last, _) = self.kept.select_nth_unstable_by(CANDIDATES - 1, order);
             self.least = last.0;

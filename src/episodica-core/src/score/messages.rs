@@ -3,10 +3,11 @@
 //! `docs/scoring.md` shows where each comes from, what it adds, and what was tried and left out.
 
 use ndarray::ArrayView1;
+use rustc_hash::FxHashMap;
 
 use super::candidates::{Best, Circumstances};
 use super::late::{MaxSim, TokenTable};
-use super::lexical::windowed_bm25;
+use super::lexical::{WindowScores, windowed_bm25};
 use super::{Explanation, Query};
 use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
@@ -129,7 +130,7 @@ impl MessageRanking<'_> {
             .enumerate()
             .map(|(at, slot)| {
                 let mut terms = circumstances.terms(&self.index.priors()[*slot as usize]);
-                terms[WORDS] = words[*slot as usize];
+                terms[WORDS] = words.scores[*slot as usize];
                 terms[TOKENS] = tokens[at];
                 terms[VECTOR] = similar[at];
                 let cosine = cosines[neighbourhood.place(*slot)];
@@ -148,38 +149,46 @@ impl MessageRanking<'_> {
     /// The [`CANDIDATES`] slots that promise most, in rising order: exact words and circumstances, and the nearest vectors with their neighbours.
     fn promising(
         &self,
-        words: &[f32],
+        words: &WindowScores,
         circumstances: &Circumstances<'_>,
         mean: f32,
         allowed: Option<&dyn Fn(u32) -> bool>,
     ) -> Result<Vec<u32>> {
-        let mut near: Vec<(u32, f32)> = Vec::with_capacity(3 * CANDIDATES);
+        // What each message gains by its own vector or a neighbour's.
+        let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
         if let Some(vector) = self.vector {
             let nearest = self.index.field.nearest(vector, CANDIDATES)?;
             let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
             for (slot, cosine) in nearest {
                 let value = PROMISE_VECTOR * (cosine - mean) / range;
-                near.push((slot, 0.6 * value));
-                near.extend([self.index.next(slot), self.index.previous(slot)].into_iter().flatten().map(|beside| (beside, 0.2 * value)));
+                *gains.entry(slot).or_default() += 0.6 * value;
+                for beside in [self.index.next(slot), self.index.previous(slot)].into_iter().flatten() {
+                    *gains.entry(beside).or_default() += 0.2 * value;
+                }
             }
         }
-        near.sort_by_key(|(slot, _)| *slot);
-        let mut near = near.into_iter().peekable();
+        let priors = self.index.priors();
         let mut best = Best::default();
-        // The most that a message can promise without a word, a speaker, a date or a meaning of the question.
-        let unmatched = (self.weights.0[STATEMENT].abs() + self.weights.0[ANSWER].abs()) as f32;
-        for ((slot, prior), words) in (0_u32..).zip(self.index.priors()).zip(words) {
-            // Most messages have nothing to do with the question, and are passed over at once.
-            let is_near = near.peek().is_some_and(|(one, _)| *one == slot);
-            if *words == 0.0 && !is_near && unmatched <= best.least && !circumstances.fits(prior) {
-                continue;
-            }
-            let mut promise = circumstances.promise(prior, *words, &self.weights);
-            while let Some((_, value)) = near.next_if(|(one, _)| *one == slot) {
-                promise += value;
-            }
-            if promise > best.least && allowed.is_none_or(|allowed| allowed(slot)) {
+        let mut offer = |slot: u32, words: f32, gain: f32| {
+            let promise = circumstances.promise(&priors[slot as usize], words, &self.weights) + gain;
+            if promise >= best.least && allowed.is_none_or(|allowed| allowed(slot)) {
                 best.push(slot, promise);
+            }
+        };
+        for slot in &words.matched {
+            offer(*slot, words.scores[*slot as usize], gains.remove(slot).unwrap_or(0.0));
+        }
+        gains.iter().for_each(|(slot, gain)| offer(*slot, 0.0, *gain));
+        best.shrink();
+        // Most messages have nothing to do with the question: they are looked at only where what has something to do with it promises less.
+        if best.least <= circumstances.most(&self.weights) {
+            for slot in 0..priors.len() as u32 {
+                if words.scores[slot as usize] == 0.0 && !gains.contains_key(&slot) {
+                    let promise = circumstances.promise(&priors[slot as usize], 0.0, &self.weights);
+                    if promise >= best.least && allowed.is_none_or(|allowed| allowed(slot)) {
+                        best.push(slot, promise);
+                    }
+                }
             }
         }
         Ok(best.finish())

@@ -163,6 +163,15 @@ impl Query {
         };
         self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32 + if meant { 0.5 } else { 0.0 }
     }
+
+    /// The most that [`Query::date_match`] can give.
+    pub fn most_date_match(&self) -> f32 {
+        match (self.dates.is_empty(), self.range.is_some()) {
+            (true, false) => 0.0,
+            (false, true) => 1.5,
+            _ => 1.0,
+        }
+    }
 }
 
 /// Gives each term what it counts: words by how special they are in general (the square of their row's length in the token table against the

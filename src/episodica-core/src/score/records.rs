@@ -1,8 +1,7 @@
 //! Ranking of what was made from messages: episodes in three layers, semantic memories in one.
 
-use std::collections::HashMap;
-
 use ndarray::ArrayView1;
+use rustc_hash::FxHashMap;
 
 use super::lexical::bm25;
 use super::messages::decimal;
@@ -31,7 +30,7 @@ const STATEMENT_CURRENT: f64 = 0.3;
 /// One text field held against a question: words and meaning of every slot.
 pub struct FieldScores {
     words: Vec<f32>,
-    cosines: HashMap<u32, f32>,
+    cosines: FxHashMap<u32, f32>,
     mean: f32,
     best: f32,
 }
@@ -40,7 +39,7 @@ impl FieldScores {
     /// Scores the field. `b` is BM25's correction for length.
     pub fn new(field: &Field, terms: &[QueryTerm], vector: Option<ArrayView1<'_, f32>>, b: f32) -> Self {
         let words = bm25(&field.postings, terms, b);
-        let mut scores = Self { words, cosines: HashMap::new(), mean: 0.0, best: 0.0 };
+        let mut scores = Self { words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
         let labels = vectors.labels();
         let step = labels.len().div_ceil(SAMPLE).max(1);
@@ -115,7 +114,7 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
 /// A question that fits what was superseded is answered by what superseded it: the statement that holds now takes over the score, where its own
 /// is lower. `successor` gives the slot of what superseded a slot's record.
 pub fn raise_successors(records: &mut [ScoredRecord], successor: impl Fn(u32) -> Option<u32>) {
-    let mut inherited: HashMap<u32, f64> = HashMap::new();
+    let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
     for record in records.iter() {
         if let Some(last) = last_successor(record.slot, &successor) {
             let best = inherited.entry(last).or_insert(f64::MIN);
@@ -142,7 +141,7 @@ pub fn sort_records(records: &mut [ScoredRecord]) {
 pub struct EpisodeLayers<'a> {
     abstracts: &'a FieldScores,
     narratives: &'a FieldScores,
-    messages: HashMap<u32, &'a ScoredMessage>,
+    messages: FxHashMap<u32, &'a ScoredMessage>,
     best: [f64; 2],
     mean_message: f64,
     best_message: f64,
