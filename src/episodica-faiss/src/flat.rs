@@ -4,19 +4,25 @@ use std::path::Path;
 
 use episodica_core::Result;
 use episodica_core::index::{VectorIndex, VectorIndexKind};
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::input;
 use crate::labels::Labels;
+use crate::mean::Mean;
 use crate::native::{Native, failure, inner_products};
 use crate::sketch::Sketch;
 
-/// Up to this many rows all are compared. Above, as many as the sketch proposes: at least [`PROPOSED`], [`PROPOSED_EACH`] for each that is
-/// wanted, and one of [`PROPOSED_SHARE`].
+/// Up to this many rows all are compared. Above, those that the sketch chooses.
 const COMPARE_ALL: usize = 4_096;
-const PROPOSED: usize = 1_024;
-const PROPOSED_EACH: usize = 4;
-const PROPOSED_SHARE: usize = 128;
+/// Rows that it chooses from, at least; as many for each that is wanted; one of so many of all.
+const PROPOSED: [usize; 3] = [1_024, 12, 64];
+/// Rows that it chooses: the same.
+const CHOSEN: [usize; 3] = [192, 3, 1_024];
+
+/// At least `least`, `each` for each that is `wanted`, and one of `share` of all.
+fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize {
+    least.max(wanted.saturating_mul(each)).max(all / share)
+}
 
 /// Every vector is compared, or every sketch. Invariant: `native` is flat and holds `labels.len()` rows, in the order of `labels`, and `sketch`
 /// their signs.
@@ -24,12 +30,14 @@ pub(crate) struct Flat {
     native: Native,
     labels: Labels,
     sketch: Sketch,
+    mean: Mean,
     dimension: usize,
 }
 
 impl Flat {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        Ok(Self { native: Native::new(c"Flat", dimension)?, labels: Labels::default(), sketch: Sketch::new(dimension), dimension })
+        let (sketch, mean) = (Sketch::new(dimension), Mean::over(&[], dimension));
+        Ok(Self { native: Native::new(c"Flat", dimension)?, labels: Labels::default(), sketch, mean, dimension })
     }
 
     pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Self> {
@@ -37,8 +45,8 @@ impl Flat {
         let labels = Labels::from_rows(labels)?;
         match native.flat_rows() {
             Some(rows) if rows.len() == labels.len() * dimension && native.total() == labels.len() => {
-                let sketch = Sketch::over(rows, dimension);
-                Ok(Self { native, labels, sketch, dimension })
+                let (sketch, mean) = (Sketch::over(rows, dimension), Mean::over(rows, dimension));
+                Ok(Self { native, labels, sketch, mean, dimension })
             }
             _ => Err(failure("file is not a flat index with one vector for each label").at(path, None)),
         }
@@ -46,10 +54,6 @@ impl Flat {
 
     fn rows(&self) -> &[f32] {
         self.native.flat_rows().expect("invariant: the index is flat")
-    }
-
-    fn rows_mut(&mut self) -> &mut [f32] {
-        self.native.flat_rows_mut().expect("invariant: the index is flat")
     }
 }
 
@@ -79,6 +83,10 @@ impl VectorIndex for Flat {
         Some(ArrayView1::from(&self.rows()[row * self.dimension..][..self.dimension]))
     }
 
+    fn mean(&self) -> Array1<f32> {
+        self.mean.of(self.len())
+    }
+
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
         let d = self.dimension;
         let vectors = input::rows(&vectors, labels.len(), d)?;
@@ -101,12 +109,15 @@ impl VectorIndex for Flat {
         }
         let stored = self.native.flat_rows().expect("invariant: the index is flat");
         self.sketch.extend(&stored[before * d..], d);
+        self.mean.add(&stored[before * d..]);
         if new < labels.len() {
             for (vector, &row) in vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row < before) {
                 self.sketch.set(row, vector);
             }
-            let stored = self.rows_mut();
             for (vector, row) in vectors.chunks_exact(d).zip(rows).filter(|(_, row)| *row < before) {
+                let stored = self.native.flat_rows_mut().expect("invariant: the index is flat");
+                self.mean.take(&stored[row * d..][..d]);
+                self.mean.add(vector);
                 stored[row * d..][..d].copy_from_slice(vector);
             }
         }
@@ -118,7 +129,9 @@ impl VectorIndex for Flat {
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
-                self.rows_mut().copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
+                let stored = self.native.flat_rows_mut().expect("invariant: the index is flat");
+                self.mean.take(&stored[moved.removed * d..][..d]);
+                stored.copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
                 self.sketch.copy(moved.last, moved.removed);
                 self.sketch.truncate(moved.last);
             }
@@ -137,10 +150,10 @@ impl VectorIndex for Flat {
         if k == 0 {
             return Ok(Vec::new());
         }
-        let proposed = PROPOSED.max(k.saturating_mul(PROPOSED_EACH)).max(self.len() / PROPOSED_SHARE);
+        let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
             let rows = self.rows();
-            let hits = self.sketch.nearest(query, proposed).into_iter().map(|row| {
+            let hits = self.sketch.nearest(query, proposed, chosen).into_iter().map(|row| {
                 let mut product = [0.0];
                 inner_products(query, &rows[row * self.dimension..][..self.dimension], &mut product);
                 (self.labels.label(row), product[0])

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use episodica_core::Result;
 use episodica_core::index::{VectorIndex, VectorIndexKind};
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::FaissFactory;
 use crate::input;
 use crate::labels::Labels;
+use crate::mean::Mean;
 use crate::native::{Native, failure, inner_products};
 
 /// Links of a node in the graph (the paper's M).
@@ -29,6 +30,7 @@ pub(crate) struct Hnsw {
     graph: Option<Graph>,
     labels: Labels,
     rows: Vec<f32>,
+    mean: Mean,
     dimension: usize,
     settings: FaissFactory,
 }
@@ -115,7 +117,7 @@ fn configure(native: &mut Native, settings: FaissFactory) -> Result<()> {
 impl Hnsw {
     pub(crate) fn new(dimension: usize, settings: FaissFactory) -> Result<Self> {
         let graph = Some(Graph::new(dimension, settings)?);
-        Ok(Self { graph, labels: Labels::default(), rows: Vec::new(), dimension, settings })
+        Ok(Self { graph, labels: Labels::default(), rows: Vec::new(), mean: Mean::over(&[], dimension), dimension, settings })
     }
 
     pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>, settings: FaissFactory) -> Result<Self> {
@@ -142,7 +144,8 @@ impl Hnsw {
         for (vector, &node) in rows.chunks_exact_mut(dimension).zip(&nodes) {
             native.node(node, vector)?;
         }
-        Ok(Self { graph: Some(Graph { native, nodes }), labels, rows, dimension, settings })
+        let mean = Mean::over(&rows, dimension);
+        Ok(Self { graph: Some(Graph { native, nodes }), labels, rows, mean, dimension, settings })
     }
 
     /// All rows, compared.
@@ -179,6 +182,10 @@ impl VectorIndex for Hnsw {
         Some(ArrayView1::from(&self.rows[row * self.dimension..][..self.dimension]))
     }
 
+    fn mean(&self) -> Array1<f32> {
+        self.mean.of(self.len())
+    }
+
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
         let d = self.dimension;
         let vectors = input::rows(&vectors, labels.len(), d)?;
@@ -186,6 +193,9 @@ impl VectorIndex for Hnsw {
         let mut touched: Vec<usize> = labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
         self.rows.resize(self.labels.len() * d, 0.0);
         for (vector, &row) in vectors.chunks_exact(d).zip(&touched) {
+            // A new row is zeros, which leave the mean as it is.
+            self.mean.take(&self.rows[row * d..][..d]);
+            self.mean.add(vector);
             self.rows[row * d..][..d].copy_from_slice(vector);
         }
         // A label may occur twice in a call; in row order, new rows follow the old ones without a gap.
@@ -207,6 +217,7 @@ impl VectorIndex for Hnsw {
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
+                self.mean.take(&self.rows[moved.removed * d..][..d]);
                 self.rows.copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
                 self.rows.truncate(moved.last * d);
                 if let Some(graph) = &mut self.graph {

@@ -1,14 +1,13 @@
 //! Which label stands in which row. Rows are dense: removing one moves the last row into its place.
 
-use std::collections::HashMap;
-
 use episodica_core::{Error, Result};
+use rustc_hash::FxHashMap;
 
 /// Labels in row order, and the way back. Invariant: `rows[labels[row]] == row` for every row, and nothing else is in `rows`.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     labels: Vec<u64>,
-    rows: HashMap<u64, usize>,
+    rows: FxHashMap<u64, usize>,
 }
 
 /// What a removal did to the rows: `removed` is gone, and the row that was `last` now stands there (unless they are the same).
@@ -24,7 +23,7 @@ impl Labels {
     /// # Errors
     /// `InvalidInput` for a label that occurs twice.
     pub(crate) fn from_rows(labels: Vec<u64>) -> Result<Self> {
-        let mut rows = HashMap::with_capacity(labels.len());
+        let mut rows = FxHashMap::with_capacity_and_hasher(labels.len(), Default::default());
         for (row, &label) in labels.iter().enumerate() {
             if rows.insert(label, row).is_some() {
                 return Err(Error::invalid(format!("label occurs twice: `{label}`")));

@@ -20,6 +20,7 @@ mod flat;
 mod hnsw;
 mod input;
 mod labels;
+mod mean;
 mod native;
 mod sketch;
 

@@ -1,8 +1,9 @@
 //! One bit a dimension: enough to find out which few thousand of many rows are worth comparing in full.
 //!
 //! Comparing all rows reads all bytes of them, and that is what bounds it. A row's signs are a 32nd of that, they cost nothing to append (a graph
-//! costs a millisecond a vector), and the rows with the fewest signs that differ from the query's hold its neighbours: measured in
-//! docs/performance.md. What is chosen is compared exactly by the caller.
+//! costs a millisecond a vector), and the rows with the fewest signs that differ from the query's hold its neighbours. Among
+//! those the query's own numbers choose, still without a look at the rows. What is chosen is compared exactly by the caller. Recall and gain:
+//! docs/performance.md.
 
 /// The signs of rows, in their order.
 #[derive(Debug, Default)]
@@ -44,8 +45,28 @@ impl Sketch {
         self.words.truncate(rows * self.width);
     }
 
+    /// `wanted` rows with the highest products of the query and their signs, in rising order; they are sought among `proposed` rows (and all that
+    /// tie with the last) with the fewest signs that differ from the query's.
+    pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
+        let rows = self.alike(query, proposed);
+        if rows.len() <= wanted {
+            return rows;
+        }
+        let tables = products_by_byte(query);
+        let score = |row: usize| -> f32 {
+            let words = &self.words[row * self.width..][..self.width];
+            let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+            bytes.zip(&tables).map(|(byte, table)| table[usize::from(byte)]).sum()
+        };
+        let mut scored: Vec<(f32, usize)> = rows.into_iter().map(|row| (score(row), row)).collect();
+        scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut rows: Vec<usize> = scored.into_iter().take(wanted).map(|(_, row)| row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
     /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with the last), in rising order.
-    pub(crate) fn nearest(&self, query: &[f32], wanted: usize) -> Vec<usize> {
+    fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let query: Vec<u64> = signs(query).collect();
         let mut distances = vec![0_u16; self.words.len() / self.width];
         hamming_distances(&query, &self.words, &mut distances);
@@ -61,6 +82,19 @@ impl Sketch {
         rows.extend(distances.iter().enumerate().filter(|(_, distance)| usize::from(**distance) <= most).map(|(row, _)| row));
         rows
     }
+}
+
+/// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there, with these signs.
+fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
+    let table = |eight: &[f32]| {
+        let mut table = [eight.iter().sum::<f32>(); 256];
+        for byte in 1..256_usize {
+            let lowest = byte.trailing_zeros() as usize;
+            table[byte] = table[byte & (byte - 1)] - 2.0 * eight.get(lowest).copied().unwrap_or(0.0);
+        }
+        table
+    };
+    query.chunks(8).map(table).collect()
 }
 
 /// The sign bits of a vector, 64 a word.
@@ -97,14 +131,22 @@ mod tests {
     fn rows_come_by_how_many_signs_differ() {
         let rows = [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0];
         let mut sketch = Sketch::over(&rows, 3);
-        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 1), [0]);
-        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 2), [0, 2]);
-        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2), [0, 2]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
         sketch.set(1, &[1.0, 1.0, 1.0]);
-        assert_eq!(sketch.nearest(&[1.0, 1.0, 1.0], 1), [0, 1]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0, 1]);
         sketch.copy(2, 0);
         sketch.truncate(2);
-        assert_eq!(sketch.nearest(&[1.0, -1.0, 1.0], 1), [0]);
-        assert_eq!(Sketch::over(&[-1.0; 130], 65).nearest(&[-1.0; 65], 1), [0, 1]);
+        assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1), [0]);
+        assert_eq!(Sketch::over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
+    }
+    #[test]
+    fn of_rows_with_as_many_differing_signs_those_win_that_differ_where_it_matters_least() {
+        let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];
+        let sketch = Sketch::over(rows.as_flattened(), 3);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1), [0]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2), [0, 2]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9), [0, 1, 2, 3]);
     }
 }

@@ -69,7 +69,7 @@ fn describe(owner: &Owner, hit: &Hit) -> Value {
         "rank": hit.rank,
         "content": content,
         "title": title,
-        "snippet": hit.snippet,
+        "snippet": hit.snippet(),
         "timestamp": timestamp,
         // They stand in the record; the package finds them there.
         "messages": hit.messages.iter().map(|message| json!({"message_id": message.message_id})).collect::<Vec<_>>(),

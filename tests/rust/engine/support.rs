@@ -15,7 +15,7 @@ use episodica_core::score::{Filter, HitKind, Method, Request, TokenTable};
 use episodica_core::store::backend::Backend;
 use episodica_core::store::testing::{CountdownBackend, MemoryBackend};
 use episodica_core::{Error, ErrorKind, Result};
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 pub type Disk = CountdownBackend<MemoryBackend>;
 
@@ -184,6 +184,10 @@ impl VectorIndex for RowIndex {
 
     fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>> {
         self.labels.iter().position(|known| *known == label).map(|at| self.rows.row(at))
+    }
+
+    fn mean(&self) -> Array1<f32> {
+        self.rows.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(self.rows.ncols()))
     }
 
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {

@@ -39,6 +39,9 @@ pub struct Context {
     pub intent: Intent,
 }
 
+/// Tokens of a short message: as many messages as fit are ranked, where not all are.
+const TOKENS_PER_MESSAGE: usize = 24;
+
 impl Engine {
     /// Packs the most evidence for a question into `max_tokens`: whole messages under the day they were said on, and semantic memories or
     /// summaries where a message does not fit.
@@ -56,6 +59,7 @@ impl Engine {
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
         let mut search = Search::new(self, &view, &wide, &prepared);
+        search.depth = request.max_tokens / TOKENS_PER_MESSAGE;
         let mut degraded = prepared.degraded.clone();
         let wants = |kind| wide.kinds.contains(&kind);
         let ranked = if wants(HitKind::Message) { search.messages()? } else { Vec::new() };

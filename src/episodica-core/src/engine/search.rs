@@ -17,8 +17,8 @@ use crate::model::Message;
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeLayers, Explanation, FieldScores, Filter, Hit, HitKind, Intent, MESSAGE_TERMS, MaxSim, MessageRanking,
     Method, Query, Record, Request, Response, ScoredMessage, ScoredRecord, StatementFacts, Weights, bm25, detect_intent,
-    estimate_statement, last_successor, least_of_best, lift, raise_successors, reciprocal_rank_fusion, score_statement, snippet,
-    sort_records, top_k,
+    estimate_statement, last_successor, least_of_best, lift, raise_successors, reciprocal_rank_fusion, score_statement, sort_records,
+    top_k,
 };
 
 /// Most hits a search may ask for, per kind.
@@ -38,8 +38,8 @@ type Members = HashMap<u32, Vec<u32>>;
 /// A question made ready: read, embedded, and what may answer it.
 pub(super) struct Prepared {
     pub query: Query,
-    /// What the snippet shows.
-    pub terms: Vec<String>,
+    /// What snippets show.
+    pub terms: Arc<[String]>,
     pub vector: Option<Array1<f32>>,
     pub intent: Intent,
     pub degraded: Vec<String>,
@@ -121,13 +121,15 @@ pub(super) struct Search<'a> {
     pub prepared: &'a Prepared,
     /// Most hits of a kind.
     pub top_k: usize,
+    /// How far down the ranking of messages is looked at.
+    pub depth: usize,
     /// All messages ranked without a filter: episodes and messages both ask for it.
     ranked: OnceCell<Vec<ScoredMessage>>,
 }
 
 impl<'a> Search<'a> {
     pub fn new(engine: &'a Engine, view: &'a View, request: &'a Request, prepared: &'a Prepared) -> Self {
-        Self { engine, view, request, prepared, top_k: request.top_k, ranked: OnceCell::new() }
+        Self { engine, view, request, prepared, top_k: request.top_k, depth: request.top_k, ranked: OnceCell::new() }
     }
 }
 
@@ -210,6 +212,7 @@ impl Search<'_> {
             vector: self.vector(),
             table: self.engine.tokens,
             weights: self.weights(),
+            wanted: self.depth,
         }
     }
 
@@ -265,7 +268,7 @@ impl Search<'_> {
                     kind: HitKind::Message,
                     score: explanation.value,
                     rank: index + 1,
-                    snippet: snippet(&message.content, &self.prepared.terms),
+                    terms: Arc::clone(&self.prepared.terms),
                     messages: vec![Arc::clone(&message)],
                     explanation,
                     record: Record::Message(message),
@@ -294,7 +297,7 @@ impl Search<'_> {
             false => table.iter().map(|(slot, _)| slot).collect(),
         };
         let admitted = slots.into_iter().filter_map(|slot| table.get(slot).map(|fact| (slot, fact)));
-        let admitted: Vec<_> = admitted.filter(|(_, fact)| admits_fact(filter, fact)).collect();
+        let admitted: Vec<_> = admitted.filter(|(_, fact)| filter.is_empty() || admits_fact(filter, fact)).collect();
         let mut question = MaxSim::new(self.engine.tokens, &self.prepared.query.text);
         let tokens: Vec<f32> = admitted.iter().map(|(slot, _)| question.score(self.view.statement_tokens(*slot))).collect();
         let (mean, best) = (tokens.iter().sum::<f32>() / tokens.len().max(1) as f32, tokens.iter().copied().fold(0.0, f32::max));
@@ -318,12 +321,13 @@ impl Search<'_> {
             .collect();
         let successor = |slot| table.slot(table.get(slot)?.superseded_by.as_deref()?);
         if self.only_best() {
-            let estimate = |(slot, _, facts): &(u32, _, StatementFacts)| estimate_statement(&scores, *slot, *facts);
-            let least = least_of_best(admitted.iter().map(estimate).collect(), self.top_k);
+            let estimates: Vec<f64> = admitted.iter().map(|(slot, _, facts)| estimate_statement(&scores, *slot, *facts)).collect();
+            let least = least_of_best(&estimates, self.top_k);
             // What superseded one of the best takes over its score.
-            let best = admitted.iter().filter(|one| estimate(one) >= least);
-            let raised: BTreeSet<u32> = best.filter_map(|(slot, ..)| last_successor(*slot, successor)).collect();
-            admitted.retain(|one| estimate(one) >= least || raised.contains(&one.0));
+            let best = admitted.iter().zip(&estimates).filter(|(_, estimate)| **estimate >= least);
+            let raised: BTreeSet<u32> = best.filter_map(|((slot, ..), _)| last_successor(*slot, successor)).collect();
+            let mut estimates = estimates.into_iter();
+            admitted.retain(|one| estimates.next().is_some_and(|estimate| estimate >= least) || raised.contains(&one.0));
         }
         let mut ranked: Vec<ScoredRecord> = admitted
             .into_iter()
@@ -389,7 +393,7 @@ impl Search<'_> {
                 score: scored.explanation.value,
                 rank: index + 1,
                 messages: Vec::new(),
-                snippet: snippet(&fact.content, &self.prepared.terms),
+                terms: Arc::clone(&self.prepared.terms),
                 explanation: scored.explanation,
                 record: Record::Semantic(fact),
             })
@@ -414,7 +418,8 @@ impl Search<'_> {
             false => view.episodes.iter().map(|(slot, _)| slot).collect(),
         };
         let admitted = slots.into_iter().filter_map(|slot| view.episodes.get(slot).map(|episode| (slot, episode)));
-        let admitted: Vec<_> = admitted.filter(|(_, episode)| admits_episode(&self.request.filter, episode)).collect();
+        let filter = &self.request.filter;
+        let admitted: Vec<_> = admitted.filter(|(_, episode)| filter.is_empty() || admits_episode(filter, episode)).collect();
         let slots: Vec<u32> = admitted.iter().map(|(slot, _)| *slot).collect();
         let layers = EpisodeLayers::new(&abstracts, &narratives, scored, &slots, self.engine.config.layer_weights);
         let lifts = match self.request.method {
@@ -424,9 +429,10 @@ impl Search<'_> {
         let said = |slot: u32| view.members.get(&slot).map_or(&[][..], Vec::as_slice);
         let mut admitted = admitted;
         if self.only_best() {
-            let estimate = |(slot, _): &(u32, _)| layers.estimate(*slot, said(*slot));
-            let least = least_of_best(admitted.iter().map(estimate).collect(), self.top_k);
-            admitted.retain(|one| estimate(one) >= least);
+            let estimates: Vec<f64> = admitted.iter().map(|(slot, _)| layers.estimate(*slot, said(*slot))).collect();
+            let least = least_of_best(&estimates, self.top_k);
+            let mut estimates = estimates.into_iter();
+            admitted.retain(|_| estimates.next().is_some_and(|estimate| estimate >= least));
         }
         let mut members = HashMap::new();
         let mut ranked = Vec::new();
@@ -479,12 +485,11 @@ impl Search<'_> {
             .map(|(index, (scored, episode))| {
                 let matched = members.remove(&scored.slot).unwrap_or_default();
                 let messages: Vec<Arc<Message>> = matched.iter().map(|slot| Arc::clone(self.view.messages.get(*slot))).collect();
-                let shown = messages.first().map_or(episode.content.as_str(), |message| message.content.as_str());
                 Hit {
                     kind: HitKind::Episodic,
                     score: scored.explanation.value,
                     rank: index + 1,
-                    snippet: snippet(shown, &self.prepared.terms),
+                    terms: Arc::clone(&self.prepared.terms),
                     messages,
                     explanation: scored.explanation,
                     record: Record::Episode(episode),

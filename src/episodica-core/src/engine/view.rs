@@ -63,6 +63,9 @@ impl<R> Table<R> {
     }
 }
 
+/// Marks a message without an episode.
+const NONE: u32 = u32::MAX;
+
 /// All of one user in memory.
 #[derive(Default)]
 pub(crate) struct View {
@@ -76,8 +79,8 @@ pub(crate) struct View {
     pub narratives: Field,
     /// The slots of each episode's messages, by the episode's slot.
     pub members: HashMap<u32, Vec<u32>>,
-    /// The episode of each message, by slots.
-    episode_of: HashMap<u32, u32>,
+    /// The slot of each message's episode, by the message's slot; may be shorter than there are messages.
+    episode_of: Vec<u32>,
     /// Semantic memories.
     pub facts: Table<SemanticMemory>,
     /// Their statements.
@@ -186,7 +189,8 @@ impl View {
         for member in &members {
             self.buffer.remove(member);
         }
-        self.episode_of.extend(members.iter().map(|member| (*member, slot)));
+        self.episode_of.resize(self.messages.len(), NONE);
+        members.iter().for_each(|member| self.episode_of[*member as usize] = slot);
         self.members.insert(slot, members);
         let label = [u64::from(slot)];
         to.add(&mut self.abstracts, &label, rows.map(|rows| rows_of(rows, 0..1)))?;
@@ -211,7 +215,7 @@ impl View {
 
     /// The slot of the episode that a message is in.
     pub fn episode_of(&self, message: u32) -> Option<u32> {
-        self.episode_of.get(&message).copied()
+        self.episode_of.get(message as usize).copied().filter(|slot| *slot != NONE)
     }
 
     /// The tokens of a semantic memory's statement.

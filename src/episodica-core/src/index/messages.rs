@@ -62,10 +62,19 @@ impl Day {
 struct Row {
     previous: u32,
     next: u32,
-    /// Number of terms in its window, neighbours counted by what they lend.
-    window_length: f32,
     /// Tokens of the message as a line of a context, counted when first asked for; 0 = not yet.
     line_tokens: AtomicU32,
+}
+
+/// Where the neighbours of a message stand, in one byte: mostly right beside it, and walking along a thread then reads little memory.
+#[derive(Debug, Clone, Copy, Default)]
+struct Links(u8);
+
+impl Links {
+    const PREVIOUS_BESIDE: u8 = 1;
+    const PREVIOUS_AFAR: u8 = 2;
+    const NEXT_BESIDE: u8 = 4;
+    const NEXT_AFAR: u8 = 8;
 }
 
 /// What speaks for a message whatever is asked, in one short row: choosing candidates reads it of every message.
@@ -93,6 +102,9 @@ pub struct MessageIndex {
     /// Words and meaning.
     pub field: Field,
     rows: Vec<Row>,
+    links: Vec<Links>,
+    /// Number of terms in the window of each message, neighbours counted by what they lend.
+    window_lengths: Vec<f32>,
     priors: Vec<Prior>,
     records: Vec<Arc<Message>>,
     by_id: HashMap<Arc<str>, u32>,
@@ -124,12 +136,19 @@ impl MessageIndex {
         let previous = end.filter(connected).unwrap_or(NONE);
         if previous != NONE {
             self.rows[previous as usize].next = slot;
+            self.links[previous as usize].0 |= if previous + 1 == slot { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
         }
         let speaker = self.speaker(message.speaker());
         let (question_share, tells_time) = read(&message.content);
         self.field.postings.add(slot, &message.content);
         let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
-        self.rows.push(Row { previous, next: NONE, window_length: 0.0, line_tokens: AtomicU32::new(0) });
+        self.rows.push(Row { previous, next: NONE, line_tokens: AtomicU32::new(0) });
+        self.links.push(Links(match previous {
+            NONE => 0,
+            previous if previous + 1 == slot => Links::PREVIOUS_BESIDE,
+            _ => Links::PREVIOUS_AFAR,
+        }));
+        self.window_lengths.push(0.0);
         let answers = if previous == NONE { 0.0 } else { self.priors[previous as usize].question_share };
         self.priors.push(Prior {
             speaker,
@@ -161,7 +180,7 @@ impl MessageIndex {
             earlier = self.previous(neighbour);
         }
         for (slot, amount) in lent {
-            self.rows[slot as usize].window_length += amount;
+            self.window_lengths[slot as usize] += amount;
         }
     }
 
@@ -184,7 +203,7 @@ impl MessageIndex {
 
     /// Number of terms in the window of a message, neighbours counted by what they lend.
     pub fn window_length(&self, slot: u32) -> f32 {
-        self.rows[slot as usize].window_length
+        self.window_lengths[slot as usize]
     }
 
     /// What a whole window counts, in messages.
@@ -234,12 +253,20 @@ impl MessageIndex {
 
     /// The message said before this one in the same thread.
     pub fn previous(&self, slot: u32) -> Option<u32> {
-        Some(self.rows[slot as usize].previous).filter(|slot| *slot != NONE)
+        match self.links[slot as usize].0 {
+            links if links & Links::PREVIOUS_BESIDE != 0 => Some(slot - 1),
+            links if links & Links::PREVIOUS_AFAR != 0 => Some(self.rows[slot as usize].previous),
+            _ => None,
+        }
     }
 
     /// The message said after this one in the same thread.
     pub fn next(&self, slot: u32) -> Option<u32> {
-        Some(self.rows[slot as usize].next).filter(|slot| *slot != NONE)
+        match self.links[slot as usize].0 {
+            links if links & Links::NEXT_BESIDE != 0 => Some(slot + 1),
+            links if links & Links::NEXT_AFAR != 0 => Some(self.rows[slot as usize].next),
+            _ => None,
+        }
     }
 
     /// The weighted mean of `value` over a message and those of its neighbours that exist; `value` of the message itself counts most.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::error::Result;
 
@@ -39,6 +39,9 @@ pub trait VectorIndex: Send + Sync {
 
     /// The vector under a label.
     fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>>;
+
+    /// The mean of all vectors, zeros without any: the mean score of a query is its inner product with it. Cost independent of `len`.
+    fn mean(&self) -> Array1<f32>;
 
     /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new labels.
     ///

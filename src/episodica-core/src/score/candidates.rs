@@ -1,80 +1,131 @@
 //! Which of many messages are worth scoring in full: what speaks for each without comparing what it means.
 
 use super::Query;
-use super::messages::{ANSWER, CANDIDATES, DATE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
-use crate::index::Prior;
+use super::messages::{ANSWER, DATE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
+use crate::index::{Day, Prior};
+
+/// What a statement gains by how much it says, and loses by what of it asks.
+const STATEMENT_MASS: f32 = 0.3;
+/// What it gains by a digit.
+const STATEMENT_NUMBER: f32 = 0.15;
 
 /// What speaks for a message beside words and meaning: who says it, when, how.
 pub(super) struct Circumstances<'a> {
     query: &'a Query,
     /// Does the question name the speaker?
     named: Vec<bool>,
+    weights: [f32; TERMS.len()],
     /// What it counts to tell a time.
     time: f32,
 }
 
 impl<'a> Circumstances<'a> {
     /// `named` says of each speaker whether the question names them.
-    pub fn new(query: &'a Query, named: Vec<bool>) -> Self {
+    pub fn new(query: &'a Query, named: Vec<bool>, weights: &Weights) -> Self {
         // A statement that says much, gives times and numbers, and doesn't ask: the better answer, other things being equal.
-        Self { query, named, time: if query.asks_when { 0.3 } else { 0.1 } }
+        Self { query, named, weights: weights.0.map(|weight| weight as f32), time: if query.asks_when { 0.3 } else { 0.1 } }
     }
 
     /// The terms that are known without looking at what the message means.
     pub fn terms(&self, prior: &Prior) -> [f32; TERMS.len()] {
-        let flag = |yes: bool| if yes { 1.0 } else { 0.0 };
         let mut terms = [0.0; TERMS.len()];
         terms[SPEAKER] = flag(self.named[prior.speaker as usize]);
         terms[DATE] = self.query.date_match(prior.day);
-        terms[STATEMENT] =
-            0.3 * prior.mass - 0.3 * prior.question_share + self.time * flag(prior.tells_time) + 0.15 * flag(prior.has_number);
+        terms[STATEMENT] = STATEMENT_MASS * (prior.mass - prior.question_share)
+            + self.time * flag(prior.tells_time)
+            + STATEMENT_NUMBER * flag(prior.has_number);
         terms[ANSWER] = prior.answers;
         terms
     }
 
-    /// The most that a message can promise without a word of the question.
-    pub fn most(&self, weights: &Weights) -> f32 {
-        let speaker = if self.named.contains(&true) { weights.0[SPEAKER].abs() } else { 0.0 };
-        let date = weights.0[DATE].abs() * f64::from(self.query.most_date_match());
-        (speaker + date + weights.0[STATEMENT].abs() + weights.0[ANSWER].abs()) as f32
+    /// The weighted sum of them and the words.
+    pub fn promise(&self, prior: &Prior, words: f32) -> f32 {
+        let terms = self.terms(prior);
+        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER].into_iter().map(|term| self.weights[term] * terms[term]);
+        self.weights[WORDS] * words + weighted.sum::<f32>()
     }
 
-    /// The weighted sum of them and the words.
-    pub fn promise(&self, prior: &Prior, words: f32, weights: &Weights) -> f32 {
-        let terms = self.terms(prior);
-        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER].into_iter().map(|term| weights.0[term] as f32 * terms[term]);
-        weights.0[WORDS] as f32 * words + weighted.sum::<f32>()
+    /// The most that any message can promise without a word of the question.
+    pub fn most(&self) -> f32 {
+        let speaker = flag(self.named.contains(&true)) * self.weights[SPEAKER].abs();
+        speaker + self.weights[DATE].abs() * self.query.most_date_match() + self.most_of_statement()
+    }
+
+    /// The slots of messages that may promise `least` without a word of the question, in rising order.
+    pub fn promising(&'a self, priors: &'a [Prior], least: f32) -> impl Iterator<Item = u32> + 'a {
+        let rest = self.most_of_statement();
+        // Messages come day after day.
+        let mut today: Option<(Day, f32)> = None;
+        (0_u32..)
+            .zip(priors)
+            .filter(move |(_, prior)| {
+                let date = match today {
+                    Some((day, value)) if day == prior.day => value,
+                    _ => {
+                        let value = self.weights[DATE] * self.query.date_match(prior.day);
+                        today = Some((prior.day, value));
+                        value
+                    }
+                };
+                self.weights[SPEAKER] * flag(self.named[prior.speaker as usize]) + date + rest >= least
+            })
+            .map(|(slot, _)| slot)
+    }
+
+    fn most_of_statement(&self) -> f32 {
+        self.weights[STATEMENT].abs() * (STATEMENT_MASS + self.time + STATEMENT_NUMBER) + self.weights[ANSWER].abs()
     }
 }
 
-/// The [`CANDIDATES`] slots with the highest values; ties go to the lower slot.
+fn flag(yes: bool) -> f32 {
+    if yes { 1.0 } else { 0.0 }
+}
+
+/// A value that about `count` of `values`, 0 to 1, reach: all above zero where those are fewer.
+pub(super) fn reached_by(values: &[f32], count: usize) -> f32 {
+    const BINS: usize = 1_024;
+    // Most values are zero: four counters for each bin, so that no count has to wait for the one before.
+    let mut bins = [[0_u32; 4]; BINS + 1];
+    for four in values.chunks(4) {
+        for (lane, value) in four.iter().enumerate() {
+            bins[((value * BINS as f32) as usize).min(BINS)][lane] += 1;
+        }
+    }
+    let mut found = 0;
+    let lowest = (1..=BINS).rev().find(|bin| {
+        found += bins[*bin].iter().sum::<u32>() as usize;
+        found >= count
+    });
+    lowest.map_or(f32::MIN_POSITIVE, |bin| bin as f32 / BINS as f32)
+}
+
+/// The slots with the highest values; ties go to the lower slot.
 pub(super) struct Best {
     kept: Vec<(f32, u32)>,
+    wanted: usize,
     /// What a slot has to reach.
     pub least: f32,
 }
 
-impl Default for Best {
-    fn default() -> Self {
-        Self { kept: Vec::with_capacity(4 * CANDIDATES), least: f32::NEG_INFINITY }
-    }
-}
-
 impl Best {
+    pub fn new(wanted: usize) -> Self {
+        Self { kept: Vec::with_capacity(4 * wanted), wanted, least: f32::NEG_INFINITY }
+    }
+
     pub fn push(&mut self, slot: u32, value: f32) {
         self.kept.push((value, slot));
-        if self.kept.len() == 4 * CANDIDATES {
+        if self.kept.len() >= 4 * self.wanted {
             self.shrink();
         }
     }
 
     /// Brings `least` up to date.
     pub fn shrink(&mut self) {
-        if self.kept.len() >= CANDIDATES {
+        if self.kept.len() >= self.wanted {
             let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-            let (_, last, _) = self.kept.select_nth_unstable_by(CANDIDATES - 1, order);
+            let (_, last, _) = self.kept.select_nth_unstable_by(self.wanted - 1, order);
             self.least = last.0;
-            self.kept.truncate(CANDIDATES);
+            self.kept.truncate(self.wanted);
         }
     }
 

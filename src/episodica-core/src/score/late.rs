@@ -1,7 +1,7 @@
 //! Late interaction: every word of the question looks for its nearest word in a text (MaxSim; Khattab and Zaharia, SIGIR 2020), over the
 //! rows of the static token table, which both sides have whatever embedder is in use.
 
-use crate::embed::StaticTable;
+use crate::embed::{StaticTable, TokenVector};
 
 /// What late interaction needs of a token table.
 pub trait TokenTable: Send + Sync {
@@ -11,6 +11,10 @@ pub trait TokenTable: Send + Sync {
     fn weight(&self, id: u16) -> f32;
     /// The cosine of the rows of two tokens.
     fn cosine(&self, a: u16, b: u16) -> f32;
+    /// The cosines of each of `ids` and a token, appended to `cosines`.
+    fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
+        cosines.extend(ids.iter().map(|id| self.cosine(*id, token)));
+    }
     /// The median of all weights.
     fn typical_weight(&self) -> f32;
 }
@@ -25,13 +29,12 @@ impl TokenTable for StaticTable {
     }
 
     fn cosine(&self, a: u16, b: u16) -> f32 {
-        let (a, b) = (self.token(a), self.token(b));
-        let norms = a.norm * b.norm;
-        if norms <= 0.0 {
-            return 0.0;
-        }
-        let dot: i32 = a.row.iter().zip(b.row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
-        dot as f32 * (a.scale * b.scale / norms)
+        cosine(self.token(a), self.token(b))
+    }
+
+    fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
+        let token = self.token(token);
+        cosines.extend(ids.iter().map(|id| cosine(self.token(*id), token)));
     }
 
     fn typical_weight(&self) -> f32 {
@@ -39,13 +42,23 @@ impl TokenTable for StaticTable {
     }
 }
 
+fn cosine(a: TokenVector, b: TokenVector) -> f32 {
+    let norms = a.norm * b.norm;
+    if norms <= 0.0 {
+        return 0.0;
+    }
+    let dot: i32 = a.row.iter().zip(b.row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+    dot as f32 * (a.scale * b.scale / norms)
+}
+
 /// A question's tokens, ready to be compared with many texts: each pair of tokens is compared once.
 pub struct MaxSim<'a> {
     table: &'a dyn TokenTable,
     ids: Vec<u16>,
     weights: Vec<f32>,
-    /// For each token of any vocabulary, where its cosines begin in `rows`.
-    places: Vec<u32>,
+    /// For each token of any vocabulary, its number among those seen so far, from 1; 0 = not seen.
+    places: Vec<u16>,
+    seen: usize,
     rows: Vec<f32>,
     maxima: Vec<f32>,
 }
@@ -62,19 +75,22 @@ impl<'a> MaxSim<'a> {
         let total: f32 = ids.iter().map(|id| table.weight(*id)).sum();
         let weights: Vec<f32> = ids.iter().map(|id| table.weight(*id) / total).collect();
         let maxima = vec![0.0; ids.len()];
-        Self { table, ids, weights, places: vec![u32::MAX; 1 << 16], rows: Vec::new(), maxima }
+        Self { table, ids, weights, places: vec![0; 1 << 16], seen: 0, rows: Vec::new(), maxima }
     }
 
     /// Mean over the question's tokens, weighted by how telling they are, of the best cosine among the text's tokens (0 at least).
     pub fn score(&mut self, tokens: &[u16]) -> f32 {
         self.maxima.fill(0.0);
         for token in tokens {
-            let mut at = self.places[usize::from(*token)] as usize;
-            if at == u32::MAX as usize {
-                at = self.rows.len();
-                self.places[usize::from(*token)] = at as u32;
-                self.rows.extend(self.ids.iter().map(|id| self.table.cosine(*id, *token)));
+            let mut number = usize::from(self.places[usize::from(*token)]);
+            if number == 0 {
+                self.seen += 1;
+                number = self.seen;
+                // There are fewer tokens than numbers: 0 is no token of any text.
+                self.places[usize::from(*token)] = number as u16;
+                self.table.cosines(&self.ids, *token, &mut self.rows);
             }
+            let at = (number - 1) * self.ids.len();
             for (maximum, value) in self.maxima.iter_mut().zip(&self.rows[at..]) {
                 *maximum = maximum.max(*value);
             }

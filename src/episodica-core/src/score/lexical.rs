@@ -51,22 +51,14 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     scores
 }
 
-/// The scaled BM25 of the windows around messages.
-pub struct WindowScores {
-    /// By slot, 0 to 1.
-    pub scores: Vec<f32>,
-    /// The slots with a score, in no order.
-    pub matched: Vec<u32>,
-}
-
-/// Scores the window around every message: term frequencies and lengths are weighted sums over the neighbours.
-pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> WindowScores {
+/// The scaled BM25 of the window around every message, 0 to 1, by slot: term frequencies and lengths are weighted sums over the neighbours.
+pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
     let postings = &index.field.postings;
-    let (mut scores, mut matched) = (vec![0.0_f32; postings.slots()], Vec::new());
+    let mut scores = vec![0.0_f32; postings.slots()];
     let mean = postings.mean_length() * index.window_weight();
     let mut frequency = vec![0.0_f32; postings.slots()];
     let mut touched: Vec<u32> = Vec::new();
-    for (term, worth) in weigh(postings, terms).into_iter().filter(|(_, worth)| *worth > 0.0) {
+    for (term, worth) in weigh(postings, terms) {
         for posting in postings.postings(term) {
             index.for_each_window(posting.slot, |slot, share| {
                 let sum = &mut frequency[slot as usize];
@@ -78,12 +70,8 @@ pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> WindowScores 
         }
         for slot in touched.drain(..) {
             let tf = std::mem::take(&mut frequency[slot as usize]);
-            let score = &mut scores[slot as usize];
-            if *score == 0.0 {
-                matched.push(slot);
-            }
-            *score += worth * tf / (tf + saturation(index.window_length(slot), mean, BM25_B));
+            scores[slot as usize] += worth * tf / (tf + saturation(index.window_length(slot), mean, BM25_B));
         }
     }
-    WindowScores { scores, matched }
+    scores
 }

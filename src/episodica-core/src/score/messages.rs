@@ -5,9 +5,9 @@
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
-use super::candidates::{Best, Circumstances};
+use super::candidates::{Best, Circumstances, reached_by};
 use super::late::{MaxSim, TokenTable};
-use super::lexical::{WindowScores, windowed_bm25};
+use super::lexical::windowed_bm25;
 use super::{Explanation, Query};
 use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
@@ -15,10 +15,13 @@ use crate::index::MessageIndex;
 
 /// Up to this many messages all are scored in full; above, those that promise most.
 const SCORE_ALL: usize = 2_048;
-/// Messages scored in full when not all are.
-pub(super) const CANDIDATES: usize = 256;
-/// Messages whose mean similarity stands for the mean over all.
-const SAMPLE: usize = 256;
+/// Messages scored in full when not all are, at least; and for each that is wanted. Four times as many find nothing more (docs/performance.md).
+const CANDIDATES: usize = 64;
+const CANDIDATES_EACH: usize = 3;
+/// Messages with most of the words of the question that are looked at for each candidate.
+const LOOKED_AT: usize = 8;
+/// Messages whose mean likeness, word by word, stands for the mean over all.
+const SAMPLE: usize = 32;
 /// What the nearest messages by vector are worth while candidates are chosen: the weights of `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
 
@@ -97,6 +100,8 @@ pub struct MessageRanking<'a> {
     pub table: &'a dyn TokenTable,
     /// What each term is worth.
     pub weights: Weights,
+    /// How many of the best are wanted.
+    pub wanted: usize,
 }
 
 impl MessageRanking<'_> {
@@ -130,7 +135,7 @@ impl MessageRanking<'_> {
             .enumerate()
             .map(|(at, slot)| {
                 let mut terms = circumstances.terms(&self.index.priors()[*slot as usize]);
-                terms[WORDS] = words.scores[*slot as usize];
+                terms[WORDS] = words[*slot as usize];
                 terms[TOKENS] = tokens[at];
                 terms[VECTOR] = similar[at];
                 let cosine = cosines[neighbourhood.place(*slot)];
@@ -143,21 +148,22 @@ impl MessageRanking<'_> {
 
     fn circumstances(&self) -> Circumstances<'_> {
         let named = (0..self.index.speakers().len() as u32).map(|speaker| self.query.named.contains(&speaker)).collect();
-        Circumstances::new(self.query, named)
+        Circumstances::new(self.query, named, &self.weights)
     }
 
-    /// The [`CANDIDATES`] slots that promise most, in rising order: exact words and circumstances, and the nearest vectors with their neighbours.
+    /// The slots that promise most, in rising order: exact words and circumstances, and the nearest vectors with their neighbours.
     fn promising(
         &self,
-        words: &WindowScores,
+        words: &[f32],
         circumstances: &Circumstances<'_>,
         mean: f32,
         allowed: Option<&dyn Fn(u32) -> bool>,
     ) -> Result<Vec<u32>> {
+        let candidates = CANDIDATES.max(self.wanted.saturating_mul(CANDIDATES_EACH));
         // What each message gains by its own vector or a neighbour's.
         let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
         if let Some(vector) = self.vector {
-            let nearest = self.index.field.nearest(vector, CANDIDATES)?;
+            let nearest = self.index.field.nearest(vector, candidates)?;
             let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
             for (slot, cosine) in nearest {
                 let value = PROMISE_VECTOR * (cosine - mean) / range;
@@ -168,35 +174,48 @@ impl MessageRanking<'_> {
             }
         }
         let priors = self.index.priors();
-        let mut best = Best::default();
-        let mut offer = |slot: u32, words: f32, gain: f32| {
-            let promise = circumstances.promise(&priors[slot as usize], words, &self.weights) + gain;
+        let mut best = Best::new(candidates);
+        let offer = |best: &mut Best, slot: u32, words: f32, gain: f32| {
+            let promise = circumstances.promise(&priors[slot as usize], words) + gain;
             if promise >= best.least && allowed.is_none_or(|allowed| allowed(slot)) {
                 best.push(slot, promise);
             }
         };
-        for slot in &words.matched {
-            offer(*slot, words.scores[*slot as usize], gains.remove(slot).unwrap_or(0.0));
+        // The nearest, and those with most of the words, show what it takes.
+        // Of the others those are left out that share a common word with the question and little else, unless it names a day.
+        let many = reached_by(words, candidates);
+        let some = if self.query.names_a_day() { f32::MIN_POSITIVE } else { reached_by(words, LOOKED_AT * candidates) };
+        gains.iter().for_each(|(slot, gain)| offer(&mut best, *slot, words[*slot as usize], *gain));
+        let by_words = || (0_u32..).zip(words.iter().copied());
+        for (slot, words) in by_words().filter(|(_, words)| *words >= many) {
+            if !gains.contains_key(&slot) {
+                offer(&mut best, slot, words, 0.0);
+            }
         }
-        gains.iter().for_each(|(slot, gain)| offer(*slot, 0.0, *gain));
         best.shrink();
-        // Most messages have nothing to do with the question: they are looked at only where what has something to do with it promises less.
-        if best.least <= circumstances.most(&self.weights) {
-            for slot in 0..priors.len() as u32 {
-                if words.scores[slot as usize] == 0.0 && !gains.contains_key(&slot) {
-                    let promise = circumstances.promise(&priors[slot as usize], 0.0, &self.weights);
-                    if promise >= best.least && allowed.is_none_or(|allowed| allowed(slot)) {
-                        best.push(slot, promise);
-                    }
+        let (most, weight) = (circumstances.most(), self.weights.0[WORDS] as f32);
+        for (slot, words) in by_words().filter(|(_, words)| *words >= some && *words < many) {
+            if weight * words + most >= best.least && !gains.contains_key(&slot) {
+                offer(&mut best, slot, words, 0.0);
+            }
+        }
+        best.shrink();
+        if best.least <= most {
+            for slot in circumstances.promising(priors, best.least) {
+                if words[slot as usize] == 0.0 && !gains.contains_key(&slot) {
+                    offer(&mut best, slot, 0.0, 0.0);
                 }
             }
         }
         Ok(best.finish())
     }
 
-    /// Mean cosine over a sample of the messages, evenly spread.
+    /// Mean cosine over all messages with a vector.
     fn mean_cosine(&self) -> f32 {
-        self.mean_of(&self.sample(&[]))
+        match (self.vector, self.index.field.vectors()) {
+            (Some(vector), Some(vectors)) => vectors.mean().dot(&vector),
+            _ => 0.0,
+        }
     }
 
     /// Mean cosine over `slots`.

@@ -164,6 +164,11 @@ impl Query {
         self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32 + if meant { 0.5 } else { 0.0 }
     }
 
+    /// Does it name a day, or a part of its date?
+    pub fn names_a_day(&self) -> bool {
+        !self.dates.is_empty() || self.range.is_some()
+    }
+
     /// The most that [`Query::date_match`] can give.
     pub fn most_date_match(&self) -> f32 {
         match (self.dates.is_empty(), self.range.is_some()) {

@@ -11,9 +11,7 @@ use crate::index::Field;
 /// Up to this many records every vector is compared; above, the nearest.
 const SCORE_ALL: usize = 2_048;
 /// Records taken from each leg when not all are scored.
-const CANDIDATES: usize = 128;
-/// Records whose mean similarity stands for the mean over all.
-const SAMPLE: usize = 256;
+const CANDIDATES: usize = 64;
 /// What meaning counts beside words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
 
@@ -42,19 +40,17 @@ impl FieldScores {
         let mut scores = Self { words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
         let labels = vectors.labels();
-        let step = labels.len().div_ceil(SAMPLE).max(1);
-        let sample: Vec<u64> = labels.iter().copied().step_by(step).collect();
-        let sampled = vectors.scores(vector, &sample);
-        scores.mean = sampled.iter().flatten().sum::<f32>() / sampled.len().max(1) as f32;
+        scores.mean = vectors.mean().dot(&vector);
         scores.cosines = match labels.len() <= SCORE_ALL {
             true => labels.iter().zip(vectors.scores(vector, labels)).filter_map(|(label, score)| Some((*label as u32, score?))).collect(),
             false => {
-                let mut wanted: Vec<u64> = super::top_k(&scores.words, CANDIDATES).into_iter().map(u64::from).collect();
                 let nearest = vectors.search(vector, CANDIDATES).unwrap_or_default();
-                wanted.retain(|label| !nearest.iter().any(|(near, _)| near == label));
-                let lexical = vectors.scores(vector, &wanted);
-                let lexical = wanted.into_iter().zip(lexical).filter_map(|(label, score)| Some((label as u32, score?)));
-                nearest.into_iter().map(|(label, score)| (label as u32, score)).chain(lexical).collect()
+                let mut known: FxHashMap<u32, f32> = nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
+                let wanted = super::top_k(&scores.words, CANDIDATES).into_iter().filter(|slot| !known.contains_key(slot));
+                let wanted: Vec<u64> = wanted.map(u64::from).collect();
+                let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
+                known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
+                known
             }
         };
         scores.best = scores.cosines.values().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -246,10 +242,11 @@ pub fn estimate_statement(scores: &FieldScores, slot: u32, facts: StatementFacts
 }
 
 /// What an estimate must reach to be of one of the best `wanted`: what is below it needs no tree.
-pub fn least_of_best(mut estimates: Vec<f64>, wanted: usize) -> f64 {
+pub fn least_of_best(estimates: &[f64], wanted: usize) -> f64 {
     if estimates.len() <= wanted {
         return f64::NEG_INFINITY;
     }
+    let mut estimates = estimates.to_vec();
     let (_, last, _) = estimates.select_nth_unstable_by(wanted.saturating_sub(1), |a, b| b.total_cmp(a));
     *last - ROUNDING
 }

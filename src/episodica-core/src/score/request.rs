@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Explanation, Intent};
+use super::{Explanation, Intent, snippet};
 use crate::clock::Moment;
 use crate::model::{Episode, Message, SemanticMemory};
 
@@ -103,12 +103,25 @@ pub struct Hit {
     pub rank: usize,
     /// The messages that matched, best first: one for a message, an episode's own, none for a semantic memory.
     pub messages: Vec<Arc<Message>>,
-    /// About 100 characters around the match.
-    pub snippet: String,
+    /// The question's terms, which [`Hit::snippet`] shows.
+    pub terms: Arc<[String]>,
     /// The score as a sum of named terms.
     pub explanation: Explanation,
     /// The record.
     pub record: Record,
+}
+
+impl Hit {
+    /// About 100 characters around the match.
+    pub fn snippet(&self) -> String {
+        let shown = match (&self.record, self.messages.first()) {
+            (_, Some(message)) => &message.content,
+            (Record::Episode(episode), _) => &episode.content,
+            (Record::Semantic(fact), _) => &fact.content,
+            (Record::Message(message), _) => &message.content,
+        };
+        snippet(shown, &self.terms)
+    }
 }
 
 /// What a search found.
