@@ -160,7 +160,8 @@ pub fn content_hash(text: &str) -> String {
 
 /// Lower-case hexadecimal.
 pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 fn uri_part(text: &str) -> String {

@@ -1,11 +1,13 @@
 //! Vectors between two openings, and from an old view to a new one: taken over where the text is the same, computed where it isn't.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ndarray::{Array2, Axis};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::system::Engine;
 use super::user::User;
@@ -21,10 +23,10 @@ use crate::store::{CacheRow, LogKind, VectorCache, VectorCacheHead};
 const L0: &str = "L0";
 const L1: &str = "L1";
 
-/// Vectors by what they were made from.
+/// Vectors and what they were made from.
 #[derive(Default)]
 pub(super) struct Known {
-    places: HashMap<(String, String), (String, usize)>,
+    rows: Vec<CacheRow>,
     vectors: Array2<f32>,
     /// The file of an index over just these vectors in this order, if there is a sound one.
     index: Option<std::path::PathBuf>,
@@ -48,10 +50,10 @@ impl std::ops::AddAssign for Filled {
 }
 
 /// One text that wants a vector.
-struct Wanted {
+struct Wanted<'a> {
     slot: u32,
-    row: CacheRow,
-    text: String,
+    id: &'a str,
+    text: Cow<'a, str>,
 }
 
 /// A text without a vector.
@@ -67,20 +69,20 @@ pub(super) struct Missing {
 
 impl Engine {
     /// The vectors on disk, as far as they can be believed.
-    pub(super) fn read_caches(&self, owner: &Owner, problems: &mut Vec<Problem>) -> Result<KnownVectors> {
-        let mut known = KnownVectors::default();
+    pub(super) fn read_caches(&self, owner: &Owner) -> Result<(KnownVectors, Vec<Problem>)> {
+        let (mut known, mut problems) = (KnownVectors::default(), Vec::new());
         for kind in LogKind::ALL {
-            let cache = self.store.load_vectors(owner, kind, self.embedder.model(), self.embedder.dimension(), problems)?;
+            let cache = self.store.load_vectors(owner, kind, self.embedder.model(), self.embedder.dimension(), &mut problems)?;
             known.0[kind as usize] = cache.map(Known::from);
         }
-        Ok(known)
+        Ok((known, problems))
     }
 
     /// The vectors of a view that is about to be replaced.
     pub(super) fn carry_over(view: &View) -> KnownVectors {
         KnownVectors(LogKind::ALL.map(|kind| {
             let (rows, vectors) = cached(view, kind)?;
-            Some(Known::new(rows, vectors, None))
+            Some(Known { rows, vectors, index: None })
         }))
     }
 
@@ -88,38 +90,50 @@ impl Engine {
     pub(super) fn fill_vectors(&self, view: &mut View, known: KnownVectors, control: &dyn Control) -> Result<bool> {
         let available: usize = known.0.iter().flatten().map(|known| known.vectors.nrows()).sum();
         let [messages, episodes, semantic] = known.0;
-        let wanted = wanted_messages(view);
-        let mut filled = self.fill(&mut view.messages.field, &wanted, messages.unwrap_or_default(), control)?;
+        let (abstracts, narratives) = episodes.unwrap_or_default().split();
+        let mut fields = [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements].map(std::mem::take);
+        let mut filled = Filled { taken: 0, computed: 0 };
+        let sources = [messages.unwrap_or_default(), abstracts, narratives, semantic.unwrap_or_default()];
+        for ((field, known), wanted) in fields.iter_mut().zip(sources).zip(WANTING) {
+            filled += self.fill(field, &wanted(view), known, control)?;
+        }
+        [view.messages.field, view.abstracts, view.narratives, view.statements] = fields;
         if let Some(vectors) = view.messages.field.vectors() {
             view.unembedded.retain(|slot| vectors.vector(u64::from(*slot)).is_none());
         }
-        let episodes = episodes.unwrap_or_default();
-        let (abstracts, narratives) = (wanted_layer(view, L0), wanted_layer(view, L1));
-        filled += self.fill(&mut view.abstracts, &abstracts, episodes.share(), control)?;
-        filled += self.fill(&mut view.narratives, &narratives, episodes, control)?;
-        let wanted = wanted_facts(view);
-        filled += self.fill(&mut view.statements, &wanted, semantic.unwrap_or_default(), control)?;
         Ok(filled.computed > 0 || filled.taken < available)
     }
 
     /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
-    fn fill(&self, field: &mut Field, wanted: &[Wanted], known: Known, control: &dyn Control) -> Result<Filled> {
+    fn fill(&self, field: &mut Field, wanted: &[Wanted<'_>], known: Known, control: &dyn Control) -> Result<Filled> {
         let to = self.indexing();
-        let slots = |wanted: &[&Wanted]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
+        let slots = |wanted: &[&Wanted<'_>]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
+        let hashes: Vec<String> = match known.rows.is_empty() {
+            true => vec![String::new(); wanted.len()],
+            false => wanted.par_iter().map(|one| content_hash(&one.text)).collect(),
+        };
+        let same = |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
+        let all = wanted.iter().zip(&hashes);
+        let in_order =
+            known.rows.len() == wanted.len() && known.rows.iter().zip(all.clone()).all(|(row, (one, hash))| same(row, one, hash));
         let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-        for one in wanted {
-            match known.places.get(&(one.row.id.clone(), one.row.layer.clone())) {
-                Some((hash, row)) if *hash == one.row.hash => {
-                    found.push(one);
-                    rows.push(*row);
+        if in_order {
+            found.extend(wanted);
+        } else {
+            let places: FxHashMap<&str, usize> = known.rows.iter().enumerate().map(|(at, row)| (row.id.as_str(), at)).collect();
+            for (one, hash) in all {
+                match places.get(one.id) {
+                    Some(row) if same(&known.rows[*row], one, hash) => {
+                        found.push(one);
+                        rows.push(*row);
+                    }
+                    _ => missing.push(one),
                 }
-                _ => missing.push(one),
             }
         }
-        let in_order = rows.len() == known.vectors.nrows() && rows.iter().enumerate().all(|(at, row)| at == *row);
         match &known.index {
             // A graph is worth reading: building it anew takes minutes where reading takes moments.
-            Some(path) if in_order && rows.len() >= to.config.hnsw_threshold => {
+            Some(path) if in_order && found.len() >= to.config.hnsw_threshold => {
                 if let Ok(index) = self.vectors.read(path, known.vectors.ncols(), slots(&found)) {
                     field.set_vectors(index);
                 } else {
@@ -129,8 +143,8 @@ impl Engine {
             _ if in_order => to.add(field, &slots(&found), Some(known.vectors.view()))?,
             _ => to.add(field, &slots(&found), Some(known.vectors.select(Axis(0), &rows).view()))?,
         }
-        let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
         let taken = found.len();
+        let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
         match self.embed_all(&texts, control)? {
             Some(rows) => to.add(field, &slots(&missing), Some(rows.view())).map(|()| Filled { taken, computed: missing.len() }),
             None => Ok(Filled { taken, computed: 0 }),
@@ -139,21 +153,20 @@ impl Engine {
 
     /// Records that have no vector and should have one.
     pub(super) fn without_vector(view: &View) -> Vec<Missing> {
-        type Wanting = fn(&View) -> Vec<Wanted>;
-        let fields: [(&str, &str, &Field, usize, Wanting); 4] = [
-            ("message", "", &view.messages.field, view.messages.len(), wanted_messages),
-            ("episodic", L0, &view.abstracts, view.episodes.len(), |view| wanted_layer(view, L0)),
-            ("episodic", L1, &view.narratives, view.episodes.len(), |view| wanted_layer(view, L1)),
-            ("semantic", "", &view.statements, view.facts.len(), wanted_facts),
+        let fields = [
+            ("message", "", &view.messages.field, view.messages.len()),
+            ("episodic", L0, &view.abstracts, view.episodes.len()),
+            ("episodic", L1, &view.narratives, view.episodes.len()),
+            ("semantic", "", &view.statements, view.facts.len()),
         ];
         let mut missing = Vec::new();
-        for (kind, layer, field, records, wanted) in fields {
+        for ((kind, layer, field, records), wanted) in fields.into_iter().zip(WANTING) {
             if field.vector_count() >= records {
                 continue;
             }
             let has = |slot: u32| field.vectors().is_some_and(|vectors| vectors.vector(u64::from(slot)).is_some());
             let lacking = wanted(view).into_iter().filter(|one| !has(one.slot));
-            missing.extend(lacking.map(|one| Missing { kind, layer, slot: one.slot, id: one.row.id, text: one.text }));
+            missing.extend(lacking.map(|one| Missing { kind, layer, slot: one.slot, id: one.id.to_owned(), text: one.text.into_owned() }));
         }
         missing
     }
@@ -246,55 +259,55 @@ impl Engine {
 }
 
 impl Known {
-    fn new(rows: Vec<CacheRow>, vectors: Array2<f32>, index: Option<std::path::PathBuf>) -> Self {
-        let places = rows.into_iter().enumerate().map(|(at, row)| ((row.id, row.layer), (row.hash, at))).collect();
-        Self { places, vectors, index }
-    }
-
-    /// The same vectors for a second field.
-    fn share(&self) -> Self {
-        Self { places: self.places.clone(), vectors: self.vectors.clone(), index: None }
+    /// The vectors of L0 and those of L1.
+    fn split(self) -> (Self, Self) {
+        let layer = |layer: &str| {
+            let places: Vec<usize> = (0..self.rows.len()).filter(|at| self.rows[*at].layer == layer).collect();
+            let rows = places.iter().map(|at| self.rows[*at].clone()).collect();
+            Self { rows, vectors: self.vectors.select(Axis(0), &places), index: None }
+        };
+        (layer(L0), layer(L1))
     }
 }
 
 impl From<VectorCache> for Known {
     fn from(cache: VectorCache) -> Self {
-        Self::new(cache.head.rows, cache.vectors, cache.index)
+        Self { rows: cache.head.rows, vectors: cache.vectors, index: cache.index }
     }
 }
 
-fn wanted_messages(view: &View) -> Vec<Wanted> {
-    let messages = view.messages.records().iter().enumerate();
-    messages.map(|(slot, message)| wanted(slot as u32, &message.message_id, "", Engine::message_text(message))).collect()
-}
+/// The texts that want a vector, field by field: messages, L0 and L1 of episodes, statements.
+const WANTING: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
+    |view| {
+        let messages = view.messages.records().iter().enumerate();
+        messages.map(|(slot, message)| wanted(slot as u32, &message.message_id, Engine::message_text(message).into())).collect()
+    },
+    |view| view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, episode.abstract_text().into())).collect(),
+    |view| view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, episode.content.as_str().into())).collect(),
+    |view| view.facts.iter().map(|(slot, fact)| wanted(slot, &fact.memory_id, fact.content.as_str().into())).collect(),
+];
 
-fn wanted_layer(view: &View, layer: &str) -> Vec<Wanted> {
-    let text = |episode: &crate::model::Episode| if layer == L0 { episode.abstract_text() } else { episode.content.clone() };
-    view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, layer, &text(episode))).collect()
-}
-
-fn wanted_facts(view: &View) -> Vec<Wanted> {
-    view.facts.iter().map(|(slot, fact)| wanted(slot, &fact.memory_id, "", &fact.content)).collect()
-}
-
-fn wanted(slot: u32, id: &str, layer: &str, text: &str) -> Wanted {
-    Wanted { slot, row: CacheRow { id: id.to_owned(), layer: layer.to_owned(), hash: content_hash(text) }, text: text.to_owned() }
+fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
+    Wanted { slot, id, text }
 }
 
 /// What the cache of a log holds: rows and vectors; `None` where there are none.
 fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Array2<f32>)> {
-    let fields: Vec<(&Field, Vec<Wanted>)> = match kind {
-        LogKind::Messages => vec![(&view.messages.field, wanted_messages(view))],
-        LogKind::Episodes => vec![(&view.abstracts, wanted_layer(view, L0)), (&view.narratives, wanted_layer(view, L1))],
-        LogKind::Semantic => vec![(&view.statements, wanted_facts(view))],
+    let [messages, abstracts, narratives, statements] = WANTING;
+    let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {
+        LogKind::Messages => vec![(&view.messages.field, "", messages(view))],
+        LogKind::Episodes => vec![(&view.abstracts, L0, abstracts(view)), (&view.narratives, L1, narratives(view))],
+        LogKind::Semantic => vec![(&view.statements, "", statements(view))],
     };
     let (mut rows, mut parts) = (Vec::new(), Vec::new());
-    for (field, wanted) in &fields {
+    for (field, layer, wanted) in &fields {
         let Some(vectors) = field.vectors() else { continue };
-        let by_slot: HashMap<u64, &Wanted> = wanted.iter().map(|one| (u64::from(one.slot), one)).collect();
-        let known: Vec<(usize, &CacheRow)> =
-            vectors.labels().iter().enumerate().filter_map(|(at, label)| Some((at, &by_slot.get(label)?.row))).collect();
-        rows.extend(known.iter().map(|(_, row)| (*row).clone()));
+        let by_slot: FxHashMap<u64, &Wanted<'_>> = wanted.iter().map(|one| (u64::from(one.slot), one)).collect();
+        let known: Vec<(usize, &Wanted<'_>)> =
+            vectors.labels().iter().enumerate().filter_map(|(at, label)| Some((at, *by_slot.get(label)?))).collect();
+        let row =
+            |(_, one): &(usize, &Wanted<'_>)| CacheRow { id: one.id.to_owned(), layer: (*layer).to_owned(), hash: content_hash(&one.text) };
+        rows.par_extend(known.par_iter().map(row));
         parts.push(vectors.vectors().select(Axis(0), &known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
     }
     let views: Vec<_> = parts.iter().map(|rows| rows.view()).collect();

@@ -237,7 +237,8 @@ impl Engine {
             (loaded, view.unlearned.clone(), view.relearn.clone(), sessions.0, sessions.1)
         };
         change(&mut loaded);
-        let (mut view, _) = self.build_view(loaded, known, control)?;
+        let mut view = self.build_records(loaded, control)?;
+        self.fill_vectors(&mut view, known, control)?;
         view.unlearned = unlearned.into_iter().filter(|(id, _)| view.episodes.slot(id).is_some()).collect();
         view.relearn = relearn.into_iter().filter(|id| view.episodes.slot(id).is_some()).collect();
         view.closed_sessions = closed;

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 
 use super::arrivals::Arrivals;
 use super::ask::Notes;
-use super::caches::KnownVectors;
 use super::recall::Recalled;
 use super::system::Engine;
 use super::turn::Turns;
@@ -98,17 +97,21 @@ impl Engine {
     /// Reads a user's logs and builds the view; vectors come from the caches, or from a reader's view that is out of date, where these
     /// agree with the logs.
     pub(super) fn load(&self, owner: Owner, stale: Option<&User>, control: &dyn Control) -> Result<User> {
-        let (store, loaded) = self.store.open_user(&owner)?;
-        let mut problems = loaded.problems.clone();
-        let next_seq = loaded.next_seq;
-        let known = match stale {
-            Some(stale) => Self::carry_over(&stale.view.read()),
-            None => self.read_caches(&owner, &mut problems)?,
+        let vectors = || match stale {
+            Some(stale) => Ok((Self::carry_over(&stale.view.read()), Vec::new())),
+            None => self.read_caches(&owner),
         };
+        let (store, mut loaded) = self.store.open_user(&owner)?;
+        let next_seq = loaded.next_seq;
+        let mut problems = std::mem::take(&mut loaded.problems);
+        let (known, view) = rayon::join(vectors, || self.build_records(loaded, control));
+        let (known, mut damaged) = known?;
+        problems.append(&mut damaged);
         for problem in &problems {
             log::warn!("{} in `{}`; {}", problem.message, problem.path.display(), problem.remedy);
         }
-        let (view, changed) = self.build_view(loaded, known, control)?;
+        let mut view = view?;
+        let changed = self.fill_vectors(&mut view, known, control)?;
         let user = User {
             owner,
             store,
@@ -132,8 +135,8 @@ impl Engine {
         Ok(user)
     }
 
-    /// The view over what was loaded, and whether its vectors are others than the known ones.
-    pub(super) fn build_view(&self, loaded: LoadedUser, known: KnownVectors, control: &dyn Control) -> Result<(View, bool)> {
+    /// The view over what was loaded, without vectors.
+    pub(super) fn build_records(&self, loaded: LoadedUser, control: &dyn Control) -> Result<View> {
         let to = self.indexing();
         let mut view = View::default();
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
@@ -168,8 +171,7 @@ impl Engine {
         }
         view.episode_history = loaded.episode_history;
         view.fact_history = loaded.semantic_history;
-        let changed = self.fill_vectors(&mut view, known, control)?;
-        Ok((view, changed))
+        Ok(view)
     }
 
     /// The vectors of texts in batches, one row a text; `None` (and a count) when the embedder fails.

@@ -26,6 +26,9 @@ use crate::model::{Episode, Message, Problem, SemanticMemory};
 /// Earlier revisions of records, oldest first, by id.
 pub type History<T> = HashMap<String, Vec<Arc<T>>>;
 
+/// From so many bytes on logs are read at the same time.
+const READ_TOGETHER: u64 = 1 << 20;
+
 /// Everything a user's logs hold.
 #[derive(Debug, Default)]
 pub struct LoadedUser {
@@ -150,7 +153,11 @@ struct Opening<'a> {
     problems: Vec<Problem>,
 }
 
-impl Opening<'_> {
+impl<'a> Opening<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        Self { inner, states: Vec::new(), problems: Vec::new() }
+    }
+
     fn log(&mut self, source: &LogSource, take: &mut dyn FnMut(Entry<'_>) -> Result<Vec<String>, String>) -> Result<Log> {
         let mut notes = Vec::new();
         let states = &mut self.states;
@@ -191,6 +198,55 @@ pub(super) struct LogSource {
     pub legacy: Vec<Vec<u8>>,
 }
 
+type Told<'a> = (Opening<'a>, (Log, Log), Vec<Arc<Message>>, Folded<Episode>);
+
+/// What was told: messages, and the episodes that share them.
+fn read_told<'a>(mut opening: Opening<'a>, owner: &Owner, messages_source: &LogSource, episodes_source: &LogSource) -> Result<Told<'a>> {
+    let (mut messages, mut ids, mut interner) = (Vec::new(), HashSet::new(), Interner::default());
+    let message_log = opening.log(messages_source, &mut |entry| {
+        let Entry::Record(line) = entry else { return Ok(Vec::new()) };
+        let mut message = read_message(owner, line)?;
+        interner.message(&mut message);
+        // A call that was repeated after a crash may have written a message twice.
+        if ids.insert(message.message_id.clone()) {
+            messages.push(Arc::new(message));
+        }
+        Ok(Vec::new())
+    })?;
+    let known: HashMap<&str, &Arc<Message>> = messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
+    let mut episodes = Folded::default();
+    let episode_log = opening.log(episodes_source, &mut |entry| match entry {
+        Entry::Deleted(id) => {
+            episodes.take_out(id);
+            Ok(Vec::new())
+        }
+        Entry::Record(line) => {
+            let (episode, notes) = nemori::read_episode(owner, line, &known)?;
+            episodes.put(&episode.episode_id.clone(), episode);
+            Ok(notes)
+        }
+    })?;
+    drop(known);
+    Ok((opening, (message_log, episode_log), messages, episodes))
+}
+
+/// What was learned: semantic memories.
+fn read_learned<'a>(mut opening: Opening<'a>, owner: &Owner, source: &LogSource) -> Result<(Opening<'a>, Log, Folded<SemanticMemory>)> {
+    let mut semantic = Folded::default();
+    let log = opening.log(source, &mut |entry| match entry {
+        Entry::Deleted(id) => {
+            semantic.take_out(id);
+            Ok(Vec::new())
+        }
+        Entry::Record(line) => {
+            let (memory, notes) = nemori::read_semantic(owner, line)?;
+            semantic.put(&memory.memory_id.clone(), memory);
+            Ok(notes)
+        }
+    })?;
+    Ok((opening, log, semantic))
+}
+
 impl UserStore {
     pub(super) fn open(
         inner: &Arc<Inner>,
@@ -198,53 +254,18 @@ impl UserStore {
         sources: [LogSource; 3],
         registration: Option<Registration>,
     ) -> Result<(Self, LoadedUser)> {
-        let mut opening = Opening { inner, states: Vec::new(), problems: Vec::new() };
         let mut read_at = [None; 3];
         for (stamp, source) in read_at.iter_mut().zip(&sources) {
             *stamp = inner.backend.stat(&source.path).map_err(|error| io_error("cannot look at the log", &source.path, error))?;
         }
         let [messages_source, episodes_source, semantic_source] = sources;
-
-        let (mut messages, mut ids, mut interner) = (Vec::new(), HashSet::new(), Interner::default());
-        let message_log = opening.log(&messages_source, &mut |entry| {
-            let Entry::Record(line) = entry else { return Ok(Vec::new()) };
-            let mut message = read_message(owner, line)?;
-            interner.message(&mut message);
-            // A call that was repeated after a crash may have written a message twice.
-            if ids.insert(message.message_id.clone()) {
-                messages.push(Arc::new(message));
-            }
-            Ok(Vec::new())
-        })?;
-        drop(ids);
-
-        let known: HashMap<&str, &Arc<Message>> = messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
-        let mut episodes = Folded::default();
-        let episode_log = opening.log(&episodes_source, &mut |entry| match entry {
-            Entry::Deleted(id) => {
-                episodes.take_out(id);
-                Ok(Vec::new())
-            }
-            Entry::Record(line) => {
-                let (episode, notes) = nemori::read_episode(owner, line, &known)?;
-                episodes.put(&episode.episode_id.clone(), episode);
-                Ok(notes)
-            }
-        })?;
-        drop(known);
-
-        let mut semantic = Folded::default();
-        let semantic_log = opening.log(&semantic_source, &mut |entry| match entry {
-            Entry::Deleted(id) => {
-                semantic.take_out(id);
-                Ok(Vec::new())
-            }
-            Entry::Record(line) => {
-                let (memory, notes) = nemori::read_semantic(owner, line)?;
-                semantic.put(&memory.memory_id.clone(), memory);
-                Ok(notes)
-            }
-        })?;
+        let told = || read_told(Opening::new(inner), owner, &messages_source, &episodes_source);
+        let learned = || read_learned(Opening::new(inner), owner, &semantic_source);
+        let bytes: u64 = read_at.iter().flatten().map(|stamp| stamp.bytes).sum();
+        let (told, learned) = if bytes < READ_TOGETHER { (told(), learned()) } else { rayon::join(told, learned) };
+        let ((mut opening, logs, mut messages, episodes), (learned_opening, semantic_log, semantic)) = (told?, learned?);
+        opening.states.extend(learned_opening.states);
+        opening.problems.extend(learned_opening.problems);
 
         let (mut episodes, mut episode_history) = episodes.finish();
         let (semantic, semantic_history) = semantic.finish();
@@ -252,7 +273,7 @@ impl UserStore {
         let next_seq = place_messages(&mut messages, inside);
         let (states, problems) = (opening.states, opening.problems);
         let loaded = LoadedUser { messages, next_seq, episodes, episode_history, semantic, semantic_history, states, problems };
-        let logs = [message_log, episode_log, semantic_log].map(Mutex::new);
+        let logs = [logs.0, logs.1, semantic_log].map(Mutex::new);
         let inner = Arc::clone(inner);
         Ok((Self { owner: owner.clone(), inner, logs, read_at, erasing: AtomicBool::new(false), _registration: registration }, loaded))
     }
