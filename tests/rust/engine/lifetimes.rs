@@ -55,6 +55,28 @@ fn adding_to_a_user_who_is_being_deleted_adds_after_the_deletion() {
 }
 
 #[test]
+fn of_what_many_add_to_one_user_nothing_finished_is_left_over() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let each = rounds(25, 400);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let engine = &engine;
+            scope.spawn(move || {
+                for n in 0..each {
+                    // Each session is over as soon as somebody has come to the next hour.
+                    let (id, session) = (format!("{thread}-{n}"), format!("s{thread}-{n}"));
+                    let message = said(&id, &format!("word{thread} number{n}"), 3_600 * n as i64, Some(&session));
+                    assert_eq!(engine.add_messages("alice", vec![message], None, &NOW).unwrap().messages_added, 1);
+                }
+            });
+        }
+    });
+    assert_eq!(records(&engine, "alice", RecordKind::Message).len() as u64, 8 * each);
+    assert_eq!(records(&engine, "alice", RecordKind::Episode).len() as u64, 8 * (each - 1));
+}
+
+#[test]
 fn users_are_closed_under_the_budget_while_others_use_them() {
     let disk = Disk::new(MemoryBackend::new());
     let config = Config { memory_budget_bytes: 1, ..Config::default() };

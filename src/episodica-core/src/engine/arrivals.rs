@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::Result;
+use crate::index::MessageReading;
 use crate::model::{Message, NewMessage};
 
 /// What became of a batch: the messages that were new; `None` if the user is gone, and the batch as it was.
@@ -17,8 +18,8 @@ pub(super) type Outcome = Result<Option<Vec<Arc<Message>>>>;
 pub(super) struct Batch {
     /// In order; taken by whoever writes them.
     pub messages: Vec<NewMessage>,
-    /// The WordPiece ids of each.
-    pub tokens: Vec<Vec<u16>>,
+    /// What was read of each.
+    pub readings: Vec<MessageReading>,
     /// The session of messages without their own.
     pub session_id: Option<String>,
     pub outcome: Option<Outcome>,

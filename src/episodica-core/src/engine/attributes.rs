@@ -3,12 +3,13 @@
 //! Bounded, so that learning costs the same whatever is known: somebody who likes a thousand things is not compared with all of them. A candidate
 //! sees the newest memories of its attribute, and those with its own value (or the opposite of it) however old. Only current memories count.
 
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
+use rustc_hash::{FxHashMap, FxHasher};
+
 use super::view::Table;
-use crate::generate::reconcile::known_value;
+use crate::generate::facts::Candidate;
+use crate::generate::reconcile::{Signature, is_single_valued, known_value};
 use crate::model::SemanticMemory;
 
 /// Memories of one attribute that a candidate is held against, the newest; attributes with one value at a time have fewer.
@@ -16,21 +17,64 @@ const NEWEST: usize = 64;
 /// Memories of one value that a candidate is held against.
 const SAME_VALUE: usize = 16;
 
-/// Slots of memories by what they state, oldest first. Hashes stand for the words: a collision only shows a memory too many.
+/// What a statement says, as numbers that are quickly compared. Hashes stand for the words: a collision only shows a memory too many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stated {
+    attribute: u64,
+    value: u64,
+    single_valued: bool,
+    signature: Signature,
+}
+
+impl Stated {
+    /// By a candidate.
+    pub fn by(candidate: &Candidate) -> Self {
+        Self::new(&candidate.subject, &candidate.attribute, &candidate.value, &candidate.content)
+    }
+
+    /// By a memory.
+    pub fn by_memory(fact: &SemanticMemory) -> Self {
+        Self::new(&fact.subject, &fact.attribute, known_value(fact), &fact.content)
+    }
+
+    fn new(subject: &str, attribute: &str, value: &str, content: &str) -> Self {
+        Self {
+            attribute: if attribute.is_empty() { 0 } else { key(subject, attribute, "") },
+            value: if attribute.is_empty() { 0 } else { key(subject, attribute, bare(value)) },
+            single_valued: is_single_valued(attribute),
+            signature: Signature::of(content),
+        }
+    }
+
+    /// May the rules have something to say about the two? Never `false` where they do, but for statements that differ in nothing a reader
+    /// would notice: those are found by their text.
+    pub fn may_concern(&self, other: &Self) -> bool {
+        let same = self.attribute != 0 && self.attribute == other.attribute;
+        same && (self.single_valued || self.value == other.value) || self.signature.may_nest(other.signature)
+    }
+}
+
+/// Slots of memories by what they state, oldest first.
 #[derive(Default)]
 pub(super) struct Attributes {
-    attributes: HashMap<u64, Vec<u32>>,
-    values: HashMap<u64, Vec<u32>>,
+    attributes: FxHashMap<u64, Vec<u32>>,
+    values: FxHashMap<u64, Vec<u32>>,
+    /// By slot.
+    stated: Vec<Option<Stated>>,
 }
 
 impl Attributes {
     /// Takes in a memory under its slot, the highest so far.
     pub fn put(&mut self, slot: u32, facts: &Table<SemanticMemory>) {
-        let Some(fact) = facts.get(slot).filter(|fact| !fact.attribute.is_empty()) else { return };
-        let lists = [
-            (self.attributes.entry(key(&fact.subject, &fact.attribute, "")).or_default(), NEWEST),
-            (self.values.entry(key(&fact.subject, &fact.attribute, bare(known_value(fact)))).or_default(), SAME_VALUE),
-        ];
+        let Some(fact) = facts.get(slot) else { return };
+        let stated = Stated::by_memory(fact);
+        self.stated.resize(slot as usize, None);
+        self.stated.push(Some(stated));
+        if stated.attribute == 0 {
+            return;
+        }
+        let lists =
+            [(self.attributes.entry(stated.attribute).or_default(), NEWEST), (self.values.entry(stated.value).or_default(), SAME_VALUE)];
         for (list, most) in lists {
             list.push(slot);
             if list.len() > 4 * most {
@@ -40,16 +84,29 @@ impl Attributes {
         }
     }
 
-    /// The slots of current memories that a statement may have to do with, each once.
-    pub fn near(&self, subject: &str, attribute: &str, value: &str, facts: &Table<SemanticMemory>) -> Vec<u32> {
-        if attribute.is_empty() {
-            return Vec::new();
+    /// May the rules have something to say about a statement and the memory in a slot?
+    pub fn may_concern(&self, stated: &Stated, slot: u32) -> bool {
+        self.stated.get(slot as usize).and_then(Option::as_ref).is_some_and(|known| stated.may_concern(known))
+    }
+
+    /// The slots of current memories that state the same attribute, each once.
+    pub fn near(&self, stated: &Stated, facts: &Table<SemanticMemory>) -> Vec<u32> {
+        self.slots(stated, |slot| is_current(facts, slot))
+    }
+
+    /// Of those, the slots about which the rules may have something to say.
+    pub fn concerned(&self, stated: &Stated, facts: &Table<SemanticMemory>) -> Vec<u32> {
+        self.slots(stated, |slot| self.may_concern(stated, slot) && is_current(facts, slot))
+    }
+
+    fn slots(&self, stated: &Stated, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut slots = Vec::new();
+        if stated.attribute == 0 {
+            return slots;
         }
-        let newest = |list: Option<&Vec<u32>>, most| -> Vec<u32> {
-            list.into_iter().flat_map(|list| list.iter().rev()).copied().filter(|slot| is_current(facts, *slot)).take(most).collect()
-        };
-        let mut slots = newest(self.attributes.get(&key(subject, attribute, "")), NEWEST);
-        slots.extend(newest(self.values.get(&key(subject, attribute, bare(value))), SAME_VALUE));
+        for (list, most) in [(self.attributes.get(&stated.attribute), NEWEST), (self.values.get(&stated.value), SAME_VALUE)] {
+            slots.extend(list.into_iter().flat_map(|list| list.iter().rev()).copied().filter(|slot| wanted(*slot)).take(most));
+        }
         slots.sort_unstable();
         slots.dedup();
         slots
@@ -66,7 +123,57 @@ fn bare(value: &str) -> &str {
 }
 
 fn key(subject: &str, attribute: &str, value: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (subject, attribute, value).hash(&mut hasher);
-    hasher.finish()
+    let mut hasher = FxHasher::default();
+    match subject.is_ascii() {
+        true => subject.bytes().for_each(|byte| hasher.write_u8(byte.to_ascii_lowercase())),
+        false => subject.to_lowercase().hash(&mut hasher),
+    }
+    (0xff_u8, attribute, value).hash(&mut hasher);
+    hasher.finish() | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clock::Moment;
+    use crate::generate::reconcile::{Decision, apply, concerns};
+    use crate::ids::Owner;
+    use crate::model::{EventKind, MemoryKind};
+    use crate::text::normalized;
+
+    fn candidate(subject: &str, attribute: &str, value: &str, words: &[&str], day: i64) -> Candidate {
+        Candidate {
+            content: format!("{subject} {}.", words.join(" ")),
+            kind: MemoryKind::Preference,
+            confidence: 0.8,
+            importance: 0.6,
+            subject: subject.to_owned(),
+            attribute: attribute.to_owned(),
+            value: value.to_owned(),
+            valid_from: Moment::new(day * 86_400_000_000, 0).unwrap(),
+            source_messages: vec!["m1".to_owned()],
+        }
+    }
+
+    fn any_candidate() -> impl Strategy<Value = Candidate> {
+        let words = proptest::sample::subsequence(vec!["likes", "GREEN", "tea", "茶", "don’t", "İ", "ﬁsh", "not", "a", "very"], 0..5);
+        let subject = proptest::sample::select(vec!["Ann", "ann", "Zoë", "ZOË", ""]);
+        let attribute = proptest::sample::select(vec!["home", "likes", ""]);
+        let value = proptest::sample::select(vec!["tea", "not tea", "lyon", ""]);
+        (subject, attribute, value, words, 0..3_i64)
+            .prop_map(|(subject, attribute, value, words, day)| candidate(subject, attribute, value, &words, day))
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_rules_look_at_is_shown_to_them(new in any_candidate(), old in any_candidate()) {
+            let add = Decision { event: EventKind::Add, target: None, content: None, reason: String::new() };
+            let owner = Owner::new("default", "alice").unwrap();
+            let known = apply(&owner, &old, &add, &[], &["e1".to_owned()], old.valid_from).records.remove(0);
+            let same_text = normalized(&new.content) == normalized(&known.content);
+            prop_assert!(!concerns(&new, &known) || same_text || Stated::by(&new).may_concern(&Stated::by_memory(&known)));
+        }
+    }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ndarray::Array2;
+use rayon::prelude::*;
 
 use super::ask::Asked;
 use super::system::Engine;
+use super::turn::Turn;
 use super::user::User;
-use super::view::rows_of;
+use super::view::{episode_terms, rows_of};
 use super::write::Text;
 use crate::boundary::{self, Segment};
 use crate::config::BoundaryMode;
@@ -17,6 +19,9 @@ use crate::error::Result;
 use crate::ids::record_id;
 use crate::model::{BoundaryReason, Episode, Message};
 use crate::store::{SessionState, StateRecord};
+
+/// Episodes that enter the view in one go; searches wait no longer than that.
+const GO: usize = 64;
 
 /// How far the buffer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,15 +129,21 @@ impl Engine {
     /// Cuts the buffer, makes episodes of the pieces, and learns from them: at once without a model, otherwise behind the caller.
     pub(super) fn form(&self, user: &Arc<User>, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
         let episodes = {
-            let _turn = user.turns.take(control)?;
+            let _turn = match cut {
+                Cut::Finished => match self.turn_for_new(user, control)? {
+                    Some(turn) => turn,
+                    None => return Ok(Vec::new()),
+                },
+                _ => user.turns.take(control)?,
+            };
             // Of several callers who add at once, the first forms what all have added.
             let messages = {
                 let view = user.view.read();
                 let settled = view.unembedded.is_empty() && view.unlearned.is_empty();
-                if cut == Cut::Finished && settled && user.formed.load(Ordering::Relaxed) == view.messages.len() {
+                if cut == Cut::Finished && settled && view.formed as usize == view.messages.len() {
                     return Ok(Vec::new());
                 }
-                view.messages.len()
+                view.messages.len() as u32
             };
             self.embed_messages(user, control)?;
             let episodes = self.form_episodes(user, cut, control)?;
@@ -143,7 +154,10 @@ impl Engine {
                 self.learn(user, control)?;
                 self.settle_sessions(user, control)?;
             }
-            user.formed.store(messages, Ordering::Relaxed);
+            if !matches!(cut, Cut::Session(_)) {
+                let mut view = user.view.write();
+                view.formed = view.unembedded.first().map_or(messages, |slot| messages.min(*slot));
+            }
             episodes
         };
         if self.works_behind() {
@@ -152,17 +166,31 @@ impl Engine {
         Ok(episodes)
     }
 
+    /// The turn for who has added messages; `None` if somebody waits for it already, who will find these messages there, too. So of many who
+    /// add to one user, one forms, one waits, and the others go on.
+    fn turn_for_new<'a>(&self, user: &'a User, control: &dyn Control) -> Result<Option<Turn<'a>>> {
+        if user.awaited.swap(true, Ordering::AcqRel) {
+            return Ok(None);
+        }
+        let turn = user.turns.take(control);
+        // From here on whoever adds waits again: this one may have looked already.
+        user.awaited.swap(false, Ordering::AcqRel);
+        turn.map(Some)
+    }
+
     /// The caller has the user's turn.
     pub(super) fn form_episodes(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
-        let mut drafts: Vec<Draft> = Vec::new();
-        for group in self.groups(user, cut) {
-            drafts.extend(match (&self.llm, self.config.boundary_mode) {
-                (Some(model), BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message) => {
-                    self.cut_with_model(&**model, user, group, control)?
+        let groups = self.groups(user, cut);
+        let drafts: Vec<Draft> = match (&self.llm, self.config.boundary_mode) {
+            (Some(model), BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message) => {
+                let mut drafts = Vec::new();
+                for group in groups {
+                    drafts.extend(self.cut_with_model(&**model, user, group, control)?);
                 }
-                _ => self.cut_by_rules(group),
-            });
-        }
+                drafts
+            }
+            _ => groups.into_par_iter().flat_map_iter(|group| self.cut_by_rules(group)).collect(),
+        };
         let outcome = self.write_down(user, drafts, control);
         if outcome.is_err() {
             // What could not be committed is cut anew: the answers are in the cache.
@@ -210,6 +238,7 @@ impl Engine {
 
     /// Appends episodes to the log, then to the view.
     pub(super) fn commit_episodes(&self, user: &User, episodes: &[Arc<Episode>], rows: Option<Array2<f32>>) -> Result<()> {
+        let terms: Vec<_> = episodes.par_iter().map(|episode| episode_terms(episode)).collect();
         let writer = user.writer.lock();
         if writer.gone {
             return Ok(());
@@ -217,12 +246,15 @@ impl Engine {
         user.store.append_episodes(episodes, &[], &[])?;
         log::debug!("{} episodes are in the log", episodes.len());
         user.note_change();
-        let mut view = user.view.write();
-        for (number, episode) in episodes.iter().enumerate() {
-            let rows = rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
-            view.put_episode(Arc::clone(episode), rows, &self.indexing())?;
-            if self.config.semantic_memory {
-                view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+        for (go, episodes) in episodes.chunks(GO).enumerate() {
+            let mut view = user.view.write();
+            for (number, episode) in episodes.iter().enumerate() {
+                let number = go * GO + number;
+                let rows = rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
+                view.put_read_episode(Arc::clone(episode), &terms[number], rows, &self.indexing())?;
+                if self.config.semantic_memory {
+                    view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+                }
             }
         }
         Ok(())
@@ -240,6 +272,10 @@ impl Engine {
             let session = last.session_id.as_deref();
             // Another session has gone on for longer than a pause: this one is over, though nobody said so.
             let left = session.is_some() && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
+            // Nothing was added to it, so it is as unfinished as it was.
+            if cut == Cut::Finished && !left && !self.works_behind() && slots.last().is_some_and(|slot| *slot < view.formed) {
+                continue;
+            }
             let complete = match cut {
                 Cut::All => Some(BoundaryReason::Flush),
                 Cut::Session(wanted) if session == Some(wanted) => Some(BoundaryReason::Session),

@@ -16,8 +16,12 @@ use crate::ids::record_id;
 use crate::model::{AddReport, Message, NewMessage};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
-/// Messages that become durable in one step; a longer list takes several.
-const BATCH: usize = 1_024;
+/// Messages that become durable in one step; a longer list takes several. Each step syncs three logs, which waits for the disk.
+const BATCH: usize = 4_096;
+/// A step ends with the message that makes it this long, in bytes.
+const BATCH_BYTES: usize = 16 << 20;
+/// Messages that enter the view in one go; searches wait no longer than that.
+const GO: usize = 256;
 
 impl Engine {
     /// Appends messages to a user's log, durably, and forms what episodes are complete: at once by the rules, behind the caller with a model.
@@ -48,7 +52,7 @@ impl Engine {
         let mut rest = messages.into_iter();
         let mut done = 0;
         loop {
-            let mut batch: Vec<NewMessage> = rest.by_ref().take(BATCH).collect();
+            let mut batch = step_of(&mut rest);
             if batch.is_empty() {
                 break;
             }
@@ -108,11 +112,8 @@ impl Engine {
 
     /// Gives the new messages of a batch their place, in the log and in the view; `None` and an untouched batch if the user was deleted.
     fn append(&self, user: &User, batch: &mut Vec<NewMessage>, session_id: Option<&str>) -> Result<Option<Vec<Arc<Message>>>> {
-        let tokens: Vec<Vec<u16>> = match batch.as_slice() {
-            [message] => vec![self.tokens.ids(&message.content)],
-            messages => messages.par_iter().map(|message| self.tokens.ids(&message.content)).collect(),
-        };
-        let arriving = Batch { messages: std::mem::take(batch), tokens, session_id: session_id.map(str::to_owned), outcome: None };
+        let readings = batch.par_iter().map(|message| self.read_message(&message.content)).collect();
+        let arriving = Batch { messages: std::mem::take(batch), readings, session_id: session_id.map(str::to_owned), outcome: None };
         let arrived = user.arrivals.bring(arriving, |due| self.write_batches(user, due));
         let mut arrived = arrived.lock();
         let outcome = arrived.outcome.take().unwrap_or_else(|| Err(Error::internal("a batch was passed over")));
@@ -129,19 +130,19 @@ impl Engine {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
             return;
         }
-        let (mut messages, mut tokens, mut counts) = (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
+        let (mut messages, mut readings, mut counts) = (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
         {
             let view = user.view.read();
             let mut seen: HashSet<String> = HashSet::new();
             for batch in due {
                 let before = messages.len();
-                let Batch { messages: new, tokens: ids, session_id, .. } = &mut *batch.lock();
-                for (new, ids) in new.drain(..).zip(ids.drain(..)) {
+                let Batch { messages: new, readings: read, session_id, .. } = &mut *batch.lock();
+                for (new, read) in new.drain(..).zip(read.drain(..)) {
                     let seq = writer.next_seq + messages.len() as u64;
                     let message = self.placed(user, new, seq, session_id.as_deref());
                     if view.messages.slot(&message.message_id).is_none() && seen.insert(message.message_id.clone()) {
                         messages.push(Arc::new(message));
-                        tokens.push(ids);
+                        readings.push(read);
                     }
                 }
                 counts.push(messages.len() - before);
@@ -153,7 +154,9 @@ impl Engine {
                 return;
             }
             writer.next_seq += messages.len() as u64;
-            user.view.write().add_messages(&messages, &tokens);
+            for (messages, readings) in messages.chunks(GO).zip(readings.chunks(GO)) {
+                user.view.write().add_messages(messages, readings);
+            }
         }
         let mut rest = messages.into_iter();
         for (batch, count) in due.iter().zip(counts) {
@@ -199,4 +202,15 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The messages of the next step.
+fn step_of(rest: &mut impl Iterator<Item = NewMessage>) -> Vec<NewMessage> {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while batch.len() < BATCH && bytes < BATCH_BYTES {
+        let Some(message) = rest.next() else { break };
+        bytes += message.content.len();
+        batch.push(message);
+    }
+    batch
 }

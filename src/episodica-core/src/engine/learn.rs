@@ -2,13 +2,14 @@
 //!
 //! By the rules all episodes at once, with a model one after the other ([`Engine::learn_next`]): what one teaches is known to the next.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 
 use super::ask::Asked;
+use super::known::{Learned, Sight};
 use super::system::Engine;
 use super::user::User;
 use super::view::{View, rows_of};
@@ -22,20 +23,14 @@ use crate::store::StateRecord;
 /// Known memories that a candidate is held against (the seeds' five nearest).
 pub(super) const NEAREST: usize = 5;
 
+/// Episodes that are learned from in one step by the rules: what they teach is held against each other, so a backlog takes several.
+const STEP: usize = 512;
+
 /// A candidate with the episode it comes from.
 pub(super) type Found<'a> = (&'a Arc<Episode>, Candidate);
 
 /// What a model says of each candidate: a decision and the memories its target points into; `None` leaves it to the rules.
 pub(super) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
-
-/// What a step has learned and not yet written: newer than the view.
-#[derive(Default)]
-struct Learned {
-    /// Latest revision by id, with the row of its vector.
-    latest: BTreeMap<String, (SemanticMemory, Option<usize>)>,
-    /// Every record to append, in order.
-    records: Vec<Arc<SemanticMemory>>,
-}
 
 /// How a step of learning came about.
 #[derive(Default)]
@@ -51,10 +46,10 @@ pub(super) struct Manner {
 impl Engine {
     /// Learns by the rules from the episodes that were not learned from yet. The caller has the user's turn.
     pub(super) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
-        let episodes = Self::unlearned(user);
-        if episodes.is_empty() {
-            return Ok(());
-        }
+        Self::unlearned(user).chunks(STEP).try_for_each(|episodes| self.learn_step(user, episodes, control))
+    }
+
+    fn learn_step(&self, user: &User, episodes: &[Arc<Episode>], control: &dyn Control) -> Result<()> {
         let messages: Vec<_> = episodes.iter().map(|episode| self.without_recalled(user, &episode.original_messages)).collect();
         let extracted: Vec<Extraction> = messages.par_iter().map(|messages| extract_offline(messages, &self.config)).collect();
         control.check()?;
@@ -65,7 +60,7 @@ impl Engine {
         }
         let rows = self.embed_found(&found, control)?;
         let advice = found.iter().map(|_| None).collect();
-        self.take_in(user, &episodes, &found, rows.as_ref(), advice, Manner::default(), control)
+        self.take_in(user, episodes, &found, rows.as_ref(), advice, Manner::default(), control)
     }
 
     /// Episodes that were not learned from yet, in order.
@@ -101,6 +96,10 @@ impl Engine {
         manner: Manner,
         control: &dyn Control,
     ) -> Result<()> {
+        let sights: Vec<Sight> = {
+            let view = user.view.read();
+            found.par_iter().map(|(_, candidate)| Sight::of(&view, candidate)).collect()
+        };
         let mut learned = Learned::default();
         for ((row, (episode, candidate)), advised) in found.iter().enumerate().zip(advice) {
             // What this step has changed already is no longer what the advice was about.
@@ -111,8 +110,7 @@ impl Engine {
             let (decision, known) = match advised {
                 Some(advised) => advised,
                 None => {
-                    let vector = rows.map(|rows| rows.row(row));
-                    let near = self.nearest(&user.view.read(), &learned, rows, vector, candidate)?;
+                    let near = learned.concerned(&user.view.read(), rows, row, candidate, &sights[row]);
                     let scored: Vec<(&SemanticMemory, f32)> = near.iter().map(|(memory, cosine)| (&**memory, *cosine)).collect();
                     (reconcile_offline(candidate, &scored), near.into_iter().map(|(memory, _)| memory).collect())
                 }
@@ -126,8 +124,7 @@ impl Engine {
             }
             for record in applied.records {
                 let same_text = record.content == candidate.content;
-                learned.latest.insert(record.memory_id.clone(), (record.clone(), same_text.then_some(row)));
-                learned.records.push(Arc::new(record));
+                learned.put(record, same_text.then_some(row));
             }
         }
         let mut ids: Vec<String> = learned.latest.keys().cloned().collect();
@@ -151,35 +148,12 @@ impl Engine {
                 }
             }
         }
-        for memory in view.same_attribute(&candidate.subject, &candidate.attribute, &candidate.value) {
+        for memory in view.same_attribute(candidate) {
             near.entry(memory.memory_id.clone()).or_insert_with(|| (Arc::clone(memory), 0.0));
         }
         if let Some(memory) = view.same_statement(&candidate.content) {
             near.insert(memory.memory_id.clone(), (Arc::clone(memory), 1.0));
         }
-        Ok(near)
-    }
-
-    /// As [`Engine::nearest_known`], with this step's own.
-    fn nearest(
-        &self,
-        view: &View,
-        learned: &Learned,
-        rows: Option<&Array2<f32>>,
-        vector: Option<ArrayView1<'_, f32>>,
-        candidate: &Candidate,
-    ) -> Result<Vec<(Arc<SemanticMemory>, f32)>> {
-        let mut near = Self::nearest_known(view, vector, candidate)?;
-        for (id, (memory, row)) in &learned.latest {
-            let other = rows.zip(*row).map(|(rows, row)| rows.row(row));
-            let cosine = vector.zip(other).map_or(0.0, |(vector, other)| vector.dot(&other));
-            let same = memory.subject == candidate.subject && memory.attribute == candidate.attribute;
-            if near.contains_key(id) || same || cosine > 0.3 || rows.is_none() {
-                near.insert(id.clone(), (Arc::new(memory.clone()), cosine));
-            }
-        }
-        let mut near: Vec<_> = near.into_values().collect();
-        near.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.memory_id.cmp(&b.0.memory_id)));
         Ok(near)
     }
 
@@ -194,7 +168,8 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<()> {
         // Records whose text is not a candidate's own (merged or closed revisions) are embedded by themselves.
-        let others: Vec<&SemanticMemory> = learned.latest.values().filter(|(_, row)| row.is_none()).map(|(memory, _)| memory).collect();
+        let others: Vec<&SemanticMemory> =
+            learned.latest.values().filter(|fresh| fresh.row.is_none()).map(|fresh| &*fresh.memory).collect();
         let texts: Vec<&str> = others.iter().map(|memory| memory.content.as_str()).collect();
         let other_rows = self.embed_all(&texts, control)?;
         let at = self.clock.now();
@@ -211,15 +186,15 @@ impl Engine {
         user.note_change();
         let mut view = user.view.write();
         let mut other = 0;
-        for (memory, row) in learned.latest.into_values() {
-            let vector = match row {
+        for fresh in learned.latest.into_values() {
+            let vector = match fresh.row {
                 Some(row) => rows.map(|rows| rows_of(rows.view(), row..row + 1)),
                 None => {
                     other += 1;
                     other_rows.as_ref().map(|rows| rows_of(rows.view(), other - 1..other))
                 }
             };
-            view.put_fact(Arc::new(memory), vector, &self.indexing())?;
+            view.put_fact(fresh.memory, vector, &self.indexing())?;
         }
         for episode in episodes {
             if view.unlearned.get(&episode.episode_id).is_some_and(|revision| *revision <= episode.revision) {

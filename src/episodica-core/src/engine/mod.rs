@@ -18,6 +18,7 @@ mod erase;
 mod extract;
 mod form;
 mod ingest;
+mod known;
 mod learn;
 mod maintain;
 mod merge;

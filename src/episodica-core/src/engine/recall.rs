@@ -36,7 +36,7 @@ impl Recalled {
     }
 
     fn knows(&self, line: &str) -> bool {
-        line_hash(line).is_some_and(|hash| self.known.contains(&hash))
+        !self.known.is_empty() && line_hash(line).is_some_and(|hash| self.known.contains(&hash))
     }
 }
 

@@ -18,6 +18,7 @@ use super::work::Standing;
 use crate::control::Control;
 use crate::error::Result;
 use crate::ids::Owner;
+use crate::index::MessageReading;
 use crate::model::{Episode, Message, Problem};
 use crate::store::{LoadedUser, SessionState, StateRecord, UserStore};
 
@@ -36,10 +37,10 @@ pub(crate) struct User {
     pub view: RwLock<View>,
     /// Batches that wait for their place, for whoever gets the writer's lock next.
     pub arrivals: Arrivals,
-    /// How many messages there were when episodes were last formed as far as they were finished.
-    pub formed: AtomicUsize,
     /// Who forms memories now.
     pub turns: Turns,
+    /// Does somebody who has added messages wait for the turn?
+    pub awaited: AtomicBool,
     /// What was wrong with the files when they were opened.
     pub problems: Vec<Problem>,
     pub last_used: AtomicU64,
@@ -118,8 +119,8 @@ impl Engine {
             writer: Mutex::new(WriterState { next_seq, gone: false }),
             view: RwLock::new(view),
             arrivals: Arrivals::default(),
-            formed: AtomicUsize::new(usize::MAX),
             turns: Turns::default(),
+            awaited: AtomicBool::new(false),
             problems,
             last_used: AtomicU64::new(0),
             heap_bytes: AtomicUsize::new(0),
@@ -141,8 +142,8 @@ impl Engine {
         let mut view = View::default();
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
             control.check()?;
-            let tokens: Vec<Vec<u16>> = batch.par_iter().map(|message| self.tokens.ids(&message.content)).collect();
-            view.add_messages(batch, &tokens);
+            let readings: Vec<_> = batch.par_iter().map(|message| self.read_message(&message.content)).collect();
+            view.add_messages(batch, &readings);
         }
         for state in &loaded.states {
             if let StateRecord::Session { session_id, state, .. } = state {
@@ -200,6 +201,11 @@ impl Engine {
     /// The two rows of an episode after another: L0, L1.
     pub(crate) fn episode_texts(episodes: &[Arc<Episode>]) -> Vec<String> {
         episodes.iter().flat_map(|episode| [episode.abstract_text(), episode.content.clone()]).collect()
+    }
+
+    /// What the index wants to know of a message.
+    pub(super) fn read_message(&self, content: &str) -> MessageReading {
+        MessageReading::of(content, self.tokens.ids(content))
     }
 
     /// What of a message is embedded.

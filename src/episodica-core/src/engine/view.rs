@@ -3,18 +3,21 @@
 //! Everything here follows from the logs; nothing here touches a file, embeds a text or waits for anybody.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2, Axis};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::attributes::Attributes;
+use super::attributes::{Attributes, Stated};
 use super::read::AnyRecord;
 use crate::config::Config;
 use crate::error::Result;
-use crate::index::{Field, MessageIndex, VectorIndexFactory};
+use crate::generate::facts::Candidate;
+use crate::index::{Field, MessageIndex, MessageReading, Terms, VectorIndexFactory};
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::TokenTable;
-use crate::text::{normalized, normalized_hash};
+use crate::text::normalized;
 
 /// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
 pub(crate) struct Table<R> {
@@ -87,10 +90,10 @@ pub(crate) struct View {
     pub statements: Field,
     /// Their tokens, by slot.
     statement_tokens: Vec<Box<[u16]>>,
-    /// Normalised statement to memory, for exact duplicates.
-    fact_hashes: HashMap<String, String>,
+    /// Hash of a normalised statement to the slot of its memory, for exact duplicates.
+    fact_texts: FxHashMap<u64, u32>,
     /// Memories by what they state.
-    attributes: Attributes,
+    pub(super) attributes: Attributes,
     /// Rough size of all revisions of episodes and memories.
     record_bytes: usize,
     /// Earlier revisions of episodes, oldest first, by id.
@@ -101,6 +104,8 @@ pub(crate) struct View {
     merged: HashMap<String, String>,
     /// Messages that are in no episode yet, in order.
     pub buffer: BTreeSet<u32>,
+    /// How many messages, counted from the first, are in episodes as far as these were finished, with vectors for all. Not known after loading.
+    pub formed: u32,
     /// Messages without a vector: not embedded yet, or the embedder failed.
     pub unembedded: BTreeSet<u32>,
     /// Episodes whose memories are still to be learned: id to revision.
@@ -141,10 +146,10 @@ impl Indexing<'_> {
 }
 
 impl View {
-    /// Appends messages with their WordPiece ids; those whose id is known are passed over. Their vectors come later.
-    pub fn add_messages(&mut self, messages: &[Arc<Message>], tokens: &[Vec<u16>]) {
-        for (message, tokens) in messages.iter().zip(tokens) {
-            if let Some(slot) = self.messages.add(Arc::clone(message), tokens) {
+    /// Appends messages with what was read of them; those whose id is known are passed over. Their vectors come later.
+    pub fn add_messages(&mut self, messages: &[Arc<Message>], readings: &[MessageReading]) {
+        for (message, reading) in messages.iter().zip(readings) {
+            if let Some(slot) = self.messages.add_read(Arc::clone(message), reading) {
                 self.buffer.insert(slot);
                 self.unembedded.insert(slot);
             }
@@ -167,6 +172,12 @@ impl View {
 
     /// Puts an episode (or its new revision) with the vectors of L0 and L1 (two rows).
     pub fn put_episode(&mut self, episode: Arc<Episode>, rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
+        let terms = episode_terms(&episode);
+        self.put_read_episode(episode, &terms, rows, to)
+    }
+
+    /// [`View::put_episode`] of an episode that was read ahead by [`episode_terms`].
+    pub fn put_read_episode(&mut self, episode: Arc<Episode>, terms: &[Terms; 2], rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
         if let Some((earlier, record)) = earlier {
             self.abstracts.remove(earlier)?;
@@ -183,8 +194,8 @@ impl View {
             false => self.unwritten.remove(&episode.episode_id),
         };
         self.record_bytes += episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
-        self.abstracts.postings.add(slot, &episode.abstract_text());
-        self.narratives.postings.add(slot, &episode.content);
+        self.abstracts.postings.add_terms(slot, &terms[0]);
+        self.narratives.postings.add_terms(slot, &terms[1]);
         let members: Vec<u32> = episode.original_messages.iter().filter_map(|message| self.messages.slot(&message.message_id)).collect();
         for member in &members {
             self.buffer.remove(member);
@@ -207,7 +218,11 @@ impl View {
         self.statements.postings.add(slot, &fact.content);
         self.statement_tokens.resize(slot as usize, Box::default());
         self.statement_tokens.push(to.tokens.ids(&fact.content).into());
-        self.fact_hashes.insert(normalized_hash(&fact.content), fact.memory_id.clone());
+        // One that holds is not hidden by one that doesn't.
+        let known = self.fact_texts.entry(text_key(&normalized(&fact.content))).or_insert(slot);
+        if fact.is_current() || !self.facts.get(*known).is_some_and(|known| known.is_current()) {
+            *known = slot;
+        }
         self.attributes.put(slot, &self.facts);
         self.record_bytes += fact.content.len() + 700;
         to.add(&mut self.statements, &[u64::from(slot)], rows)
@@ -236,15 +251,16 @@ impl View {
     }
 
     /// Current memories that state the same attribute of the same subject, the newest and those of the same value; none where either is unknown.
-    pub fn same_attribute(&self, subject: &str, attribute: &str, value: &str) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        let slots = self.attributes.near(subject, attribute, value, &self.facts);
+    pub fn same_attribute(&self, candidate: &Candidate) -> impl Iterator<Item = &Arc<SemanticMemory>> {
+        let slots = self.attributes.near(&Stated::by(candidate), &self.facts);
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 
     /// The memory that says just this, up to case, width, white space and outer punctuation.
     pub fn same_statement(&self, statement: &str) -> Option<&Arc<SemanticMemory>> {
-        let memory = self.facts.by_id(self.fact_hashes.get(&normalized_hash(statement))?)?;
-        (normalized(&memory.content) == normalized(statement)).then_some(memory)
+        let statement = normalized(statement);
+        let memory = self.facts.get(*self.fact_texts.get(&text_key(&statement))?)?;
+        (normalized(&memory.content) == statement).then_some(memory)
     }
 
     /// The vectors of messages, row by row; `None` if any is missing.
@@ -256,15 +272,16 @@ impl View {
 
     /// The messages that await an episode, by session, each in order.
     pub fn buffered_sessions(&self) -> Vec<Vec<u32>> {
-        let mut sessions: Vec<(Option<&Arc<str>>, Vec<u32>)> = Vec::new();
+        let mut sessions: Vec<Vec<u32>> = Vec::new();
+        let mut places: FxHashMap<Option<&str>, usize> = FxHashMap::default();
         for slot in &self.buffer {
-            let session = self.messages.get(*slot).session_id.as_ref();
-            match sessions.iter_mut().find(|(known, _)| *known == session) {
-                Some((_, slots)) => slots.push(*slot),
-                None => sessions.push((session, vec![*slot])),
+            let place = *places.entry(self.messages.get(*slot).session_id.as_deref()).or_insert(sessions.len());
+            match sessions.get_mut(place) {
+                Some(slots) => slots.push(*slot),
+                None => sessions.push(vec![*slot]),
             }
         }
-        sessions.into_iter().map(|(_, slots)| slots).collect()
+        sessions
     }
 
     /// Rough size in memory, in bytes. Counted as records come in: asked for after each change, it must not grow with them.
@@ -272,4 +289,13 @@ impl View {
         let fields = self.abstracts.heap_bytes() + self.narratives.heap_bytes() + self.statements.heap_bytes();
         self.messages.heap_bytes() + self.record_bytes + fields
     }
+}
+
+/// The terms of an episode's L0 and L1.
+pub(crate) fn episode_terms(episode: &Episode) -> [Terms; 2] {
+    [Terms::of(&episode.abstract_text()), Terms::of(&episode.content)]
+}
+
+fn text_key(normalized: &str) -> u64 {
+    FxBuildHasher.hash_one(normalized)
 }

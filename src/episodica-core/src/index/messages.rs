@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Field;
-use super::terms::{fold, for_each_word, is_unspaced};
+use super::terms::{Terms, fold, for_each_word, is_unspaced};
 use super::words::{is_function_word, tells_time};
 use crate::clock::Moment;
 use crate::model::Message;
@@ -96,6 +96,25 @@ pub struct Prior {
     pub has_number: bool,
 }
 
+/// What the index wants to know of a message's text. Needs no index: many are read at once before they enter one by one.
+#[derive(Debug, Clone, Default)]
+pub struct MessageReading {
+    terms: Terms,
+    tokens: Vec<u16>,
+    question_share: f32,
+    tells_time: bool,
+    has_number: bool,
+}
+
+impl MessageReading {
+    /// Of a message's text with its WordPiece ids.
+    pub fn of(content: &str, tokens: Vec<u16>) -> Self {
+        let (question_share, tells_time) = read(content);
+        let has_number = content.bytes().any(|byte| byte.is_ascii_digit());
+        Self { terms: Terms::of(content), tokens, question_share, tells_time, has_number }
+    }
+}
+
 /// All messages of one owner; see the module's documentation.
 #[derive(Default)]
 pub struct MessageIndex {
@@ -122,6 +141,12 @@ pub struct MessageIndex {
 impl MessageIndex {
     /// Appends a message with its WordPiece ids; returns its slot, or `None` if its id is known.
     pub fn add(&mut self, message: Arc<Message>, tokens: &[u16]) -> Option<u32> {
+        let reading = MessageReading::of(&message.content, tokens.to_vec());
+        self.add_read(message, &reading)
+    }
+
+    /// [`MessageIndex::add`] of a message that was read ahead.
+    pub fn add_read(&mut self, message: Arc<Message>, reading: &MessageReading) -> Option<u32> {
         let slot = self.records.len() as u32;
         let id: Arc<str> = message.message_id.as_str().into();
         match self.by_id.entry(id) {
@@ -139,8 +164,7 @@ impl MessageIndex {
             self.links[previous as usize].0 |= if previous + 1 == slot { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
         }
         let speaker = self.speaker(message.speaker());
-        let (question_share, tells_time) = read(&message.content);
-        self.field.postings.add(slot, &message.content);
+        self.field.postings.add_terms(slot, &reading.terms);
         let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
         self.rows.push(Row { previous, next: NONE, line_tokens: AtomicU32::new(0) });
         self.links.push(Links(match previous {
@@ -153,14 +177,14 @@ impl MessageIndex {
         self.priors.push(Prior {
             speaker,
             mass: mass.min(1.0),
-            question_share,
+            question_share: reading.question_share,
             answers,
             day: Day::of(message.timestamp),
-            tells_time,
-            has_number: message.content.bytes().any(|byte| byte.is_ascii_digit()),
+            tells_time: reading.tells_time,
+            has_number: reading.has_number,
         });
         self.token_starts.push(self.tokens.len());
-        self.tokens.extend_from_slice(tokens);
+        self.tokens.extend_from_slice(&reading.tokens);
         self.text_bytes += message.content.len() + 320;
         self.records.push(message);
         self.measure_window(slot);

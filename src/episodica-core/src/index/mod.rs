@@ -8,8 +8,8 @@ mod vectors;
 mod words;
 
 pub use field::Field;
-pub use messages::{Day, MessageIndex, Prior, SpeakerId, name_forms};
+pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};
 pub use postings::{Posting, Postings};
-pub use terms::{Term, fold, for_each_bigram, for_each_term, for_each_word, is_unspaced, stem};
+pub use terms::{Term, Terms, fold, for_each_bigram, for_each_term, for_each_word, is_unspaced, stem};
 pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind};
 pub use words::{base_form, is_function_word, tells_time};

@@ -3,9 +3,9 @@
 //! Adding and removing cost the terms of the record; nothing grows with the size of the index. A removed record's postings stay until
 //! [`Postings::compact`] and are skipped through [`Postings::is_alive`]. Scores are not computed here.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
-use super::terms::for_each_term;
+use super::terms::Terms;
 
 /// One record that contains a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ struct Document {
 /// Terms to records; see the module's documentation.
 #[derive(Debug, Clone, Default)]
 pub struct Postings {
-    dictionary: HashMap<Box<str>, u32>,
+    dictionary: FxHashMap<Box<str>, u32>,
     lists: Vec<TermList>,
     documents: Vec<Document>,
     alive: usize,
@@ -51,11 +51,19 @@ impl Postings {
     /// # Panics
     /// If the slot was given out before: slots are the engine's own.
     pub fn add(&mut self, slot: u32, text: &str) {
+        self.add_terms(slot, &Terms::of(text));
+    }
+
+    /// [`Postings::add`] of a text that was read ahead.
+    ///
+    /// # Panics
+    /// As [`Postings::add`].
+    pub fn add_terms(&mut self, slot: u32, terms: &Terms) {
         assert!(slot as usize >= self.documents.len(), "invariant: slots are given out in rising order");
         self.documents.resize(slot as usize, Document::default());
         let mut length = 0_u32;
         let mut distinct = Vec::new();
-        for_each_term(text, |term| {
+        for term in terms.iter() {
             length += u32::from(term.counts);
             let number = match self.dictionary.get(term.text) {
                 Some(number) => *number,
@@ -77,7 +85,7 @@ impl Postings {
                     distinct.push(number);
                 }
             }
-        });
+        }
         self.documents.push(Document { alive: true, length, terms: distinct.into() });
         self.alive += 1;
         self.total_length += u64::from(length);

@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use rust_stemmers::{Algorithm, Stemmer};
+use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -22,6 +22,36 @@ pub struct Term<'a> {
     pub text: &'a str,
     /// Does it count for the record's length? Single characters of a longer CJK run don't: they are there to be found, the bigrams say the same.
     pub counts: bool,
+}
+
+/// The terms of a text, read ahead, so that many texts are read at once before one after the other enters an index.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    text: String,
+    /// Where each term ends in `text`, and whether it counts.
+    ends: Vec<(u32, bool)>,
+}
+
+impl Terms {
+    /// Reads a record's text.
+    pub fn of(text: &str) -> Self {
+        let mut terms = Self { text: String::with_capacity(text.len()), ends: Vec::with_capacity(text.len() / 8) };
+        for_each_term(text, |term| {
+            terms.text.push_str(term.text);
+            terms.ends.push((terms.text.len() as u32, term.counts));
+        });
+        terms
+    }
+
+    /// The terms in order, repetitions included.
+    pub fn iter(&self) -> impl Iterator<Item = Term<'_>> {
+        let mut start = 0;
+        self.ends.iter().map(move |(end, counts)| {
+            let text = &self.text[start..*end as usize];
+            start = *end as usize;
+            Term { text, counts: *counts }
+        })
+    }
 }
 
 /// Calls `visit` with every term of a record's text, repetitions included.
@@ -55,7 +85,7 @@ pub fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
 const REMEMBERED: usize = 16_384;
 
 thread_local! {
-    static STEMS: RefCell<HashMap<Box<str>, Box<str>>> = RefCell::default();
+    static STEMS: RefCell<FxHashMap<Box<str>, Box<str>>> = RefCell::default();
     static ENGLISH: Stemmer = Stemmer::create(Algorithm::English);
     static RUSSIAN: Stemmer = Stemmer::create(Algorithm::Russian);
 }

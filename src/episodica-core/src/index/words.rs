@@ -1,7 +1,8 @@
 //! General word lists of the lexical index: function words, irregular forms, words that tell a time.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// English articles, pronouns, prepositions, conjunctions, question words and auxiliaries.
 const FUNCTION_WORDS: &str = "a an the this that these those and or but if so than then as of at by for with about to from in on into onto over under \
@@ -51,10 +52,10 @@ const TIME_WORDS_CJK: &[&str] = &[
     "周末",
 ];
 
-static FUNCTION_WORD_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
-static TIME_WORD_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| TIME_WORDS.split_whitespace().collect());
+static FUNCTION_WORD_SET: LazyLock<FxHashSet<&str>> = LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
+static TIME_WORD_SET: LazyLock<FxHashSet<&str>> = LazyLock::new(|| TIME_WORDS.split_whitespace().collect());
 
-static BASE_FORMS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+static BASE_FORMS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
     let groups = IRREGULAR_FORMS.split('|').map(str::split_whitespace);
     groups.filter_map(|mut group| group.next().map(|base| group.map(move |form| (form, base)))).flatten().collect()
 });

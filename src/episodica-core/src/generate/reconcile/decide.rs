@@ -71,6 +71,11 @@ pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32
     decision(EventKind::Add, None, "new")
 }
 
+/// Does any rule have something to say about a candidate and one known memory? All others may be left out of `nearest` above.
+pub(crate) fn concerns(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    reconcile_offline(candidate, &[(known, 0.0)]).target.is_some()
+}
+
 /// Another value of the same single-valued attribute: the later one holds.
 fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
     let value = known_value(known);
@@ -126,7 +131,9 @@ fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
 }
 
 pub(super) fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> bool {
-    !candidate.subject.is_empty() && candidate.subject.to_lowercase() == known.subject.to_lowercase()
+    let (new, old) = (&candidate.subject, &known.subject);
+    let same = || if new.is_ascii() && old.is_ascii() { new.eq_ignore_ascii_case(old) } else { new.to_lowercase() == old.to_lowercase() };
+    !new.is_empty() && same()
 }
 
 pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> bool {
@@ -147,24 +154,59 @@ fn contains_run(hay: &[String], needle: &[String]) -> bool {
     hay.windows(needle.len()).any(|window| window == needle)
 }
 
-/// Lower-case words; each character of scripts without spaces is a word of its own.
-fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
+/// The lower-case words of a text, letter by letter, each with whether it begins a word; each character of scripts without spaces is a word of
+/// its own.
+fn for_each_letter(text: &str, mut visit: impl FnMut(char, bool)) {
     let mut open = false;
-    for character in text.chars().flat_map(char::to_lowercase) {
+    let mut read = |character: char| {
         let wide =
             matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
         let inner = open && matches!(character, '\'' | '’');
         if wide {
-            words.push(character.to_string());
+            visit(character, true);
         } else if character.is_alphanumeric() || inner {
-            let character = if character == '’' { '\'' } else { character };
-            match words.last_mut() {
-                Some(word) if open => word.push(character),
-                _ => words.push(character.to_string()),
-            }
+            visit(if character == '’' { '\'' } else { character }, !open);
         }
         open = !wide && (character.is_alphanumeric() || inner);
+    };
+    for character in text.chars() {
+        match character.is_ascii() {
+            true => read(character.to_ascii_lowercase()),
+            false => character.to_lowercase().for_each(&mut read),
+        }
     }
+}
+
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for_each_letter(text, |letter, begins| match words.last_mut() {
+        Some(word) if !begins => word.push(letter),
+        _ => words.push(letter.to_string()),
+    });
     words
+}
+
+/// The words of a statement in 64 bits, one a word: tells at a glance that two statements don't contain each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Signature(u64);
+
+impl Signature {
+    /// Of a statement.
+    pub fn of(text: &str) -> Self {
+        let (mut bits, mut hash) = (0, None::<u64>);
+        let bit = |hash: Option<u64>| hash.map_or(0, |hash| 1 << (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58));
+        for_each_letter(text, |letter, begins| {
+            if begins {
+                bits |= bit(hash.take());
+            }
+            hash = Some((hash.unwrap_or(0xcbf2_9ce4_8422_2325) ^ u64::from(letter)).wrapping_mul(0x0100_0000_01b3));
+        });
+        Self(bits | bit(hash))
+    }
+
+    /// May one of the two statements have all words of the other? Never `false` where one has.
+    pub fn may_nest(self, other: Self) -> bool {
+        let both = self.0 & other.0;
+        both == self.0 || both == other.0
+    }
 }

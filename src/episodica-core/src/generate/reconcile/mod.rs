@@ -10,6 +10,6 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::known_value;
 pub use decide::{Decision, is_single_valued, reconcile_offline};
+pub(crate) use decide::{Signature, concerns, known_value};
 pub use records::{Applied, apply, restore};

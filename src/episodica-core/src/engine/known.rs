@@ -1,0 +1,116 @@
+//! What the rules hold a candidate against: the memories in the view and those of the same step that they have something to say about.
+//!
+//! Nothing is searched by its vector here. A rule speaks only about a memory with the same text, the same attribute, or the words of one of both
+//! in the other, and those are found by the words: in a time that doesn't grow with what is known.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView1};
+
+use super::attributes::Stated;
+use super::view::View;
+use crate::generate::facts::Candidate;
+use crate::generate::reconcile::concerns;
+use crate::index::for_each_term;
+use crate::model::SemanticMemory;
+use crate::text::normalized;
+
+/// Memories with a candidate's rarest word that it is held against, the newest.
+const SAME_WORD: usize = 64;
+
+/// A memory as a step has left it.
+pub(super) struct Fresh {
+    pub memory: Arc<SemanticMemory>,
+    /// The row of its vector.
+    pub row: Option<usize>,
+    stated: Stated,
+    text: String,
+}
+
+/// What a step has learned and not yet written: newer than the view.
+#[derive(Default)]
+pub(super) struct Learned {
+    /// Latest revision by id.
+    pub latest: BTreeMap<String, Fresh>,
+    /// Every record to append, in order.
+    pub records: Vec<Arc<SemanticMemory>>,
+}
+
+impl Learned {
+    /// Takes in a record; `row` is that of its vector.
+    pub fn put(&mut self, record: SemanticMemory, row: Option<usize>) {
+        let memory = Arc::new(record);
+        self.records.push(Arc::clone(&memory));
+        let (stated, text) = (Stated::by_memory(&memory), normalized(&memory.content));
+        self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, stated, text });
+    }
+
+    /// The memories that the rules have something to say about, nearest first, with their cosines. `row` is that of the candidate's vector.
+    pub fn concerned(
+        &self,
+        view: &View,
+        rows: Option<&Array2<f32>>,
+        row: usize,
+        candidate: &Candidate,
+        sight: &Sight,
+    ) -> Vec<(Arc<SemanticMemory>, f32)> {
+        let vector = rows.map(|rows| rows.row(row));
+        let mut near: Vec<(Arc<SemanticMemory>, f32)> = Vec::new();
+        for slot in &sight.slots {
+            if let Some(known) = view.facts.get(*slot).filter(|known| !self.latest.contains_key(&known.memory_id)) {
+                let other = view.statements.vectors().and_then(|vectors| vectors.vector(u64::from(*slot)));
+                near.push((Arc::clone(known), cosine(vector, other)));
+            }
+        }
+        for fresh in self.latest.values() {
+            if (fresh.text == sight.text || sight.stated.may_concern(&fresh.stated)) && concerns(candidate, &fresh.memory) {
+                let other = rows.zip(fresh.row).map(|(rows, row)| rows.row(row));
+                near.push((Arc::clone(&fresh.memory), cosine(vector, other)));
+            }
+        }
+        near.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.memory_id.cmp(&b.0.memory_id)));
+        near
+    }
+}
+
+/// What a candidate says, and which memories of the view the rules have something to say about. Needs nothing of the step, so that all candidates
+/// of one look at the view at once.
+pub(super) struct Sight {
+    stated: Stated,
+    text: String,
+    slots: Vec<u32>,
+}
+
+impl Sight {
+    /// A look at the view.
+    pub fn of(view: &View, candidate: &Candidate) -> Self {
+        let (stated, text) = (Stated::by(candidate), normalized(&candidate.content));
+        let mut slots = in_view(view, &stated, candidate);
+        slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| concerns(candidate, known)));
+        Self { stated, text, slots }
+    }
+}
+
+/// Slots of memories in the view about which the rules may have something to say, each once.
+fn in_view(view: &View, stated: &Stated, candidate: &Candidate) -> Vec<u32> {
+    let mut slots = view.attributes.concerned(stated, &view.facts);
+    slots.extend(view.same_statement(&candidate.content).and_then(|memory| view.facts.slot(&memory.memory_id)));
+    let postings = &view.statements.postings;
+    let mut rarest = None::<(usize, &[crate::index::Posting])>;
+    for_each_term(&candidate.content, |term| {
+        let frequency = postings.document_frequency(term.text);
+        if rarest.is_none_or(|(fewest, _)| frequency < fewest) {
+            rarest = Some((frequency, postings.postings(term.text)));
+        }
+    });
+    let with_word = rarest.into_iter().flat_map(|(_, list)| list.iter().rev().take(SAME_WORD)).map(|posting| posting.slot);
+    slots.extend(with_word.filter(|slot| view.attributes.may_concern(stated, *slot)));
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
+fn cosine(a: Option<ArrayView1<'_, f32>>, b: Option<ArrayView1<'_, f32>>) -> f32 {
+    a.zip(b).map_or(0.0, |(a, b)| a.dot(&b))
+}
