@@ -13,7 +13,7 @@ use super::ask::Notes;
 use super::recall::Recalled;
 use super::system::Engine;
 use super::turn::Turns;
-use super::view::View;
+use super::view::{View, episode_terms};
 use super::work::Standing;
 use crate::control::Control;
 use crate::error::Result;
@@ -152,11 +152,15 @@ impl Engine {
                 set_member(&mut view.closing_sessions, session_id, closing);
             }
         }
-        for episode in &loaded.episodes {
-            view.put_episode(Arc::clone(episode), None, &to)?;
-            // Another program's episodes come with that program's memories.
-            if self.config.semantic_memory && episode.provenance.method != "imported" {
-                view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+        for batch in loaded.episodes.chunks(EMBED_BATCH) {
+            control.check()?;
+            let terms: Vec<_> = batch.par_iter().map(|episode| episode_terms(episode)).collect();
+            for (episode, terms) in batch.iter().zip(&terms) {
+                view.put_read_episode(Arc::clone(episode), terms, None, &to)?;
+                // Another program's episodes come with that program's memories.
+                if self.config.semantic_memory && episode.provenance.method != "imported" {
+                    view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+                }
             }
         }
         for state in &loaded.states {
