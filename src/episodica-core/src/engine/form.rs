@@ -251,7 +251,7 @@ impl Engine {
             for (number, episode) in episodes.iter().enumerate() {
                 let number = go * GO + number;
                 let rows = rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
-                view.put_read_episode(Arc::clone(episode), &terms[number], rows, &self.indexing())?;
+                view.put_episode(Arc::clone(episode), &terms[number], rows, &self.indexing())?;
                 if self.config.semantic_memory {
                     view.unlearned.insert(episode.episode_id.clone(), episode.revision);
                 }

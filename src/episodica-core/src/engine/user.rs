@@ -156,7 +156,7 @@ impl Engine {
             control.check()?;
             let terms: Vec<_> = batch.par_iter().map(|episode| episode_terms(episode)).collect();
             for (episode, terms) in batch.iter().zip(&terms) {
-                view.put_read_episode(Arc::clone(episode), terms, None, &to)?;
+                view.put_episode(Arc::clone(episode), terms, None, &to)?;
                 // Another program's episodes come with that program's memories.
                 if self.config.semantic_memory && episode.provenance.method != "imported" {
                     view.unlearned.insert(episode.episode_id.clone(), episode.revision);

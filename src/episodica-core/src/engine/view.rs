@@ -170,14 +170,8 @@ impl View {
         Ok(())
     }
 
-    /// Puts an episode (or its new revision) with the vectors of L0 and L1 (two rows).
-    pub fn put_episode(&mut self, episode: Arc<Episode>, rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
-        let terms = episode_terms(&episode);
-        self.put_read_episode(episode, &terms, rows, to)
-    }
-
-    /// [`View::put_episode`] of an episode that was read ahead by [`episode_terms`].
-    pub fn put_read_episode(&mut self, episode: Arc<Episode>, terms: &[Terms; 2], rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
+    /// Puts an episode (or its new revision) with its [`episode_terms`] and the vectors of L0 and L1 (two rows).
+    pub fn put_episode(&mut self, episode: Arc<Episode>, terms: &[Terms; 2], rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
         if let Some((earlier, record)) = earlier {
             self.abstracts.remove(earlier)?;

@@ -181,22 +181,19 @@ impl MessageRanking<'_> {
                 best.push(slot, promise);
             }
         };
-        // The nearest, and those with most of the words, show what it takes.
-        // Of the others those are left out that share a common word with the question and little else, unless it names a day.
-        let many = reached_by(words, candidates);
-        let some = if self.query.names_a_day() { f32::MIN_POSITIVE } else { reached_by(words, LOOKED_AT * candidates) };
         gains.iter().for_each(|(slot, gain)| offer(&mut best, *slot, words[*slot as usize], *gain));
-        let by_words = || (0_u32..).zip(words.iter().copied());
-        for (slot, words) in by_words().filter(|(_, words)| *words >= many) {
-            if !gains.contains_key(&slot) {
-                offer(&mut best, slot, words, 0.0);
-            }
-        }
+        // Those are left out that share a common word with the question and little else, unless it names a day.
+        let [many, some] = reached_by(words, [candidates, LOOKED_AT * candidates]);
+        let some = if self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
+        let matched: Vec<(u32, f32)> = (0_u32..).zip(words.iter().copied()).filter(|(_, words)| *words >= some).collect();
+        let matched = || matched.iter().filter(|(slot, _)| !gains.contains_key(slot));
+        // Those with most of the words show what it takes; of the others few need be looked at.
+        matched().filter(|(_, words)| *words >= many).for_each(|(slot, words)| offer(&mut best, *slot, *words, 0.0));
         best.shrink();
         let (most, weight) = (circumstances.most(), self.weights.0[WORDS] as f32);
-        for (slot, words) in by_words().filter(|(_, words)| *words >= some && *words < many) {
-            if weight * words + most >= best.least && !gains.contains_key(&slot) {
-                offer(&mut best, slot, words, 0.0);
+        for (slot, words) in matched().filter(|(_, words)| *words < many) {
+            if weight * words + most >= best.least {
+                offer(&mut best, *slot, *words, 0.0);
             }
         }
         best.shrink();
