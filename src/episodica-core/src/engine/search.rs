@@ -290,7 +290,7 @@ impl Search<'_> {
     fn facts(&self) -> Vec<ScoredRecord> {
         let table = &self.view.facts;
         let filter = &self.request.filter;
-        let scores = FieldScores::new(&self.view.statements, &self.prepared.query.all_terms, self.vector(), BM25_B);
+        let scores = FieldScores::new(&self.view.statements, &self.prepared.query.all_terms, self.vector(), BM25_B, self.top_k);
         let slots = match filter.is_empty() {
             true => scores.candidates(),
             // A filter may leave just what the legs would not propose.
@@ -404,8 +404,8 @@ impl Search<'_> {
     fn episodes(&self) -> Result<(Vec<ScoredRecord>, Members)> {
         let view = self.view;
         let terms = &self.prepared.query.all_terms;
-        let abstracts = FieldScores::new(&view.abstracts, terms, self.vector(), BM25_B);
-        let narratives = FieldScores::new(&view.narratives, terms, self.vector(), BM25_B_LONG);
+        let abstracts = FieldScores::new(&view.abstracts, terms, self.vector(), BM25_B, self.top_k);
+        let narratives = FieldScores::new(&view.narratives, terms, self.vector(), BM25_B_LONG, self.top_k);
         let scored = self.ranked()?;
         let slots: Vec<u32> = match self.request.filter.is_empty() {
             true => {
@@ -464,7 +464,7 @@ impl Search<'_> {
 
     /// The votes of the semantic memories for the episodes they were learned from.
     fn lifts(&self) -> std::collections::BTreeMap<String, f64> {
-        let scores = FieldScores::new(&self.view.statements, &self.prepared.query.all_terms, self.vector(), BM25_B);
+        let scores = FieldScores::new(&self.view.statements, &self.prepared.query.all_terms, self.vector(), BM25_B, self.top_k);
         let (mut similarities, mut sources) = (Vec::new(), Vec::new());
         // Ids are compared as numbers inside, and named again outside.
         let mut names: Vec<&str> = self.view.facts.iter().flat_map(|(_, fact)| fact.source_episodes.iter().map(String::as_str)).collect();

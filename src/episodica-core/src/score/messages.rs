@@ -182,9 +182,9 @@ impl MessageRanking<'_> {
             }
         };
         gains.iter().for_each(|(slot, gain)| offer(&mut best, *slot, words[*slot as usize], *gain));
-        // Those are left out that share a common word with the question and little else, unless it names a day.
+        // Those are left out that share a common word with the question and little else, unless it names a day or few are admitted.
         let [many, some] = reached_by(words, [candidates, LOOKED_AT * candidates]);
-        let some = if self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
+        let some = if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
         let matched: Vec<(u32, f32)> = (0_u32..).zip(words.iter().copied()).filter(|(_, words)| *words >= some).collect();
         let matched = || matched.iter().filter(|(slot, _)| !gains.contains_key(slot));
         // Those with most of the words show what it takes; of the others few need be looked at.

@@ -10,8 +10,9 @@ use crate::index::Field;
 
 /// Up to this many records every vector is compared; above, the nearest.
 const SCORE_ALL: usize = 2_048;
-/// Records taken from each leg when not all are scored.
-const CANDIDATES: usize = 64;
+/// Records taken from each leg when not all are scored, at least; and for each that is wanted.
+const CANDIDATES: usize = 48;
+const CANDIDATES_EACH: usize = 2;
 /// What meaning counts beside words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
 
@@ -27,6 +28,7 @@ const STATEMENT_CURRENT: f64 = 0.3;
 
 /// One text field held against a question: words and meaning of every slot.
 pub struct FieldScores {
+    candidates: usize,
     words: Vec<f32>,
     cosines: FxHashMap<u32, f32>,
     mean: f32,
@@ -34,19 +36,20 @@ pub struct FieldScores {
 }
 
 impl FieldScores {
-    /// Scores the field. `b` is BM25's correction for length.
-    pub fn new(field: &Field, terms: &[QueryTerm], vector: Option<ArrayView1<'_, f32>>, b: f32) -> Self {
+    /// Scores the field. `b` is BM25's correction for length, `wanted` how many of the best are asked for.
+    pub fn new(field: &Field, terms: &[QueryTerm], vector: Option<ArrayView1<'_, f32>>, b: f32, wanted: usize) -> Self {
         let words = bm25(&field.postings, terms, b);
-        let mut scores = Self { words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
+        let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
+        let mut scores = Self { candidates, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
         let labels = vectors.labels();
         scores.mean = vectors.mean().dot(&vector);
         scores.cosines = match labels.len() <= SCORE_ALL {
             true => labels.iter().zip(vectors.scores(vector, labels)).filter_map(|(label, score)| Some((*label as u32, score?))).collect(),
             false => {
-                let nearest = vectors.search(vector, CANDIDATES).unwrap_or_default();
+                let nearest = vectors.search(vector, candidates).unwrap_or_default();
                 let mut known: FxHashMap<u32, f32> = nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
-                let wanted = super::top_k(&scores.words, CANDIDATES).into_iter().filter(|slot| !known.contains_key(slot));
+                let wanted = super::top_k(&scores.words, candidates).into_iter().filter(|slot| !known.contains_key(slot));
                 let wanted: Vec<u64> = wanted.map(u64::from).collect();
                 let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
                 known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
@@ -61,7 +64,7 @@ impl FieldScores {
     pub fn candidates(&self) -> Vec<u32> {
         let mut slots: Vec<u32> = match self.words.len() <= SCORE_ALL {
             true => (0..self.words.len() as u32).filter(|slot| self.words[*slot as usize] > 0.0).collect(),
-            false => super::top_k(&self.words, CANDIDATES),
+            false => super::top_k(&self.words, self.candidates),
         };
         slots.extend(self.cosines.keys());
         slots.sort_unstable();

@@ -1,0 +1,80 @@
+"""Searches over more messages than are all compared: what is left out beforehand must not be what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from episodica import MemorySystem
+
+USER = "ann"
+COUNT = 5_000
+# Between them, talk of the same few things over and over.
+THINGS = ("kettle", "garden", "bridge", "ticket", "harbour", "lantern", "recipe", "window", "orchard")
+RARE = {number: f"quillon{number:04}" for number in range(50, COUNT, 500)}
+
+
+def _said(number: int) -> dict[str, object]:
+    thing, other = THINGS[number % len(THINGS)], THINGS[(number * 7 + 3) % len(THINGS)]
+    text = f"I saw the {thing} near the {other} and thought of the {THINGS[(number // 11) % len(THINGS)]}, number {number}."
+    if number in RARE:
+        text += f" Somebody had painted it {RARE[number]}."
+    return {
+        "role": "user" if number % 2 else "assistant",
+        "name": "Ann" if number % 2 else "Ben",
+        "content": text,
+        "message_id": f"m{number}",
+        "session_id": f"s{number // 20}",
+        "timestamp": f"20{10 + number // 500:02}-{1 + number // 42 % 12:02}-{1 + number // 20 % 28:02}T10:{number % 20:02}:00Z",
+    }
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
+    folder: Path = tmp_path_factory.mktemp("many")
+    with MemorySystem(folder) as memory:
+        memory.add_messages(USER, [_said(number) for number in range(COUNT)])
+        memory.flush(USER)
+        yield memory
+
+
+def test_a_word_said_once_is_found_first(memory: MemorySystem) -> None:
+    for number, word in RARE.items():
+        hits = memory.search(USER, f"What was painted {word}?", kinds=["message", "episodic"])
+        assert hits.messages[0].id == f"m{number}"
+        assert any(f"m{number}" in {message.message_id for message in hit.messages} for hit in hits.episodic)
+
+
+def test_as_many_hits_come_as_are_asked_for(memory: MemorySystem) -> None:
+    for top_k in (1, 10, 300, 1_000):
+        hits = memory.search(USER, "Who saw the kettle near the harbour?", kinds=["message"], top_k=top_k)
+        assert len({hit.id for hit in hits}) == top_k
+        assert [hit.rank for hit in hits] == list(range(1, top_k + 1))
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_more_hits_begin_with_the_fewer(memory: MemorySystem) -> None:
+    # More candidates are compared for more hits, which moves what the scores are relative to: the first ones stay.
+    few = memory.search(USER, f"What was painted {RARE[50]}?", kinds=["message"], top_k=5)
+    many = memory.search(USER, f"What was painted {RARE[50]}?", kinds=["message"], top_k=200)
+    assert few[0].id == many[0].id
+    assert {hit.id for hit in few} <= {hit.id for hit in many[:20]}
+
+
+def test_a_filter_is_applied_before_the_best_are_chosen(memory: MemorySystem) -> None:
+    hits = memory.search(USER, "Who saw the kettle?", kinds=["message"], top_k=50, session_id="s7")
+    assert {hit.id for hit in hits} == {f"m{number}" for number in range(140, 160)}
+
+
+def test_a_date_brings_its_day_among_candidates(memory: MemorySystem) -> None:
+    said = _said(2_100)
+    hits = memory.search(USER, f"What did they see on {str(said['timestamp'])[:10]}?", kinds=["message"], top_k=20)
+    assert {hit.timestamp.date().isoformat() for hit in hits[:5]} == {str(said["timestamp"])[:10]}
+
+
+def test_context_fills_a_large_budget(memory: MemorySystem) -> None:
+    context = memory.context(USER, "Who saw the kettle near the harbour?", max_tokens=12_000)
+    assert 10_000 <= context.token_count <= 12_000
