@@ -15,7 +15,7 @@ use crate::sketch::Sketch;
 /// Up to this many rows all are compared. Above, those that the sketch chooses.
 const COMPARE_ALL: usize = 4_096;
 /// Rows that it chooses from, at least; as many for each that is wanted; one of so many of all.
-const PROPOSED: [usize; 3] = [1_024, 12, 64];
+const PROPOSED: [usize; 3] = [1_024, 12, 128];
 /// Rows that it chooses: the same.
 const CHOSEN: [usize; 3] = [192, 3, 1_024];
 

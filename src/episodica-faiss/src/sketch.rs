@@ -55,8 +55,14 @@ impl Sketch {
         let tables = products_by_byte(query);
         let score = |row: usize| -> f32 {
             let words = &self.words[row * self.width..][..self.width];
-            let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-            bytes.zip(&tables).map(|(byte, table)| table[usize::from(byte)]).sum()
+            // Eight sums side by side: one after the other, each addition would wait for the one before.
+            let mut sums = [0.0_f32; 8];
+            for (word, tables) in words.iter().zip(tables.chunks(8)) {
+                for ((sum, table), byte) in sums.iter_mut().zip(tables).zip(word.to_le_bytes()) {
+                    *sum += table[usize::from(byte)];
+                }
+            }
+            sums.iter().sum()
         };
         let mut scored: Vec<(f32, usize)> = rows.into_iter().map(|row| (score(row), row)).collect();
         scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -81,26 +81,6 @@ fn flag(yes: bool) -> f32 {
     if yes { 1.0 } else { 0.0 }
 }
 
-/// For each of `counts`, rising, a value that about so many of `values`, 0 to 1, reach: the least above zero where fewer are above it.
-pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
-    const BINS: usize = 1_024;
-    // Most values are zero: four counters for each bin, so that no count has to wait for the one before.
-    let mut bins = [[0_u32; 4]; BINS + 1];
-    for four in values.chunks(4) {
-        for (lane, value) in four.iter().enumerate() {
-            bins[((value * BINS as f32) as usize).min(BINS)][lane] += 1;
-        }
-    }
-    let (mut bin, mut found) = (BINS + 1, 0);
-    counts.map(|count| {
-        while found < count && bin > 1 {
-            bin -= 1;
-            found += bins[bin].iter().sum::<u32>() as usize;
-        }
-        if found < count { f32::MIN_POSITIVE } else { bin as f32 / BINS as f32 }
-    })
-}
-
 /// The slots with the highest values; ties go to the lower slot.
 pub(super) struct Best {
     kept: Vec<(f32, u32)>,
@@ -143,16 +123,6 @@ impl Best {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_value_that_so_many_reach() {
-        let values: Vec<f32> = (0..1_000).map(|number| number as f32 / 1_000.0).collect();
-        let [ten, hundred] = reached_by(&values, [10, 100]);
-        let reach = |least: f32| values.iter().filter(|value| **value >= least).count();
-        assert!((10..=12).contains(&reach(ten)) && (100..=102).contains(&reach(hundred)), "{ten} {hundred}");
-        assert_eq!(reached_by(&[0.0, 0.5, 0.0, 1.0, 0.0], [1, 3]), [1.0, f32::MIN_POSITIVE]);
-        assert_eq!(reached_by(&[], [1]), [f32::MIN_POSITIVE]);
-    }
 
     #[test]
     fn the_best_are_kept_and_ties_go_to_the_lower_slot() {

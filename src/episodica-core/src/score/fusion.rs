@@ -34,9 +34,11 @@ pub fn min_max(values: &mut [f32]) {
     }
 }
 
-/// The indexes of the `k` largest positive values, best first, ties by index.
+/// The indexes of the `k` largest of `values`, none negative and zero left out, best first, ties by index.
 pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
-    let mut best: Vec<u32> = (0..values.len() as u32).filter(|index| values[*index as usize] > 0.0).collect();
+    // Only what may be among the best is sorted: a common word gives thousands of records some score.
+    let [least] = reached_by(values, [k]);
+    let mut best: Vec<u32> = (0..values.len() as u32).filter(|index| values[*index as usize] >= least).collect();
     let order = |a: &u32, b: &u32| values[*b as usize].total_cmp(&values[*a as usize]).then(a.cmp(b));
     if best.len() > k && k > 0 {
         best.select_nth_unstable_by(k - 1, order);
@@ -44,6 +46,26 @@ pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
     best.truncate(k);
     best.sort_unstable_by(order);
     best
+}
+
+/// For each of `counts`, rising, a value that about so many of `values`, 0 to 1, reach: the least above zero where fewer are above it.
+pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
+    const BINS: usize = 1_024;
+    // Most values are zero: four counters for each bin, so that no count has to wait for the one before.
+    let mut bins = [[0_u32; 4]; BINS + 1];
+    for four in values.chunks(4) {
+        for (lane, value) in four.iter().enumerate() {
+            bins[((value * BINS as f32) as usize).min(BINS)][lane] += 1;
+        }
+    }
+    let (mut bin, mut found) = (BINS + 1, 0);
+    counts.map(|count| {
+        while found < count && bin > 1 {
+            bin -= 1;
+            found += bins[bin].iter().sum::<u32>() as usize;
+        }
+        if found < count { f32::MIN_POSITIVE } else { bin as f32 / BINS as f32 }
+    })
 }
 
 #[cfg(test)]
@@ -68,5 +90,15 @@ mod tests {
         assert_eq!(flat, [0.0, 0.0]);
         assert_eq!(top_k(&[0.0, 5.0, 1.0, 5.0], 3), [1, 3, 2]);
         assert_eq!(top_k(&[0.0, 5.0, 1.0], 1), [1]);
+    }
+
+    #[test]
+    fn a_value_that_so_many_reach() {
+        let values: Vec<f32> = (0..1_000).map(|number| number as f32 / 1_000.0).collect();
+        let [ten, hundred] = reached_by(&values, [10, 100]);
+        let reach = |least: f32| values.iter().filter(|value| **value >= least).count();
+        assert!((10..=12).contains(&reach(ten)) && (100..=102).contains(&reach(hundred)), "{ten} {hundred}");
+        assert_eq!(reached_by(&[0.0, 0.5, 0.0, 1.0, 0.0], [1, 3]), [1.0, f32::MIN_POSITIVE]);
+        assert_eq!(reached_by(&[], [1]), [f32::MIN_POSITIVE]);
     }
 }

@@ -5,7 +5,8 @@
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
-use super::candidates::{Best, Circumstances, reached_by};
+use super::candidates::{Best, Circumstances};
+use super::fusion::reached_by;
 use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
 use super::{Explanation, Query};

@@ -28,7 +28,8 @@ const STATEMENT_CURRENT: f64 = 0.3;
 
 /// One text field held against a question: words and meaning of every slot.
 pub struct FieldScores {
-    candidates: usize,
+    /// The best by words, best first.
+    by_words: Vec<u32>,
     words: Vec<f32>,
     cosines: FxHashMap<u32, f32>,
     mean: f32,
@@ -40,7 +41,8 @@ impl FieldScores {
     pub fn new(field: &Field, terms: &[QueryTerm], vector: Option<ArrayView1<'_, f32>>, b: f32, wanted: usize) -> Self {
         let words = bm25(&field.postings, terms, b);
         let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
-        let mut scores = Self { candidates, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
+        let by_words = super::top_k(&words, candidates);
+        let mut scores = Self { by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
         let labels = vectors.labels();
         scores.mean = vectors.mean().dot(&vector);
@@ -49,8 +51,8 @@ impl FieldScores {
             false => {
                 let nearest = vectors.search(vector, candidates).unwrap_or_default();
                 let mut known: FxHashMap<u32, f32> = nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
-                let wanted = super::top_k(&scores.words, candidates).into_iter().filter(|slot| !known.contains_key(slot));
-                let wanted: Vec<u64> = wanted.map(u64::from).collect();
+                let wanted = scores.by_words.iter().filter(|slot| !known.contains_key(slot));
+                let wanted: Vec<u64> = wanted.copied().map(u64::from).collect();
                 let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
                 known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
                 known
@@ -64,7 +66,7 @@ impl FieldScores {
     pub fn candidates(&self) -> Vec<u32> {
         let mut slots: Vec<u32> = match self.words.len() <= SCORE_ALL {
             true => (0..self.words.len() as u32).filter(|slot| self.words[*slot as usize] > 0.0).collect(),
-            false => super::top_k(&self.words, self.candidates),
+            false => self.by_words.clone(),
         };
         slots.extend(self.cosines.keys());
         slots.sort_unstable();
