@@ -140,13 +140,13 @@ bench-quick: $(NATIVE)  ## Measure speed over a real conversation; BENCH_DATA=fi
 	$(BIN)/python -m evaluation.benchmarks.speed $(BENCH_DATA)
 
 .PHONY: bench-kernels
-bench-kernels:  ## Time the kernels with criterion
-	cargo bench --manifest-path benches/Cargo.toml
+bench-kernels: $(SETUP)  ## Time the kernels with criterion
+	cargo bench --locked --manifest-path benches/Cargo.toml
 
 .PHONY: bench-guard
-bench-guard:  ## Compare instruction counts of the kernels with the committed ones (needs valgrind); GUARD=--write keeps new ones
-	cargo build --release --manifest-path benches/Cargo.toml --bin once
-	python3 tools/instruction_guard.py $(GUARD) "$(or $(CARGO_TARGET_DIR),benches/target)/release/once"
+bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the committed ones; GUARD=--write keeps new ones
+	cargo build --release --locked --manifest-path benches/Cargo.toml --bin once
+	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(or $(CARGO_TARGET_DIR),benches/target)/release/once"
 
 # The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
 RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard tests/fixtures/conversations/*.json)
