@@ -25,6 +25,10 @@ use crate::store::{LoadedUser, SessionState, StateRecord, UserStore};
 /// Texts embedded between two looks at whether the caller still waits.
 const EMBED_BATCH: usize = 1_024;
 
+/// What the allocator takes for each four bytes that records and indexes know of: room to grow, its own books, and what closed users leave in
+/// pieces. Measured: a process with 1,000 users of 100 messages took 1.45 bytes for each, before any was closed.
+const ALLOCATED_QUARTERS: usize = 7;
+
 /// What a user takes without any record: logs, tables, locks.
 const BYTES_PER_USER: usize = 4_096;
 
@@ -81,7 +85,7 @@ impl User {
 
     /// Measures anew.
     pub fn measure(&self) {
-        let now = self.view.read().heap_bytes() + BYTES_PER_USER;
+        let now = (self.view.read().heap_bytes() + BYTES_PER_USER) / 4 * ALLOCATED_QUARTERS;
         let before = self.heap_bytes.swap(now, Ordering::Relaxed);
         self.memory.fetch_add(now, Ordering::Relaxed);
         self.memory.fetch_sub(before, Ordering::Relaxed);
