@@ -147,6 +147,7 @@ mod tests {
         assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1), [0]);
         assert_eq!(Sketch::over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
     }
+
     #[test]
     fn of_rows_with_as_many_differing_signs_those_win_that_differ_where_it_matters_least() {
         let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];

@@ -86,16 +86,16 @@ impl Sight {
     /// A look at the view.
     pub fn of(view: &View, candidate: &Candidate) -> Self {
         let (stated, text) = (Stated::by(candidate), normalized(&candidate.content));
-        let mut slots = in_view(view, &stated, candidate);
+        let mut slots = in_view(view, &stated, &text, candidate);
         slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| concerns(candidate, known)));
         Self { stated, text, slots }
     }
 }
 
-/// Slots of memories in the view about which the rules may have something to say, each once.
-fn in_view(view: &View, stated: &Stated, candidate: &Candidate) -> Vec<u32> {
+/// Slots of memories in the view about which the rules may have something to say, each once. `text` is the candidate's, normalised.
+fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> Vec<u32> {
     let mut slots = view.attributes.concerned(stated, &view.facts);
-    slots.extend(view.same_statement(&candidate.content).and_then(|memory| view.facts.slot(&memory.memory_id)));
+    slots.extend(view.same_text(text));
     let postings = &view.statements.postings;
     let mut rarest = None::<(usize, &[crate::index::Posting])>;
     for_each_term(&candidate.content, |term| {

@@ -297,7 +297,7 @@ impl Search<'_> {
             false => table.iter().map(|(slot, _)| slot).collect(),
         };
         let admitted = slots.into_iter().filter_map(|slot| table.get(slot).map(|fact| (slot, fact)));
-        let admitted: Vec<_> = admitted.filter(|(_, fact)| filter.is_empty() || admits_fact(filter, fact)).collect();
+        let admitted: Vec<_> = admitted.filter(|(_, fact)| admits_fact(filter, fact)).collect();
         let mut question = MaxSim::new(self.engine.tokens, &self.prepared.query.text);
         let tokens: Vec<f32> = admitted.iter().map(|(slot, _)| question.score(self.view.statement_tokens(*slot))).collect();
         let (mean, best) = (tokens.iter().sum::<f32>() / tokens.len().max(1) as f32, tokens.iter().copied().fold(0.0, f32::max));
@@ -419,7 +419,7 @@ impl Search<'_> {
         };
         let admitted = slots.into_iter().filter_map(|slot| view.episodes.get(slot).map(|episode| (slot, episode)));
         let filter = &self.request.filter;
-        let admitted: Vec<_> = admitted.filter(|(_, episode)| filter.is_empty() || admits_episode(filter, episode)).collect();
+        let admitted: Vec<_> = admitted.filter(|(_, episode)| admits_episode(filter, episode)).collect();
         let slots: Vec<u32> = admitted.iter().map(|(slot, _)| *slot).collect();
         let layers = EpisodeLayers::new(&abstracts, &narratives, scored, &slots, self.engine.config.layer_weights);
         let lifts = match self.request.method {
@@ -514,18 +514,20 @@ pub(super) fn admits_message(filter: &Filter, message: &Message) -> bool {
 
 pub(super) fn admits_episode(filter: &Filter, episode: &crate::model::Episode) -> bool {
     let in_session = |session: &String| episode.original_messages.iter().any(|message| message.session_id.as_deref() == Some(session));
-    filter.admits_time(episode.timestamp, episode.ended_at)
-        && filter.session_id.as_ref().is_none_or(in_session)
-        && (filter.metadata.is_empty()
-            || admits_metadata(filter, &episode.metadata)
-            || episode.original_messages.iter().any(|message| admits_message(&metadata_only(filter), message)))
+    filter.is_empty()
+        || filter.admits_time(episode.timestamp, episode.ended_at)
+            && filter.session_id.as_ref().is_none_or(in_session)
+            && (filter.metadata.is_empty()
+                || admits_metadata(filter, &episode.metadata)
+                || episode.original_messages.iter().any(|message| admits_message(&metadata_only(filter), message)))
 }
 
 pub(super) fn admits_fact(filter: &Filter, fact: &crate::model::SemanticMemory) -> bool {
-    let sessions: BTreeSet<&str> = fact.metadata.get("session_id").and_then(|session| session.as_str()).into_iter().collect();
-    filter.admits_time(fact.valid_from, fact.valid_to.unwrap_or(crate::clock::Moment::MAX))
-        && filter.session_id.as_ref().is_none_or(|session| sessions.contains(session.as_str()))
-        && admits_metadata(filter, &fact.metadata)
+    let in_session = |session: &String| fact.metadata.get("session_id").and_then(|own| own.as_str()) == Some(session);
+    filter.is_empty()
+        || filter.admits_time(fact.valid_from, fact.valid_to.unwrap_or(crate::clock::Moment::MAX))
+            && filter.session_id.as_ref().is_none_or(in_session)
+            && admits_metadata(filter, &fact.metadata)
 }
 
 fn metadata_only(filter: &Filter) -> Filter {

@@ -252,9 +252,13 @@ impl View {
 
     /// The memory that says just this, up to case, width, white space and outer punctuation.
     pub fn same_statement(&self, statement: &str) -> Option<&Arc<SemanticMemory>> {
-        let statement = normalized(statement);
-        let memory = self.facts.get(*self.fact_texts.get(&text_key(&statement))?)?;
-        (normalized(&memory.content) == statement).then_some(memory)
+        self.facts.get(self.same_text(&normalized(statement))?)
+    }
+
+    /// The slot of the memory whose normalised statement is `text`.
+    pub fn same_text(&self, text: &str) -> Option<u32> {
+        let slot = *self.fact_texts.get(&text_key(text))?;
+        (normalized(&self.facts.get(slot)?.content) == text).then_some(slot)
     }
 
     /// The vectors of messages, row by row; `None` if any is missing.

@@ -28,7 +28,7 @@ const STATEMENT_CURRENT: f64 = 0.3;
 
 /// One text field held against a question: words and meaning of every slot.
 pub struct FieldScores {
-    /// The best by words, best first.
+    /// The best by words, best first; only where not all are compared.
     by_words: Vec<u32>,
     words: Vec<f32>,
     cosines: FxHashMap<u32, f32>,
@@ -41,7 +41,7 @@ impl FieldScores {
     pub fn new(field: &Field, terms: &[QueryTerm], vector: Option<ArrayView1<'_, f32>>, b: f32, wanted: usize) -> Self {
         let words = bm25(&field.postings, terms, b);
         let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
-        let by_words = super::top_k(&words, candidates);
+        let by_words = if words.len() <= SCORE_ALL { Vec::new() } else { super::top_k(&words, candidates) };
         let mut scores = Self { by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
         let labels = vectors.labels();

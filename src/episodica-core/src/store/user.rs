@@ -99,6 +99,27 @@ impl<T> Folded<T> {
         }
     }
 
+    /// Takes in a line of the log, read by `read` where it is a record; what there is to note about it.
+    fn take_in(
+        &mut self,
+        entry: Entry<'_>,
+        id: fn(&T) -> &str,
+        read: impl FnOnce(&[u8]) -> Result<(T, Vec<String>), String>,
+    ) -> Result<Vec<String>, String> {
+        match entry {
+            Entry::Deleted(id) => {
+                self.take_out(id);
+                Ok(Vec::new())
+            }
+            Entry::Record(line) => {
+                let (record, notes) = read(line)?;
+                let own = id(&record).to_owned();
+                self.put(&own, record);
+                Ok(notes)
+            }
+        }
+    }
+
     fn finish(self) -> (Vec<Arc<T>>, History<T>) {
         (self.current.into_iter().flatten().collect(), self.history)
     }
@@ -215,16 +236,8 @@ fn read_told<'a>(mut opening: Opening<'a>, owner: &Owner, messages_source: &LogS
     })?;
     let known: HashMap<&str, &Arc<Message>> = messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
     let mut episodes = Folded::default();
-    let episode_log = opening.log(episodes_source, &mut |entry| match entry {
-        Entry::Deleted(id) => {
-            episodes.take_out(id);
-            Ok(Vec::new())
-        }
-        Entry::Record(line) => {
-            let (episode, notes) = nemori::read_episode(owner, line, &known)?;
-            episodes.put(&episode.episode_id.clone(), episode);
-            Ok(notes)
-        }
+    let episode_log = opening.log(episodes_source, &mut |entry| {
+        episodes.take_in(entry, |episode: &Episode| &episode.episode_id, |line| nemori::read_episode(owner, line, &known))
     })?;
     drop(known);
     Ok((opening, (message_log, episode_log), messages, episodes))
@@ -233,16 +246,8 @@ fn read_told<'a>(mut opening: Opening<'a>, owner: &Owner, messages_source: &LogS
 /// What was learned: semantic memories.
 fn read_learned<'a>(mut opening: Opening<'a>, owner: &Owner, source: &LogSource) -> Result<(Opening<'a>, Log, Folded<SemanticMemory>)> {
     let mut semantic = Folded::default();
-    let log = opening.log(source, &mut |entry| match entry {
-        Entry::Deleted(id) => {
-            semantic.take_out(id);
-            Ok(Vec::new())
-        }
-        Entry::Record(line) => {
-            let (memory, notes) = nemori::read_semantic(owner, line)?;
-            semantic.put(&memory.memory_id.clone(), memory);
-            Ok(notes)
-        }
+    let log = opening.log(source, &mut |entry| {
+        semantic.take_in(entry, |memory: &SemanticMemory| &memory.memory_id, |line| nemori::read_semantic(owner, line))
     })?;
     Ok((opening, log, semantic))
 }
