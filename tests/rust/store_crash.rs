@@ -96,7 +96,7 @@ fn scenario(disk: &Disk, told: &mut Told) {
     let vectors = ndarray::array![[1.0_f32, 0.0]];
     let rows = vec![CacheRow { id: "e1".into(), layer: "l0".into(), hash: "h".into() }];
     let head = VectorCacheHead { model: "t".into(), dimension: 2, index_kind: "flat".into(), log: LogPosition::default(), rows };
-    let _ = store.save_vectors(&owner("alice"), LogKind::Episodes, &head, vectors.view(), None);
+    let _ = store.save_vectors(&owner("alice"), LogKind::Episodes, &head, &vectors.into(), None);
     if told.messages.contains(&1) {
         let replace_episodes = told.episodes.get("e1").map(|_| episode("e1", &[0], 1)).into_iter().collect();
         let erasure = Erasure { messages: vec!["m1".into()], semantic: vec!["f2".into()], replace_episodes, ..Erasure::default() };

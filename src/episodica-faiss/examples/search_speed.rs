@@ -55,7 +55,7 @@ fn main() -> episodica_core::Result<()> {
             let mut found = 0;
             for query in queries.rows() {
                 let exact = flat.search(query, 10)?;
-                found += graph.search(query, 10)?.iter().filter(|hit| exact.contains(hit)).count();
+                found += graph.search(query, 10)?.iter().filter(|hit| exact.iter().any(|(label, _)| *label == hit.0)).count();
             }
             let recall = found as f64 / (10 * queries.nrows()) as f64;
             println!("hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build {seconds:.1} s");

@@ -3,12 +3,12 @@
 //! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go together. The caller's checksum finds
 //! damage; this finds the file of another index, and for flat indexes every wrong size.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use episodica_core::Result;
-use episodica_core::index::VectorIndexKind;
+use episodica_core::{Error, Result};
 use fs_err::File;
+use half::f16;
 
 use crate::native::failure;
 
@@ -19,23 +19,91 @@ const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
 const FLAT_HEADER: usize = HEADER + 8;
 /// "Flat index of inner products".
 const FLAT: &[u8] = b"IxFI";
+/// "Index of scalar quantizers".
+const QUANTIZED: &[u8] = b"IxSQ";
+/// FAISS's number for the quantizer that keeps half precision.
+const HALVES: i32 = 4;
+/// Before the codes of a quantizer stand what it is (i32), a range that it does not use (i32, f32), dimension (u64), bytes a row (u64), how many
+/// numbers it was trained to (u64), and how many bytes the codes are (u64). See `write_ScalarQuantizer`.
+const HALF_HEADER: usize = HEADER + 4 + 4 + 4 + 4 * 8;
 /// "Index behind an id map".
 const ID_MAP: &[u8] = b"IxMp";
 /// "HNSW over flat storage".
 const HNSW_FLAT: &[u8] = b"IHNf";
+
+/// Precision of the rows of a flat index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precision {
+    Single,
+    Half,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Structure {
+    Flat(Precision),
+    Hnsw,
+}
+
+/// The beginning of a file of halves: what FAISS writes for its index `SQfp16` of inner products.
+fn half_header(rows: usize, dimension: usize) -> Result<Vec<u8>> {
+    let d = i32::try_from(dimension).map_err(|_| failure(format!("dimension is too large: `{dimension}`")))?;
+    let mut header = QUANTIZED.to_vec();
+    header.extend(d.to_le_bytes());
+    header.extend((rows as u64).to_le_bytes());
+    // Two numbers without meaning; trained, as it needs no training; inner products.
+    header.extend([(1_u64 << 20).to_le_bytes(); 2].as_flattened());
+    header.push(1);
+    header.extend(0_i32.to_le_bytes());
+    header.extend(HALVES.to_le_bytes());
+    header.extend([0; 8]);
+    let row = 2 * dimension as u64;
+    header.extend([dimension as u64, row, 0, row * rows as u64].map(u64::to_le_bytes).as_flattened());
+    Ok(header)
+}
+
+/// Writes rows in half precision as FAISS's index `SQfp16`, byte for byte. FAISS itself would first want a copy of all rows.
+///
+/// # Errors
+/// `Index` when it can't be written.
+pub(crate) fn write_halves(path: &Path, halves: &[f16], dimension: usize) -> Result<()> {
+    let header = half_header(halves.len() / dimension, dimension)?;
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(&header)?;
+        file.write_all(bytemuck::cast_slice(halves))
+    };
+    write().map_err(|error: std::io::Error| failure("cannot write the vector index").caused_by(error).at(path, None))
+}
+
+/// The rows of a file that was [`inspect`]ed.
+///
+/// # Errors
+/// `Io` when it can't be read.
+pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
+    let read = || {
+        let mut file = File::open(path)?;
+        let numbers = (file.metadata()?.len() as usize).saturating_sub(HALF_HEADER) / 2;
+        file.seek(SeekFrom::Start(HALF_HEADER as u64))?;
+        let mut halves = bytemuck::zeroed_vec(numbers);
+        file.read_exact(bytemuck::cast_slice_mut(&mut halves))?;
+        Ok(halves)
+    };
+    read().map_err(|cause| Error::io("cannot read the vector index", path, cause))
+}
 
 /// Says which structure the file holds, having checked what stands outside FAISS's own structures. `rows` are the rows it must hold; an
 /// HNSW graph may hold more, which were removed.
 ///
 /// # Errors
 /// `Index` when it can't be the index; `Io` when the file can't be read.
-pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<VectorIndexKind> {
-    let io = |cause| episodica_core::Error::io("cannot read the vector index", path, cause);
+pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Structure> {
+    let io = |cause| Error::io("cannot read the vector index", path, cause);
     let refuse = |why: &str| failure(format!("file is not the vector index that was written: {why}")).at(path, None);
     let mut file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
     let mut head = Vec::new();
-    file.by_ref().take((HEADER + HEADER) as u64).read_to_end(&mut head).map_err(io)?;
+    Read::by_ref(&mut file).take((HALF_HEADER + HEADER) as u64).read_to_end(&mut head).map_err(io)?;
     if head.len() < FLAT_HEADER {
         return Err(refuse("it is too short"));
     }
@@ -52,7 +120,17 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Vect
             if length != FLAT_HEADER as u64 + numbers * 4 {
                 return Err(refuse("it has another length"));
             }
-            Ok(VectorIndexKind::Flat)
+            Ok(Structure::Flat(Precision::Single))
+        }
+        QUANTIZED => {
+            let expected = half_header(rows, dimension)?;
+            if head.get(..HALF_HEADER) != Some(&expected) {
+                return Err(refuse("its header is not that of as many vectors in half precision"));
+            }
+            if length != HALF_HEADER as u64 + numbers * 2 {
+                return Err(refuse("it has another length"));
+            }
+            Ok(Structure::Flat(Precision::Half))
         }
         ID_MAP if head[HEADER..].starts_with(HNSW_FLAT) => {
             // Each node has its vector and its id, besides the graph.
@@ -60,8 +138,35 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Vect
             if held < rows as u64 || length < least {
                 return Err(refuse("it holds another number of vectors"));
             }
-            Ok(VectorIndexKind::Hnsw)
+            Ok(Structure::Hnsw)
         }
         _ => Err(refuse("it is of another kind")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::Native;
+
+    #[test]
+    fn faiss_writes_and_reads_the_same_halves() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
+        for (rows, dimension) in [(0, 5), (1, 1), (7, 13)] {
+            // Among them are numbers without a whole exponent, and both zeros.
+            let numbers: Vec<f32> = (0..rows * dimension).map(|at| [0.3, -1.0, -0.0, 0.0, 3e-6, 65_504.0, -7.77][at % 7]).collect();
+            let halves: Vec<f16> = numbers.iter().copied().map(f16::from_f32).collect();
+            write_halves(&ours, &halves, dimension).unwrap();
+            let mut native = Native::new(c"SQfp16", dimension).unwrap();
+            native.add(&numbers).unwrap();
+            native.write(&theirs).unwrap();
+            assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(&theirs).unwrap(), "{rows} x {dimension}");
+            assert_eq!(inspect(&theirs, dimension, rows).unwrap(), Structure::Flat(Precision::Half));
+            assert_eq!(read_halves(&theirs).unwrap(), halves);
+            assert_eq!(Native::read(&ours, dimension).unwrap().total(), rows);
+        }
+        write_halves(&ours, &[f16::ONE, f16::ZERO, f16::ZERO, f16::ONE], 2).unwrap();
+        assert_eq!(Native::read(&ours, 2).unwrap().search(&[0.5, 2.0], 2).unwrap(), (vec![2.0, 0.5], vec![1, 0]));
     }
 }

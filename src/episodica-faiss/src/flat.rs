@@ -1,19 +1,23 @@
-//! The index that compares: FAISS's own rows are the only copy of the vectors. Of many rows those are compared that a sketch of signs proposes.
+//! The index that compares: all rows while they are few, of many rows those that a sketch of signs proposes.
+//!
+//! [`Rows`] are the only copy of the vectors, in half precision once they are many; FAISS's products decide in either case.
 
 use std::path::Path;
 
 use episodica_core::Result;
-use episodica_core::index::{VectorIndex, VectorIndexKind};
+use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
+use crate::file::Precision;
 use crate::input;
 use crate::labels::Labels;
 use crate::mean::Mean;
-use crate::native::{Native, failure, inner_products};
+use crate::native::{failure, inner_products};
+use crate::rows::{MANY, Rows};
 use crate::sketch::Sketch;
 
 /// Up to this many rows all are compared. Above, those that the sketch chooses.
-const COMPARE_ALL: usize = 4_096;
+const COMPARE_ALL: usize = MANY;
 /// Rows that it chooses from, at least; as many for each that is wanted; one of so many of all.
 const PROPOSED: [usize; 3] = [1_024, 12, 128];
 /// Rows that it chooses: the same.
@@ -24,10 +28,10 @@ fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize 
     least.max(wanted.saturating_mul(each)).max(all / share)
 }
 
-/// Every vector is compared, or every sketch. Invariant: `native` is flat and holds `labels.len()` rows, in the order of `labels`, and `sketch`
-/// their signs.
+/// Every vector is compared, or every sketch. Invariant: `rows` holds `labels.len()` rows, in the order of `labels`; `sketch` holds their signs, and
+/// `mean` their sum, as they are kept.
 pub(crate) struct Flat {
-    native: Native,
+    rows: Rows,
     labels: Labels,
     sketch: Sketch,
     mean: Mean,
@@ -36,24 +40,48 @@ pub(crate) struct Flat {
 
 impl Flat {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        let (sketch, mean) = (Sketch::new(dimension), Mean::over(&[], dimension));
-        Ok(Self { native: Native::new(c"Flat", dimension)?, labels: Labels::default(), sketch, mean, dimension })
+        let rows = Rows::new(dimension)?;
+        Ok(Self { sketch: Sketch::new(dimension), mean: Mean::new(dimension), labels: Labels::default(), rows, dimension })
     }
 
-    pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Self> {
-        let native = Native::read(path, dimension)?;
-        let labels = Labels::from_rows(labels)?;
-        match native.flat_rows() {
-            Some(rows) if rows.len() == labels.len() * dimension && native.total() == labels.len() => {
-                let (sketch, mean) = (Sketch::over(rows, dimension), Mean::over(rows, dimension));
-                Ok(Self { native, labels, sketch, mean, dimension })
-            }
-            _ => Err(failure("file is not a flat index with one vector for each label").at(path, None)),
+    /// Over rows as they were kept: halves stay halves, however few they are.
+    pub(crate) fn restore(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
+        if rows.nrows() != labels.len() {
+            return Err(failure(format!("{} labels do not go with the number of vectors: `{}`", labels.len(), rows.nrows())));
         }
+        let dimension = rows.ncols();
+        Self::over(Rows::over(rows)?, Labels::from_rows(labels)?, dimension)
     }
 
-    fn rows(&self) -> &[f32] {
-        self.native.flat_rows().expect("invariant: the index is flat")
+    pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>, precision: Precision) -> Result<Self> {
+        let labels = Labels::from_rows(labels)?;
+        let rows = Rows::read(path, dimension, precision)?;
+        if rows.len() != labels.len() {
+            return Err(failure("file is not a flat index with one vector for each label").at(path, None));
+        }
+        Self::over(rows, labels, dimension).map_err(|error| error.at(path, None))
+    }
+
+    fn over(rows: Rows, labels: Labels, dimension: usize) -> Result<Self> {
+        let (mut sketch, mut mean) = (Sketch::new(dimension), Mean::new(dimension));
+        mean.add(rows.all());
+        // A number that is not finite leaves none in the sum of its column: halves are looked through only where there is one.
+        if rows.native().is_some() || !mean.is_finite() {
+            input::check(rows.all(), dimension)?;
+        }
+        sketch.extend(rows.all(), dimension);
+        Ok(Self { rows, labels, sketch, mean, dimension })
+    }
+
+    /// The exact products of rows with a query, each the same bits whichever other rows are asked for.
+    fn products(&self, query: &[f32], rows: impl IntoIterator<Item = usize>) -> Vec<(u64, f32)> {
+        let mut buffer = vec![0.0; self.dimension];
+        let product = |row: usize| {
+            let mut product = [0.0];
+            inner_products(query, self.rows.row(row).single(&mut buffer), &mut product);
+            (self.labels.label(row), product[0])
+        };
+        rows.into_iter().map(product).collect()
     }
 }
 
@@ -74,13 +102,18 @@ impl VectorIndex for Flat {
         self.labels.as_slice()
     }
 
-    fn vectors(&self) -> ArrayView2<'_, f32> {
-        ArrayView2::from_shape((self.len(), self.dimension), self.rows()).expect("invariant: one row for each label")
+    fn vectors(&self) -> Matrix<'_> {
+        self.rows.matrix()
     }
 
-    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>> {
+    fn vector(&self, label: u64) -> Option<Array1<f32>> {
         let row = self.labels.row(label)?;
-        Some(ArrayView1::from(&self.rows()[row * self.dimension..][..self.dimension]))
+        let mut buffer = vec![0.0; self.dimension];
+        Some(ArrayView1::from(self.rows.row(row).single(&mut buffer)).to_owned())
+    }
+
+    fn contains(&self, label: u64) -> bool {
+        self.labels.row(label).is_some()
     }
 
     fn mean(&self) -> Array1<f32> {
@@ -95,50 +128,45 @@ impl VectorIndex for Flat {
         let rows: Vec<usize> = labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
         let new = self.labels.len() - before;
         let added = if new == labels.len() {
-            self.native.add(vectors)
+            self.rows.extend(vectors)
         } else {
             let mut appended = vec![0.0; new * d];
             for (vector, &row) in vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row >= before) {
                 appended[(row - before) * d..][..d].copy_from_slice(vector);
             }
-            self.native.add(&appended)
+            self.rows.extend(&appended)
         };
-        if let Err(error) = added {
-            self.labels.truncate(before);
-            return Err(error);
+        match added {
+            Err(error) => {
+                self.labels.truncate(before);
+                return Err(error);
+            }
+            Ok(true) => self.mean = Mean::over(self.rows.all(), d),
+            Ok(false) => self.mean.add(self.rows.from(before)),
         }
-        let stored = self.native.flat_rows().expect("invariant: the index is flat");
-        self.sketch.extend(&stored[before * d..], d);
-        self.mean.add(&stored[before * d..]);
-        if new < labels.len() {
-            for (vector, &row) in vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row < before) {
-                self.sketch.set(row, vector);
-            }
-            for (vector, row) in vectors.chunks_exact(d).zip(rows).filter(|(_, row)| *row < before) {
-                let stored = self.native.flat_rows_mut().expect("invariant: the index is flat");
-                self.mean.take(&stored[row * d..][..d]);
-                self.mean.add(vector);
-                stored[row * d..][..d].copy_from_slice(vector);
-            }
+        self.sketch.extend(self.rows.from(before), d);
+        for (vector, row) in vectors.chunks_exact(d).zip(rows).filter(|(_, row)| *row < before) {
+            self.mean.take(self.rows.row(row));
+            self.rows.set(row, vector);
+            self.mean.add(self.rows.row(row));
+            self.sketch.set(row, self.rows.row(row));
         }
         Ok(())
     }
 
     fn remove(&mut self, labels: &[u64]) -> Result<usize> {
-        let d = self.dimension;
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
-                let stored = self.native.flat_rows_mut().expect("invariant: the index is flat");
-                self.mean.take(&stored[moved.removed * d..][..d]);
-                stored.copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
+                self.mean.take(self.rows.row(moved.removed));
+                self.rows.copy(moved.last, moved.removed);
                 self.sketch.copy(moved.last, moved.removed);
                 self.sketch.truncate(moved.last);
             }
         }
         let left = self.labels.len();
         if left < before {
-            self.native.truncate(left)?;
+            self.rows.truncate(left)?;
         }
         Ok(before - left)
     }
@@ -152,19 +180,16 @@ impl VectorIndex for Flat {
         }
         let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
-            let rows = self.rows();
-            let hits = self.sketch.nearest(query, proposed, chosen).into_iter().map(|row| {
-                let mut product = [0.0];
-                inner_products(query, &rows[row * self.dimension..][..self.dimension], &mut product);
-                (self.labels.label(row), product[0])
-            });
-            return Ok(input::best(hits.collect(), k));
+            return Ok(input::best(self.products(query, self.sketch.nearest(query, proposed, chosen, self.labels())), k));
         }
+        let Some(native) = self.rows.native() else {
+            return Ok(input::best(self.products(query, 0..self.len()), k));
+        };
         // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the edge; then more are asked for, until the
         // whole tie is in view.
         let mut asked = (k + 1).min(self.len());
         loop {
-            let (scores, rows) = self.native.search(query, asked)?;
+            let (scores, rows) = native.search(query, asked)?;
             if asked < self.len() && scores[asked - 1] >= scores[k - 1] {
                 asked = asked.saturating_mul(2).min(self.len());
                 continue;
@@ -175,10 +200,19 @@ impl VectorIndex for Flat {
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        input::scores(query, labels, &self.labels, self.rows(), self.dimension)
+        let mut buffer = vec![0.0; self.dimension];
+        input::scores(query, labels, &self.labels, self.dimension, |query, row| {
+            let mut product = [0.0];
+            inner_products(query, self.rows.row(row).single(&mut buffer), &mut product);
+            product[0]
+        })
     }
 
     fn write(&self, path: &Path) -> Result<()> {
-        self.native.write(path)
+        self.rows.write(path)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.rows.heap_bytes() + self.labels.heap_bytes() + self.sketch.heap_bytes()
     }
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use episodica_core::Result;
-use episodica_core::index::{VectorIndex, VectorIndexKind};
+use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::FaissFactory;
@@ -15,11 +15,14 @@ use crate::input;
 use crate::labels::Labels;
 use crate::mean::Mean;
 use crate::native::{Native, failure, inner_products};
+use crate::rows::Slice;
 
 /// Links of a node in the graph (the paper's M).
 const DESCRIPTION: &std::ffi::CStr = c"IDMap,HNSW32";
 /// The id of a node whose row was removed or replaced.
 const DEAD: i64 = -1;
+/// What a node costs beside its vector: twice as many links below as M and some above, four bytes each, its id, its level, its place.
+const NODE_BYTES: usize = 68 * 4 + 32;
 /// The graph is built again when more than one of so many nodes is dead.
 const DEAD_FRACTION: usize = 5;
 
@@ -117,7 +120,7 @@ fn configure(native: &mut Native, settings: FaissFactory) -> Result<()> {
 impl Hnsw {
     pub(crate) fn new(dimension: usize, settings: FaissFactory) -> Result<Self> {
         let graph = Some(Graph::new(dimension, settings)?);
-        Ok(Self { graph, labels: Labels::default(), rows: Vec::new(), mean: Mean::over(&[], dimension), dimension, settings })
+        Ok(Self { graph, labels: Labels::default(), rows: Vec::new(), mean: Mean::new(dimension), dimension, settings })
     }
 
     pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>, settings: FaissFactory) -> Result<Self> {
@@ -144,7 +147,7 @@ impl Hnsw {
         for (vector, &node) in rows.chunks_exact_mut(dimension).zip(&nodes) {
             native.node(node, vector)?;
         }
-        let mean = Mean::over(&rows, dimension);
+        let mean = Mean::over(Slice::Single(&rows), dimension);
         Ok(Self { graph: Some(Graph { native, nodes }), labels, rows, mean, dimension, settings })
     }
 
@@ -173,13 +176,17 @@ impl VectorIndex for Hnsw {
         self.labels.as_slice()
     }
 
-    fn vectors(&self) -> ArrayView2<'_, f32> {
-        ArrayView2::from_shape((self.len(), self.dimension), &self.rows).expect("invariant: one row for each label")
+    fn vectors(&self) -> Matrix<'_> {
+        ArrayView2::from_shape((self.len(), self.dimension), &self.rows).expect("invariant: one row for each label").into()
     }
 
-    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>> {
+    fn vector(&self, label: u64) -> Option<Array1<f32>> {
         let row = self.labels.row(label)?;
-        Some(ArrayView1::from(&self.rows[row * self.dimension..][..self.dimension]))
+        Some(ArrayView1::from(&self.rows[row * self.dimension..][..self.dimension]).to_owned())
+    }
+
+    fn contains(&self, label: u64) -> bool {
+        self.labels.row(label).is_some()
     }
 
     fn mean(&self) -> Array1<f32> {
@@ -194,8 +201,8 @@ impl VectorIndex for Hnsw {
         self.rows.resize(self.labels.len() * d, 0.0);
         for (vector, &row) in vectors.chunks_exact(d).zip(&touched) {
             // A new row is zeros, which leave the mean as it is.
-            self.mean.take(&self.rows[row * d..][..d]);
-            self.mean.add(vector);
+            self.mean.take(Slice::Single(&self.rows[row * d..][..d]));
+            self.mean.add(Slice::Single(vector));
             self.rows[row * d..][..d].copy_from_slice(vector);
         }
         // A label may occur twice in a call; in row order, new rows follow the old ones without a gap.
@@ -217,7 +224,7 @@ impl VectorIndex for Hnsw {
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
-                self.mean.take(&self.rows[moved.removed * d..][..d]);
+                self.mean.take(Slice::Single(&self.rows[moved.removed * d..][..d]));
                 self.rows.copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
                 self.rows.truncate(moved.last * d);
                 if let Some(graph) = &mut self.graph {
@@ -249,7 +256,11 @@ impl VectorIndex for Hnsw {
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        input::scores(query, labels, &self.labels, &self.rows, self.dimension)
+        input::scores(query, labels, &self.labels, self.dimension, |query, row| {
+            let mut product = [0.0];
+            inner_products(query, &self.rows[row * self.dimension..][..self.dimension], &mut product);
+            product[0]
+        })
     }
 
     fn write(&self, path: &Path) -> Result<()> {
@@ -257,5 +268,11 @@ impl VectorIndex for Hnsw {
             Some(graph) => graph.native.write(path),
             None => Graph::over(&self.rows, self.dimension, self.settings)?.native.write(path),
         }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let node = self.dimension * size_of::<f32>() + NODE_BYTES;
+        let graph = self.graph.as_ref().map_or(0, |graph| graph.native.total() * node);
+        self.rows.capacity() * size_of::<f32>() + graph + self.labels.heap_bytes()
     }
 }

@@ -6,9 +6,13 @@ use episodica_core::Result;
 use ndarray::{ArrayView1, ArrayView2, CowArray, Ix1, Ix2};
 
 use crate::labels::Labels;
-use crate::native::{failure, inner_products};
+use crate::native::failure;
+use crate::rows::Slice;
 
-/// Rows in one piece, of the right shape, without NaN or infinity.
+/// The smallest number that half precision rounds to infinity.
+const TOO_LARGE: f32 = 65_520.0;
+
+/// Rows in one piece, of the right shape, whose numbers are finite, in half precision too: an index may round to it later.
 ///
 /// # Errors
 /// `Index` for anything else.
@@ -21,9 +25,25 @@ pub(crate) fn rows<'a>(vectors: &'a ArrayView2<'_, f32>, labels: usize, dimensio
         return Err(failure(format!("{labels} labels do not go with the number of vectors: `{n}`")));
     }
     let rows = vectors.as_standard_layout();
-    match all_finite(rows.as_slice().expect("invariant: standard layout")) {
-        Some(at) => Err(failure(format!("vector is not finite at row: `{}`", at / dimension))),
-        None => Ok(rows),
+    check(Slice::Single(rows.as_slice().expect("invariant: standard layout")), dimension)?;
+    Ok(rows)
+}
+
+/// Are all numbers of these rows finite, in half precision too?
+///
+/// # Errors
+/// `Index` where one is not.
+pub(crate) fn check(rows: Slice<'_>, dimension: usize) -> Result<()> {
+    let not_finite = |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
+    match rows {
+        Slice::Half(numbers) => numbers.iter().position(|number| !number.is_finite()).map_or(Ok(()), |at| Err(not_finite(at))),
+        Slice::Single(numbers) => match first_beyond(TOO_LARGE, numbers) {
+            Some(at) if numbers[at].is_finite() => {
+                Err(failure(format!("vector is too large for half precision at row: `{}`", at / dimension)))
+            }
+            Some(at) => Err(not_finite(at)),
+            None => Ok(()),
+        },
     }
 }
 
@@ -36,17 +56,18 @@ pub(crate) fn query<'a>(query: &'a ArrayView1<'_, f32>, dimension: usize) -> Res
         return Err(failure(format!("query has another dimension than the index's {dimension}: `{}`", query.len())));
     }
     let query = query.as_standard_layout();
-    match all_finite(query.as_slice().expect("invariant: standard layout")) {
+    match first_beyond(f32::INFINITY, query.as_slice().expect("invariant: standard layout")) {
         Some(at) => Err(failure(format!("query is not finite at position: `{at}`"))),
         None => Ok(query),
     }
 }
 
-/// The first position that is not a finite number.
-fn all_finite(numbers: &[f32]) -> Option<usize> {
-    // The sum of `0 * x` is NaN as soon as one `x` is not finite; unlike a search for it, the compiler can do eight at a time.
-    let sum: f32 = numbers.chunks(8).map(|chunk| chunk.iter().map(|x| x * 0.0).sum::<f32>()).sum();
-    if sum == 0.0 { None } else { numbers.iter().position(|x| !x.is_finite()) }
+/// The first position of NaN, or of a number as large as `limit`.
+fn first_beyond(limit: f32, numbers: &[f32]) -> Option<usize> {
+    let below = |x: &f32| x.abs() < limit;
+    // Unlike a search that stops, the compiler can do this for eight numbers at a time.
+    let all = numbers.chunks(64).all(|chunk| chunk.iter().fold(true, |all, x| all & below(x)));
+    if all { None } else { numbers.iter().position(|x| !below(x)) }
 }
 
 /// The best `k`, best first, ties by label ascending. Turns a negative zero into zero, so that both tie.
@@ -66,18 +87,19 @@ pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     hits
 }
 
-/// The exact inner product of `query` with the row of each label; `None` for unknown labels and a query that has none.
-pub(crate) fn scores(query: ArrayView1<'_, f32>, wanted: &[u64], labels: &Labels, rows: &[f32], dimension: usize) -> Vec<Option<f32>> {
+/// The `product` of `query` with the row of each label; `None` for unknown labels and a query that has none.
+pub(crate) fn scores(
+    query: ArrayView1<'_, f32>,
+    wanted: &[u64],
+    labels: &Labels,
+    dimension: usize,
+    mut product: impl FnMut(&[f32], usize) -> f32,
+) -> Vec<Option<f32>> {
     let Ok(query) = self::query(&query, dimension) else {
         return vec![None; wanted.len()];
     };
     let query = query.as_slice().expect("invariant: standard layout");
-    let score = |row: usize| {
-        let mut product = [0.0];
-        inner_products(query, &rows[row * dimension..][..dimension], &mut product);
-        product[0] + 0.0
-    };
-    wanted.iter().map(|&label| labels.row(label).map(score)).collect()
+    wanted.iter().map(|&label| labels.row(label).map(|row| product(query, row) + 0.0)).collect()
 }
 
 #[cfg(test)]
@@ -94,6 +116,9 @@ mod tests {
         assert_eq!(text(rows(&good.view(), 1, 2)), "1 labels do not go with the number of vectors: `2`");
         let bad = array![[1.0_f32, 2.0], [3.0, f32::NAN]];
         assert_eq!(text(rows(&bad.view(), 2, 2)), "vector is not finite at row: `1`");
+        let large = array![[1.0_f32, -65_519.0], [65_520.0, 0.0]];
+        assert_eq!(text(rows(&large.view(), 2, 2)), "vector is too large for half precision at row: `1`");
+        assert!(rows(&large.slice(ndarray::s![..1, ..]), 1, 2).is_ok());
         let bad = array![f32::INFINITY, 0.0];
         assert_eq!(query(&bad.view(), 2).unwrap_err().to_string(), "query is not finite at position: `0`");
         assert_eq!(query(&bad.view(), 1).unwrap_err().to_string(), "query has another dimension than the index's 1: `2`");

@@ -36,6 +36,10 @@ impl Labels {
         self.labels.len()
     }
 
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.labels.capacity() * size_of::<u64>() + self.rows.capacity() * (size_of::<(u64, usize)>() + 1)
+    }
+
     pub(crate) fn as_slice(&self) -> &[u64] {
         &self.labels
     }

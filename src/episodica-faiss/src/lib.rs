@@ -1,4 +1,4 @@
-//! FAISS behind core's [`VectorIndex`]: flat (exact) and HNSW (approximate), both by inner product.
+//! FAISS behind core's [`VectorIndex`]: flat (exact; half precision and a sketch for many) and HNSW (approximate), both by inner product.
 //!
 //! It keeps vectors under the caller's labels, and nothing else: durability, checksums and the choice of the structure are the caller's.
 //! The engine makes one [`FaissFactory`]; the Python extension asks [`cpu_supported`] before anything else.
@@ -22,12 +22,13 @@ mod input;
 mod labels;
 mod mean;
 mod native;
+mod rows;
 mod sketch;
 
 use std::path::Path;
 
 use episodica_core::Result;
-use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
 
 pub use cpu::cpu_supported;
 
@@ -52,24 +53,29 @@ impl Default for FaissFactory {
     }
 }
 
+fn positive(dimension: usize) -> Result<()> {
+    if dimension > 0 { Ok(()) } else { Err(native::failure("dimension of a vector index must be positive, got `0`")) }
+}
+
 impl VectorIndexFactory for FaissFactory {
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>> {
-        if dimension == 0 {
-            return Err(native::failure("dimension of a vector index must be positive, got `0`"));
-        }
+        positive(dimension)?;
         Ok(match kind {
             VectorIndexKind::Flat => Box::new(flat::Flat::new(dimension)?),
             VectorIndexKind::Hnsw => Box::new(hnsw::Hnsw::new(dimension, *self)?),
         })
     }
 
+    fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
+        positive(rows.ncols())?;
+        Ok(Box::new(flat::Flat::restore(labels, rows)?))
+    }
+
     fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>> {
-        if dimension == 0 {
-            return Err(native::failure("dimension of a vector index must be positive, got `0`"));
-        }
+        positive(dimension)?;
         Ok(match file::inspect(path, dimension, labels.len())? {
-            VectorIndexKind::Flat => Box::new(flat::Flat::read(path, dimension, labels)?),
-            VectorIndexKind::Hnsw => Box::new(hnsw::Hnsw::read(path, dimension, labels, *self)?),
+            file::Structure::Flat(precision) => Box::new(flat::Flat::read(path, dimension, labels, precision)?),
+            file::Structure::Hnsw => Box::new(hnsw::Hnsw::read(path, dimension, labels, *self)?),
         })
     }
 

@@ -2,28 +2,46 @@
 
 use ndarray::Array1;
 
+use crate::rows::Slice;
+
 /// The sum of rows. Summed in double precision: what is added and taken away again leaves nothing that single precision would show.
 pub(crate) struct Mean {
     sum: Vec<f64>,
 }
 
 impl Mean {
-    pub(crate) fn over(rows: &[f32], dimension: usize) -> Self {
-        let mut mean = Self { sum: vec![0.0; dimension] };
+    pub(crate) fn new(dimension: usize) -> Self {
+        Self { sum: vec![0.0; dimension] }
+    }
+
+    pub(crate) fn over(rows: Slice<'_>, dimension: usize) -> Self {
+        let mut mean = Self::new(dimension);
         mean.add(rows);
         mean
     }
 
     /// Takes in whole rows.
-    pub(crate) fn add(&mut self, rows: &[f32]) {
-        for row in rows.chunks_exact(self.sum.len()) {
-            self.sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+    pub(crate) fn add(&mut self, rows: Slice<'_>) {
+        self.for_each(rows, |sum, value| *sum += value);
+    }
+
+    /// Takes rows away that were taken in.
+    pub(crate) fn take(&mut self, rows: Slice<'_>) {
+        self.for_each(rows, |sum, value| *sum -= value);
+    }
+
+    fn for_each(&mut self, rows: Slice<'_>, change: impl Fn(&mut f64, f64)) {
+        let d = self.sum.len();
+        let mut buffer = vec![0.0; d];
+        for at in (0..rows.len()).step_by(d) {
+            let row = rows.part(at..at + d).single(&mut buffer);
+            self.sum.iter_mut().zip(row).for_each(|(sum, value)| change(sum, f64::from(*value)));
         }
     }
 
-    /// Takes a row away that was taken in.
-    pub(crate) fn take(&mut self, row: &[f32]) {
-        self.sum.iter_mut().zip(row).for_each(|(sum, value)| *sum -= f64::from(*value));
+    /// Are all sums finite, and so all numbers that went into them?
+    pub(crate) fn is_finite(&self) -> bool {
+        self.sum.iter().all(|sum| sum.is_finite())
     }
 
     /// The mean of `count` rows; zeros for none.

@@ -5,6 +5,8 @@
 //! those the query's own numbers choose, still without a look at the rows. What is chosen is compared exactly by the caller. Recall and gain:
 //! docs/performance.md.
 
+use crate::rows::Slice;
+
 /// The signs of rows, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
@@ -18,21 +20,15 @@ impl Sketch {
         Self { words: Vec::new(), width: dimension.div_ceil(64) }
     }
 
-    pub(crate) fn over(rows: &[f32], dimension: usize) -> Self {
-        let mut sketch = Self::new(dimension);
-        sketch.extend(rows, dimension);
-        sketch
-    }
-
     /// Appends whole rows.
-    pub(crate) fn extend(&mut self, rows: &[f32], dimension: usize) {
-        self.words.reserve(rows.len() / dimension * self.width);
-        self.words.extend(rows.chunks_exact(dimension).flat_map(signs));
+    pub(crate) fn extend(&mut self, rows: Slice<'_>, dimension: usize) {
+        let before = self.words.len();
+        self.words.resize(before + rows.len() / dimension * self.width, 0);
+        put_signs(rows, dimension, &mut self.words[before..]);
     }
 
-    pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
-        let words = &mut self.words[row * self.width..][..self.width];
-        words.iter_mut().zip(signs(vector)).for_each(|(word, signs)| *word = signs);
+    pub(crate) fn set(&mut self, row: usize, vector: Slice<'_>) {
+        put_signs(vector, vector.len(), &mut self.words[row * self.width..][..self.width]);
     }
 
     /// Puts row `from` in the place of row `to`.
@@ -45,9 +41,13 @@ impl Sketch {
         self.words.truncate(rows * self.width);
     }
 
-    /// `wanted` rows with the highest products of the query and their signs, in rising order; they are sought among `proposed` rows (and all that
-    /// tie with the last) with the fewest signs that differ from the query's.
-    pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
+    }
+
+    /// `wanted` rows with the highest products of the query and their signs (of equal ones those with the lowest label), in rising order; they are
+    /// sought among `proposed` rows (and all that tie with the last) with the fewest signs that differ from the query's. `labels` by row.
+    pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize, labels: &[u64]) -> Vec<usize> {
         let rows = self.alike(query, proposed);
         if rows.len() <= wanted {
             return rows;
@@ -65,7 +65,7 @@ impl Sketch {
             sums.iter().sum()
         };
         let mut scored: Vec<(f32, usize)> = rows.into_iter().map(|row| (score(row), row)).collect();
-        scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0).then(labels[a.1].cmp(&labels[b.1])));
         let mut rows: Vec<usize> = scored.into_iter().take(wanted).map(|(_, row)| row).collect();
         rows.sort_unstable();
         rows
@@ -73,7 +73,9 @@ impl Sketch {
 
     /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with the last), in rising order.
     fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
-        let query: Vec<u64> = signs(query).collect();
+        let mut signs = vec![0; self.width];
+        put_signs(Slice::Single(query), query.len(), &mut signs);
+        let query = signs;
         let mut distances = vec![0_u16; self.words.len() / self.width];
         hamming_distances(&query, &self.words, &mut distances);
         let mut counts = vec![0_usize; 64 * self.width + 1];
@@ -103,9 +105,19 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     query.chunks(8).map(table).collect()
 }
 
-/// The sign bits of a vector, 64 a word.
-fn signs(vector: &[f32]) -> impl Iterator<Item = u64> + '_ {
-    vector.chunks(64).map(|chunk| chunk.iter().enumerate().fold(0, |word, (at, x)| word | u64::from(x.to_bits() >> 31) << at))
+/// Writes the sign bits of rows, 64 a word, each row from a new word on.
+fn put_signs(rows: Slice<'_>, dimension: usize, words: &mut [u64]) {
+    fn put<A: Copy>(rows: &[A], dimension: usize, words: &mut [u64], sign: impl Fn(A) -> u64) {
+        for (row, words) in rows.chunks_exact(dimension).zip(words.chunks_exact_mut(dimension.div_ceil(64))) {
+            for (chunk, word) in row.chunks(64).zip(words) {
+                *word = chunk.iter().enumerate().fold(0, |word, (at, number)| word | sign(*number) << at);
+            }
+        }
+    }
+    match rows {
+        Slice::Single(rows) => put(rows, dimension, words, |number| u64::from(number.to_bits() >> 31)),
+        Slice::Half(rows) => put(rows, dimension, words, |number| u64::from(number.to_bits() >> 15)),
+    }
 }
 
 /// In how many bits `query` differs from each row of `rows`.
@@ -131,29 +143,49 @@ fn hamming_of_width<const WIDTH: usize>(query: &[u64], rows: &[u64], distances: 
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::*;
+
+    fn over(rows: &[f32], dimension: usize) -> Sketch {
+        let mut sketch = Sketch::new(dimension);
+        sketch.extend(Slice::Single(rows), dimension);
+        sketch
+    }
+
+    #[test]
+    fn halves_have_the_signs_of_what_they_were_rounded_from() {
+        let rows: Vec<f32> =
+            (0..2 * 131_u32).map(|at| [0.5, -1e-9, 0.0, -0.0, -3.0][(at.wrapping_mul(2_654_435_761) >> 7) as usize % 5]).collect();
+        let halves: Vec<f16> = rows.iter().copied().map(f16::from_f32).collect();
+        let mut sketch = Sketch::new(131);
+        sketch.extend(Slice::Half(&halves), 131);
+        assert_eq!(sketch.words, over(&rows, 131).words);
+    }
 
     #[test]
     fn rows_come_by_how_many_signs_differ() {
         let rows = [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0];
-        let mut sketch = Sketch::over(&rows, 3);
+        let mut sketch = over(&rows, 3);
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0]);
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2), [0, 2]);
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
-        sketch.set(1, &[1.0, 1.0, 1.0]);
+        sketch.set(1, Slice::Single(&[1.0, 1.0, 1.0]));
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0, 1]);
         sketch.copy(2, 0);
         sketch.truncate(2);
         assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1), [0]);
-        assert_eq!(Sketch::over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
+        assert_eq!(over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
     }
 
     #[test]
     fn of_rows_with_as_many_differing_signs_those_win_that_differ_where_it_matters_least() {
         let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];
-        let sketch = Sketch::over(rows.as_flattened(), 3);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1), [0]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2), [0, 2]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9), [0, 1, 2, 3]);
+        let (sketch, labels) = (over(rows.as_flattened(), 3), [0, 1, 2, 3]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1, &labels), [0]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2, &labels), [0, 2]);
+        assert_eq!(sketch.nearest(&[0.5, 0.5, 0.1], 3, 2, &labels), [0, 1]);
+        assert_eq!(sketch.nearest(&[0.5, 0.5, 0.1], 3, 2, &[7, 9, 8, 6]), [0, 2]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9, &labels), [0, 1, 2, 3]);
     }
 }

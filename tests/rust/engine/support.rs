@@ -8,7 +8,7 @@ use episodica_core::config::Config;
 use episodica_core::control::Uninterrupted;
 use episodica_core::embed::Embedder;
 use episodica_core::engine::{AnyRecord, Engine, Handle, Page, Parts, RecordKind};
-use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
 use episodica_core::llm::LanguageModel;
 use episodica_core::model::NewMessage;
 use episodica_core::score::{Filter, HitKind, Method, Request, TokenTable};
@@ -145,6 +145,9 @@ impl TokenTable for Table {
     }
 }
 
+/// Above so many rows an index gives them in half precision.
+const MANY: usize = 4;
+
 /// Indexes that are rows and labels; their files are on the same disk as all others.
 struct Rows {
     disk: Disk,
@@ -178,12 +181,19 @@ impl VectorIndex for RowIndex {
         &self.labels
     }
 
-    fn vectors(&self) -> ArrayView2<'_, f32> {
-        self.rows.view()
+    fn vectors(&self) -> Matrix<'_> {
+        match self.rows.nrows() <= MANY {
+            true => self.rows.view().into(),
+            false => self.rows.mapv(half::f16::from_f32).into(),
+        }
     }
 
-    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>> {
-        self.labels.iter().position(|known| *known == label).map(|at| self.rows.row(at))
+    fn vector(&self, label: u64) -> Option<Array1<f32>> {
+        self.labels.iter().position(|known| *known == label).map(|at| self.rows.row(at).to_owned())
+    }
+
+    fn contains(&self, label: u64) -> bool {
+        self.labels.contains(&label)
     }
 
     fn mean(&self) -> Array1<f32> {
@@ -220,11 +230,19 @@ impl VectorIndex for RowIndex {
         let write = || self.disk.create_new(path)?.append(&bytes);
         write().map_err(failed)
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.rows.len() * 4 + self.labels.len() * 8
+    }
 }
 
 impl VectorIndexFactory for Rows {
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>> {
         Ok(Box::new(RowIndex { kind, labels: Vec::new(), rows: Array2::zeros((0, dimension)), disk: self.disk.clone() }))
+    }
+
+    fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
+        Ok(Box::new(RowIndex { kind: VectorIndexKind::Flat, labels, rows: rows.to_single(), disk: self.disk.clone() }))
     }
 
     fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>> {

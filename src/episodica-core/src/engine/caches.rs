@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ndarray::{Array2, Axis};
+use ndarray::Axis;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -16,6 +16,7 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::ids::{Owner, content_hash};
 use crate::index::{Field, VectorIndexKind};
+use crate::matrix::Matrix;
 use crate::model::Problem;
 use crate::store::{CacheRow, LogKind, VectorCache, VectorCacheHead};
 
@@ -27,7 +28,7 @@ const L1: &str = "L1";
 #[derive(Default)]
 pub(super) struct Known {
     rows: Vec<CacheRow>,
-    vectors: Array2<f32>,
+    vectors: Matrix<'static>,
     /// The file of an index over just these vectors in this order, if there is a sound one.
     index: Option<std::path::PathBuf>,
 }
@@ -82,7 +83,7 @@ impl Engine {
     pub(super) fn carry_over(view: &View) -> KnownVectors {
         KnownVectors(LogKind::ALL.map(|kind| {
             let (rows, vectors) = cached(view, kind)?;
-            Some(Known { rows, vectors, index: None })
+            Some(Known { rows, vectors: vectors.into_owned(), index: None })
         }))
     }
 
@@ -99,7 +100,7 @@ impl Engine {
         }
         [view.messages.field, view.abstracts, view.narratives, view.statements] = fields;
         if let Some(vectors) = view.messages.field.vectors() {
-            view.unembedded.retain(|slot| vectors.vector(u64::from(*slot)).is_none());
+            view.unembedded.retain(|slot| !vectors.contains(u64::from(*slot)));
         }
         Ok(filled.computed > 0 || filled.taken < available)
     }
@@ -131,17 +132,14 @@ impl Engine {
                 }
             }
         }
-        match &known.index {
-            // A graph is worth reading: building it anew takes minutes where reading takes moments.
-            Some(path) if in_order && found.len() >= to.config.hnsw_threshold => {
-                if let Ok(index) = self.vectors.read(path, known.vectors.ncols(), slots(&found)) {
-                    field.set_vectors(index);
-                } else {
-                    to.add(field, &slots(&found), Some(known.vectors.view()))?;
-                }
+        // A graph is worth reading: building it anew takes minutes where reading takes moments.
+        let graph = known.index.filter(|_| in_order && found.len() >= to.config.hnsw_threshold);
+        match graph.and_then(|path| self.vectors.read(&path, known.vectors.ncols(), slots(&found)).ok()) {
+            Some(graph) => field.set_vectors(graph),
+            None => {
+                let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
+                field.restore_vectors(to.factory, to.config.hnsw_threshold, slots(&found), vectors)?;
             }
-            _ if in_order => to.add(field, &slots(&found), Some(known.vectors.view()))?,
-            _ => to.add(field, &slots(&found), Some(known.vectors.select(Axis(0), &rows).view()))?,
         }
         let taken = found.len();
         let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
@@ -164,7 +162,7 @@ impl Engine {
             if field.vector_count() >= records {
                 continue;
             }
-            let has = |slot: u32| field.vectors().is_some_and(|vectors| vectors.vector(u64::from(slot)).is_some());
+            let has = |slot: u32| field.vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)));
             let lacking = wanted(view).into_iter().filter(|one| !has(one.slot));
             missing.extend(lacking.map(|one| Missing { kind, layer, slot: one.slot, id: one.id.to_owned(), text: one.text.into_owned() }));
         }
@@ -232,12 +230,11 @@ impl Engine {
             let mut write = |path: &Path| match index {
                 Some(index) => index.write(path),
                 None => {
-                    let mut both = self.vectors.create(VectorIndexKind::Flat, vectors.ncols())?;
-                    both.add(&(0..vectors.nrows() as u64).collect::<Vec<u64>>(), vectors.view())?;
-                    both.write(path)
+                    let labels = (0..vectors.nrows() as u64).collect();
+                    self.vectors.restore(labels, vectors.view())?.write(path)
                 }
             };
-            self.store.save_vectors(&user.owner, kind, &head, vectors.view(), Some(&mut write))?;
+            self.store.save_vectors(&user.owner, kind, &head, &vectors, Some(&mut write))?;
         }
         Ok(())
     }
@@ -264,7 +261,7 @@ impl Known {
         let layer = |layer: &str| {
             let places: Vec<usize> = (0..self.rows.len()).filter(|at| self.rows[*at].layer == layer).collect();
             let rows = places.iter().map(|at| self.rows[*at].clone()).collect();
-            Self { rows, vectors: self.vectors.select(Axis(0), &places), index: None }
+            Self { rows, vectors: self.vectors.view().select(&places).into_owned(), index: None }
         };
         (layer(L0), layer(L1))
     }
@@ -291,8 +288,8 @@ fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
     Wanted { slot, id, text }
 }
 
-/// What the cache of a log holds: rows and vectors; `None` where there are none.
-fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Array2<f32>)> {
+/// What the cache of a log holds: rows and vectors (those of the index itself, where all of them have a record); `None` where there are none.
+fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = WANTING;
     let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {
         LogKind::Messages => vec![(&view.messages.field, "", messages(view))],
@@ -308,9 +305,8 @@ fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Array2<f32>)> {
         let row =
             |(_, one): &(usize, &Wanted<'_>)| CacheRow { id: one.id.to_owned(), layer: (*layer).to_owned(), hash: content_hash(&one.text) };
         rows.par_extend(known.par_iter().map(row));
-        parts.push(vectors.vectors().select(Axis(0), &known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
+        parts.push(vectors.vectors().select(&known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
     }
-    let views: Vec<_> = parts.iter().map(|rows| rows.view()).collect();
-    let vectors = ndarray::concatenate(Axis(0), &views).ok()?;
+    let vectors = Matrix::concatenate(parts).ok()?;
     (!rows.is_empty()).then_some((rows, vectors))
 }

@@ -123,7 +123,7 @@ impl Engine {
             let view = user.view.read();
             let slot = view.episodes.slot(&episode.episode_id);
             let vectors = view.abstracts.vectors().zip(slot);
-            vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)).map(|row| row.to_owned()))
+            vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)))
         };
         let row = match row {
             Some(row) => Some(row),

@@ -60,7 +60,7 @@ impl Learned {
         for slot in &sight.slots {
             if let Some(known) = view.facts.get(*slot).filter(|known| !self.latest.contains_key(&known.memory_id)) {
                 let other = view.statements.vectors().and_then(|vectors| vectors.vector(u64::from(*slot)));
-                near.push((Arc::clone(known), cosine(vector, other)));
+                near.push((Arc::clone(known), cosine(vector, other.as_ref().map(|other| other.view()))));
             }
         }
         for fresh in self.latest.values() {

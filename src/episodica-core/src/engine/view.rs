@@ -265,7 +265,8 @@ impl View {
     pub fn message_vectors(&self, slots: &[u32]) -> Option<Array2<f32>> {
         let vectors = self.messages.field.vectors()?;
         let rows: Option<Vec<_>> = slots.iter().map(|slot| vectors.vector(u64::from(*slot))).collect();
-        ndarray::stack(ndarray::Axis(0), &rows?).ok()
+        let rows = rows?;
+        ndarray::stack(ndarray::Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
     }
 
     /// The messages that await an episode, by session, each in order.

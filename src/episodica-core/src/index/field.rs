@@ -4,6 +4,7 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use super::{Postings, VectorIndex, VectorIndexFactory, VectorIndexKind};
 use crate::error::Result;
+use crate::matrix::Matrix;
 
 /// Postings and vectors over the same slots. Vectors may lag behind (a remote embedder) or be absent (none works): words never wait for them.
 #[derive(Default)]
@@ -49,10 +50,27 @@ impl Field {
         };
         index.add(slots, rows)?;
         if index.kind() == VectorIndexKind::Flat && index.len() >= hnsw_threshold {
-            let mut graph = factory.create(VectorIndexKind::Hnsw, index.dimension())?;
-            graph.add(index.labels(), index.vectors())?;
-            *index = graph;
+            *index = graph_over(factory, index.labels(), &index.vectors())?;
         }
+        Ok(())
+    }
+
+    /// Takes over the vectors of slots as they were stored, in place of all that there were.
+    ///
+    /// # Errors
+    /// `Index` for numbers that are not finite; `InvalidInput` for a slot that occurs twice.
+    pub fn restore_vectors(
+        &mut self,
+        factory: &dyn VectorIndexFactory,
+        hnsw_threshold: usize,
+        slots: Vec<u64>,
+        rows: Matrix<'_>,
+    ) -> Result<()> {
+        self.vectors = match slots.len() {
+            0 => None,
+            count if count >= hnsw_threshold => Some(graph_over(factory, &slots, &rows)?),
+            _ => Some(factory.restore(slots, rows)?),
+        };
         Ok(())
     }
 
@@ -80,7 +98,13 @@ impl Field {
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        let vectors = self.vectors().map_or(0, |vectors| vectors.len() * (vectors.dimension() * 4 + 48));
-        self.postings.heap_bytes() + vectors
+        self.postings.heap_bytes() + self.vectors().map_or(0, VectorIndex::heap_bytes)
     }
+}
+
+/// A graph over rows, in single precision whatever they are in.
+fn graph_over(factory: &dyn VectorIndexFactory, labels: &[u64], rows: &Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
+    let mut graph = factory.create(VectorIndexKind::Hnsw, rows.ncols())?;
+    rows.for_each_chunk(|at, chunk| graph.add(&labels[at..at + chunk.nrows()], chunk))?;
+    Ok(graph)
 }

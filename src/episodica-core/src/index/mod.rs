@@ -7,6 +7,7 @@ mod terms;
 mod vectors;
 mod words;
 
+pub use crate::matrix::Matrix;
 pub use field::Field;
 pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};
 pub use postings::{Posting, Postings};

@@ -5,6 +5,7 @@ use std::path::Path;
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::error::Result;
+use crate::matrix::Matrix;
 
 /// The structure behind an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,19 +35,23 @@ pub trait VectorIndex: Send + Sync {
     /// The label of every vector, in the order of the rows that [`VectorIndex::vectors`] gives.
     fn labels(&self) -> &[u64];
 
-    /// All vectors, row by row, shape `(len, dimension)`.
-    fn vectors(&self) -> ArrayView2<'_, f32>;
+    /// All vectors, row by row, shape `(len, dimension)`, borrowed in the precision in which they are kept.
+    fn vectors(&self) -> Matrix<'_>;
 
     /// The vector under a label.
-    fn vector(&self, label: u64) -> Option<ArrayView1<'_, f32>>;
+    fn vector(&self, label: u64) -> Option<Array1<f32>>;
+
+    /// Is there a vector under this label?
+    fn contains(&self, label: u64) -> bool;
 
     /// The mean of all vectors, zeros without any: the mean score of a query is its inner product with it. Cost independent of `len`.
     fn mean(&self) -> Array1<f32>;
 
-    /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new labels.
+    /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new labels. An index may round what it keeps to half
+    /// precision, at any time.
     ///
     /// # Errors
-    /// `Index` for rows of another dimension, non-finite numbers, or a failure of the library.
+    /// `Index` for rows of another dimension, numbers that are not finite in half precision, or a failure of the library.
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()>;
 
     /// Removes labels; unknown ones are passed over. Returns how many were there.
@@ -61,7 +66,7 @@ pub trait VectorIndex: Send + Sync {
     /// `Index` for a query of another dimension, or a failure of the library.
     fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>>;
 
-    /// The exact inner product with each label; `None` for an unknown one.
+    /// The exact inner product with each label's vector as it is kept; `None` for an unknown one.
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
 
     /// Writes the structure to `path` (the library's own file format). The caller makes it durable and keeps checksum and labels.
@@ -69,6 +74,9 @@ pub trait VectorIndex: Send + Sync {
     /// # Errors
     /// `Index` when it can't be written.
     fn write(&self, path: &Path) -> Result<()>;
+
+    /// Rough size in memory, in bytes: of vectors, labels, and what the structure needs beside them.
+    fn heap_bytes(&self) -> usize;
 }
 
 /// Makes and reads vector indexes.
@@ -78,6 +86,12 @@ pub trait VectorIndexFactory: Send + Sync {
     /// # Errors
     /// `Index` for dimension 0 or a failure of the library.
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>>;
+
+    /// A flat index over rows as [`VectorIndex::vectors`] gave them; `labels` in row order. Owned rows in half precision are moved, not copied.
+    ///
+    /// # Errors
+    /// `Index` as [`VectorIndex::add`]; `InvalidInput` for a label that occurs twice.
+    fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>>;
 
     /// Reads what [`VectorIndex::write`] wrote; `labels` in row order. The caller has checked the file's checksum.
     ///

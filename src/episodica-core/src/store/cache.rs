@@ -8,7 +8,6 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, io_error, parent_of};
@@ -16,9 +15,10 @@ use super::layout::{CachePaths, LogKind};
 use super::line::{check_line, encode_line};
 use super::log::LogPosition;
 use super::npy;
-use super::store::{Store, replace_file};
+use super::store::{Store, replace_file, replace_with_pieces};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
+use crate::matrix::Matrix;
 use crate::model::Problem;
 
 /// The version of the manifest.
@@ -58,8 +58,8 @@ pub struct VectorCacheHead {
 pub struct VectorCache {
     /// What the vectors are.
     pub head: VectorCacheHead,
-    /// The vectors, shape `(rows, dimension)`, each of length 1.
-    pub vectors: Array2<f32>,
+    /// The vectors, shape `(rows, dimension)`, each of length 1, in the precision of the file.
+    pub vectors: Matrix<'static>,
     /// The index file, if there is one whose checksum holds.
     pub index: Option<PathBuf>,
 }
@@ -84,23 +84,76 @@ struct Manifest {
     head: VectorCacheHead,
 }
 
-fn sum(bytes: &[u8]) -> Sum {
-    Sum { bytes: bytes.len() as u64, crc32: format!("{:08x}", crc32fast::hash(bytes)) }
+/// Sums up what it is given, or what is read through it.
+struct Summing<R> {
+    source: R,
+    hasher: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl<R> Summing<R> {
+    fn of(source: R) -> Self {
+        Self { source, hasher: crc32fast::Hasher::new(), bytes: 0 }
+    }
+
+    fn take_in(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    fn sum(self) -> Sum {
+        Sum { bytes: self.bytes, crc32: format!("{:08x}", self.hasher.finalize()) }
+    }
+}
+
+impl<R: Read> Summing<R> {
+    /// The sum of all, with what has not been read yet.
+    fn sum_to_end(mut self) -> io::Result<Sum> {
+        let mut chunk = vec![0; 256 << 10];
+        loop {
+            match self.read(&mut chunk) {
+                Ok(0) => return Ok(self.sum()),
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Summing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.take_in(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+fn sum(pieces: &[&[u8]]) -> Sum {
+    let mut sum = Summing::of(());
+    pieces.iter().for_each(|piece| sum.take_in(piece));
+    sum.sum()
 }
 
 fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
-    let (mut source, mut chunk) = (backend.read_from(path, 0)?, vec![0; 256 << 10]);
-    let (mut hasher, mut bytes) = (crc32fast::Hasher::new(), 0);
-    loop {
-        match source.read(&mut chunk) {
-            Ok(0) => return Ok(Sum { bytes, crc32: format!("{:08x}", hasher.finalize()) }),
-            Ok(count) => {
-                hasher.update(&chunk[..count]);
-                bytes += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    Summing::of(backend.read_from(path, 0)?).sum_to_end()
+}
+
+/// The vectors in a file that has the checksum of its manifest; what is wrong with it, for people, otherwise.
+fn read_vectors(backend: &dyn Backend, path: &Path, manifest: &Manifest) -> io::Result<Result<Matrix<'static>, String>> {
+    let other = || Ok(Err("the vectors don't have the checksum of the manifest".to_owned()));
+    let source = match backend.read_from(path, 0) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err("the vectors are missing".into())),
+        source => source?,
+    };
+    let length = backend.stat(path)?.map_or(0, |stamp| stamp.bytes);
+    if length != manifest.embeddings.bytes {
+        return other();
+    }
+    let mut source = Summing::of(source);
+    let vectors = npy::decode(&mut source, length, (manifest.head.rows.len(), manifest.head.dimension))?;
+    match source.sum_to_end()? == manifest.embeddings {
+        true => Ok(vectors),
+        false => other(),
     }
 }
 
@@ -129,7 +182,7 @@ impl Store {
         owner: &Owner,
         kind: LogKind,
         head: &VectorCacheHead,
-        vectors: ArrayView2<'_, f32>,
+        vectors: &Matrix<'_>,
         write_index: Option<WriteIndex<'_>>,
     ) -> Result<()> {
         self.inner.check_writable()?;
@@ -147,8 +200,9 @@ impl Store {
             }
         };
         let embeddings = npy::encode(vectors);
-        replace_file(backend, &paths.embeddings, &embeddings)?;
-        let manifest = Manifest { version: MANIFEST_VERSION, normalized: true, embeddings: sum(&embeddings), index, head: head.clone() };
+        let pieces = embeddings.pieces();
+        replace_with_pieces(backend, &paths.embeddings, &pieces)?;
+        let manifest = Manifest { version: MANIFEST_VERSION, normalized: true, embeddings: sum(&pieces), index, head: head.clone() };
         let mut line = Vec::new();
         encode_line(&mut line, &manifest)?;
         replace_file(backend, &paths.manifest, &line)
@@ -180,21 +234,13 @@ impl Store {
             }
         };
         check_model(&paths, &manifest.head, model, dimension)?;
-        let vectors = match read(backend, &paths.embeddings)? {
-            None => Err("the vectors are missing".to_owned()),
-            Some(bytes) if sum(&bytes) != manifest.embeddings => Err("the vectors don't have the checksum of the manifest".into()),
-            Some(bytes) => npy::decode(&bytes),
-        };
-        let vectors = vectors.and_then(|vectors| match vectors.dim() == (manifest.head.rows.len(), manifest.head.dimension) {
-            true => Ok(vectors),
-            false => Err("the vectors don't have the shape of the manifest".into()),
-        });
-        let vectors = match vectors {
-            Ok(vectors) => vectors,
-            Err(message) => {
+        let vectors = match read_vectors(backend, &paths.embeddings, &manifest) {
+            Ok(Ok(vectors)) => vectors,
+            Ok(Err(message)) => {
                 problem(&paths.embeddings, message);
                 return Ok(None);
             }
+            Err(error) => return Err(io_error("cannot read the file", &paths.embeddings, error)),
         };
         let index = match manifest.index {
             None => None,
@@ -317,16 +363,21 @@ mod tests {
         VectorCacheHead { model, dimension: 2, index_kind, log: LogPosition { bytes: 9, records: 1 }, rows: vec![row("e1"), row("e2")] }
     }
 
-    fn saved() -> (MemoryBackend, Array2<f32>) {
-        let disk = MemoryBackend::new();
+    /// The vectors of all tests, in both precisions.
+    fn both() -> [Matrix<'static>; 2] {
         let vectors = ndarray::array![[1.0_f32, 0.0], [0.0, 1.0]];
+        [vectors.mapv(half::f16::from_f32).into(), vectors.into()]
+    }
+
+    fn saved(vectors: &Matrix<'_>) -> MemoryBackend {
+        let disk = MemoryBackend::new();
         let writer = disk.clone();
         let mut write = |path: &Path| {
             writer.create_new(path).unwrap().append(b"the index").unwrap();
             Ok(())
         };
-        store(&disk).save_vectors(&owner(), KIND, &head(), vectors.view(), Some(&mut write)).unwrap();
-        (disk.after_power_cut(), vectors)
+        store(&disk).save_vectors(&owner(), KIND, &head(), vectors, Some(&mut write)).unwrap();
+        disk.after_power_cut()
     }
 
     fn load(disk: &MemoryBackend, problems: &mut Vec<Problem>) -> Option<VectorCache> {
@@ -335,18 +386,49 @@ mod tests {
 
     #[test]
     fn a_cache_comes_back() {
-        let (disk, vectors) = saved();
-        let mut problems = Vec::new();
-        let index = Some("/m/episodes/vector_db/a.faiss".into());
-        assert_eq!(load(&disk, &mut problems), Some(VectorCache { head: head(), vectors, index }));
-        store(&disk).remove_vectors(&owner(), KIND).unwrap();
-        assert_eq!(load(&disk, &mut problems), None);
-        assert!(problems.is_empty());
+        for vectors in both() {
+            let disk = saved(&vectors);
+            let mut problems = Vec::new();
+            let index = Some("/m/episodes/vector_db/a.faiss".into());
+            assert_eq!(load(&disk, &mut problems), Some(VectorCache { head: head(), vectors, index }));
+            store(&disk).remove_vectors(&owner(), KIND).unwrap();
+            assert_eq!(load(&disk, &mut problems), None);
+            assert!(problems.is_empty());
+        }
+    }
+
+    #[test]
+    fn vectors_of_another_shape_than_the_manifest_says_are_not_believed() {
+        let [halves, single] = both();
+        let disk = saved(&single);
+        let path = disk.files().into_keys().find(|path| path.ends_with("a.manifest.json")).unwrap();
+        let said = |change: &dyn Fn(&mut serde_json::Map<String, serde_json::Value>)| {
+            let mut manifest = serde_json::from_slice(&disk.files()[&path]).unwrap();
+            change(&mut manifest);
+            manifest.remove("crc");
+            let mut line = Vec::new();
+            encode_line(&mut line, &manifest).unwrap();
+            disk.put(&path, &line);
+            let mut problems = Vec::new();
+            assert_eq!(load(&disk, &mut problems), None);
+            problems.remove(0).message
+        };
+        let row = serde_json::json!({"id": "e3", "hash": "h"});
+        let one_more = said(&|manifest| manifest["rows"].as_array_mut().unwrap().push(row.clone()));
+        assert_eq!(one_more, "the vectors don't have the shape of the manifest");
+        // The file of a cache in the other precision.
+        let (path, bytes) = saved(&halves).files().into_iter().find(|(path, _)| path.ends_with("a_embeddings.npy")).unwrap();
+        disk.put(&path, &bytes);
+        assert_eq!(said(&|_| {}), "the vectors don't have the checksum of the manifest");
     }
 
     #[test]
     fn every_flipped_bit_is_seen() {
-        let (disk, vectors) = saved();
+        both().iter().for_each(flipped_bits_are_seen);
+    }
+
+    fn flipped_bits_are_seen(vectors: &Matrix<'_>) {
+        let disk = saved(vectors);
         let files: Vec<_> = disk.files().into_iter().filter(|(path, _)| path.starts_with("/m/episodes")).collect();
         assert_eq!(files.len(), 3);
         for (path, bytes) in files {
@@ -362,7 +444,7 @@ mod tests {
                     None => assert_eq!(problems.len(), 1),
                     Some(cache) => {
                         assert_eq!((cache.index, problems.len()), (None, 1), "{} bit {bit}", path.display());
-                        assert_eq!(cache.vectors, vectors);
+                        assert_eq!(cache.vectors, *vectors);
                     }
                 }
             }
@@ -372,7 +454,7 @@ mod tests {
 
     #[test]
     fn another_model_is_named() {
-        let (disk, _) = saved();
+        let disk = saved(&both()[1]);
         let mismatch =
             |model, dimension| store(&disk).load_vectors(&owner(), KIND, model, dimension, &mut Vec::new()).unwrap_err().to_string();
         assert_eq!(

@@ -1,79 +1,189 @@
-//! The NumPy array format, version 1.0, for little-endian float32 matrices in C order: what we write, so what we read.
+//! The NumPy array format, version 1.0, for little-endian matrices of float32 and float16 in C order: what we write, so what we read.
+//!
+//! Numbers go to the file and come from it as they stand in memory, in one piece.
 
-use ndarray::{Array2, ArrayView2};
+use std::io::{self, Read};
+
+use bytemuck::Pod;
+use half::f16;
+use ndarray::Array2;
+
+use crate::matrix::Matrix;
 
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 /// Data begins at a multiple of this, as the format demands.
 const ALIGNMENT: usize = 64;
+/// How the format calls single and half precision.
+const SINGLE: &str = "<f4";
+const HALF: &str = "<f2";
+/// Read at a time, so that what a checksum passes over is still in the processor's cache.
+const CHUNK: usize = 256 << 10;
 
-/// The bytes of the file.
-pub(crate) fn encode(matrix: ArrayView2<'_, f32>) -> Vec<u8> {
-    let (rows, columns) = matrix.dim();
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    let unpadded = MAGIC.len() + 2 + header.len() + 1;
-    header.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(ALIGNMENT) - unpadded));
-    header.push('\n');
-    let mut bytes = Vec::with_capacity(MAGIC.len() + 2 + header.len() + rows * columns * 4);
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&u16::try_from(header.len()).expect("invariant: two numbers fit in a short header").to_le_bytes());
-    bytes.extend_from_slice(header.as_bytes());
-    match matrix.as_slice() {
-        Some(values) => values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes())),
-        None => matrix.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes())),
-    }
-    bytes
+const _: () = assert!(cfg!(target_endian = "little"), "numbers are written as they stand in memory");
+
+/// A matrix as a file: its header and its numbers.
+pub(crate) struct Encoded<'a> {
+    header: Vec<u8>,
+    numbers: Matrix<'a>,
 }
 
-/// The matrix in the bytes of a file; what is wrong with them, for people, otherwise.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Array2<f32>, String> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or("not a NumPy array of version 1.0")?;
-    let (length, rest) = rest.split_first_chunk::<2>().ok_or("the header is cut short")?;
-    let (header, data) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length))).ok_or("the header is cut short")?;
-    let header = std::str::from_utf8(header).map_err(|_| "the header is not ASCII")?;
-    let shape = header
-        .trim()
-        .strip_prefix("{'descr': '<f4', 'fortran_order': False, 'shape': (")
-        .and_then(|rest| rest.strip_suffix("), }"))
-        .and_then(|shape| shape.split_once(", "))
-        .ok_or("not a float32 matrix in C order")?;
+impl Encoded<'_> {
+    /// The bytes of the file, in two pieces.
+    pub(crate) fn pieces(&self) -> [&[u8]; 2] {
+        let numbers = match &self.numbers {
+            Matrix::Single(rows) => rows.as_slice().map(bytemuck::cast_slice),
+            Matrix::Half(rows) => rows.as_slice().map(bytemuck::cast_slice),
+        };
+        [&self.header, numbers.expect("invariant: standard layout")]
+    }
+}
+
+/// The file of a matrix.
+pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> Encoded<'a> {
+    let (rows, columns) = matrix.dim();
+    let (kind, numbers) = match matrix {
+        Matrix::Single(rows) => (SINGLE, Matrix::Single(rows.as_standard_layout())),
+        Matrix::Half(rows) => (HALF, Matrix::Half(rows.as_standard_layout())),
+    };
+    let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let unpadded = MAGIC.len() + 2 + text.len() + 1;
+    text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(ALIGNMENT) - unpadded));
+    text.push('\n');
+    let mut header = MAGIC.to_vec();
+    header.extend_from_slice(&u16::try_from(text.len()).expect("invariant: two numbers fit in a short header").to_le_bytes());
+    header.extend_from_slice(text.as_bytes());
+    Encoded { header, numbers }
+}
+
+/// The matrix of shape `expected` in a file of so many `bytes`; what is wrong with it, for people, otherwise. Never allocates more than the file
+/// is long.
+///
+/// # Errors
+/// Those of `source`, but for its end.
+pub(crate) fn decode(source: &mut dyn Read, bytes: u64, expected: (usize, usize)) -> io::Result<Result<Matrix<'static>, String>> {
+    match read_matrix(source, bytes, expected) {
+        Ok(matrix) => Ok(Ok(matrix)),
+        Err(Failure::Wrong(message)) => Ok(Err(message)),
+        Err(Failure::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Err("the file is cut short".into())),
+        Err(Failure::Io(error)) => Err(error),
+    }
+}
+
+enum Failure {
+    Wrong(String),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        Self::Wrong(message.into())
+    }
+}
+
+fn read_matrix(source: &mut dyn Read, bytes: u64, expected: (usize, usize)) -> Result<Matrix<'static>, Failure> {
+    let mut start = [0; MAGIC.len() + 2];
+    source.read_exact(&mut start)?;
+    let length = start.strip_prefix(MAGIC).and_then(|length| length.first_chunk()).ok_or("not a NumPy array of version 1.0")?;
+    let mut header = vec![0; usize::from(u16::from_le_bytes(*length))];
+    source.read_exact(&mut header)?;
+    let header = std::str::from_utf8(&header).map_err(|_| "the header is not ASCII")?;
+    let rest = header.trim().strip_prefix("{'descr': '").and_then(|rest| rest.split_at_checked(SINGLE.len()));
+    let (kind, shape) = rest
+        .and_then(|(kind, rest)| Some((kind, rest.strip_prefix("', 'fortran_order': False, 'shape': (")?.strip_suffix("), }")?)))
+        .ok_or("not a matrix in C order")?;
+    let (rows, columns) = shape.split_once(", ").ok_or("the shape is no pair of numbers")?;
     let number = |text: &str| text.parse::<usize>().map_err(|_| "the shape is no pair of numbers");
-    let (rows, columns) = (number(shape.0)?, number(shape.1)?);
-    let values =
-        rows.checked_mul(columns).filter(|count| count.checked_mul(4) == Some(data.len())).ok_or("the data is not as long as its shape")?;
-    let mut matrix = Vec::with_capacity(values);
-    matrix.extend(data.chunks_exact(4).map(|chunk| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])));
-    Array2::from_shape_vec((rows, columns), matrix).map_err(|error| error.to_string())
+    if (number(rows)?, number(columns)?) != expected {
+        return Err("the vectors don't have the shape of the manifest".into());
+    }
+    match kind {
+        SINGLE => Ok(read_numbers::<f32>(source, bytes, expected)?.into()),
+        HALF => Ok(read_numbers::<f16>(source, bytes, expected)?.into()),
+        _ => Err("not a matrix of float32 or float16".into()),
+    }
+}
+
+fn read_numbers<A: Pod>(source: &mut dyn Read, bytes: u64, shape: (usize, usize)) -> Result<Array2<A>, Failure> {
+    let fits = |count: &usize| count.checked_mul(size_of::<A>()).is_some_and(|needed| needed as u64 <= bytes);
+    let count = shape.0.checked_mul(shape.1).filter(fits).ok_or("the file is not as long as its shape")?;
+    let mut numbers = bytemuck::zeroed_vec::<A>(count);
+    for chunk in bytemuck::cast_slice_mut::<A, u8>(&mut numbers).chunks_mut(CHUNK) {
+        source.read_exact(chunk)?;
+    }
+    if source.read(&mut [0])? > 0 {
+        return Err("the file is not as long as its shape".into());
+    }
+    Array2::from_shape_vec(shape, numbers).map_err(|error| Failure::Wrong(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::ArrayView2;
+
     use super::*;
+
+    fn read(mut bytes: &[u8], shape: (usize, usize)) -> Result<Matrix<'static>, String> {
+        let length = bytes.len() as u64;
+        decode(&mut bytes, length, shape).unwrap()
+    }
+
+    fn bytes(rows: ArrayView2<'_, f32>) -> Vec<u8> {
+        encode(&rows.into()).pieces().concat()
+    }
 
     #[test]
     fn a_matrix_comes_back() {
-        for matrix in [ndarray::array![[1.0_f32, -2.5], [f32::MIN_POSITIVE, 0.0], [3.0, 4.0]], Array2::zeros((0, 7))] {
-            let bytes = encode(matrix.view());
-            assert_eq!((bytes.len() - matrix.len() * 4) % ALIGNMENT, 0);
-            assert_eq!(decode(&bytes).unwrap(), matrix);
-            for cut in 0..bytes.len() {
-                assert!(decode(&bytes[..cut]).is_err(), "{cut}");
+        for rows in [ndarray::array![[1.0_f32, -2.5], [f32::MIN_POSITIVE, 0.0], [3.0, 4.0]], Array2::zeros((0, 7))] {
+            for matrix in [Matrix::from(rows.clone()), rows.mapv(f16::from_f32).into()] {
+                let bytes = encode(&matrix).pieces().concat();
+                let width = if matrix.is_half() { 2 } else { 4 };
+                assert_eq!((bytes.len() - rows.len() * width) % ALIGNMENT, 0);
+                assert_eq!(read(&bytes, rows.dim()), Ok(matrix));
+                for cut in 0..bytes.len() {
+                    assert!(read(&bytes[..cut], rows.dim()).is_err(), "{cut}");
+                }
+                assert!(read(&[&bytes[..], b"x"].concat(), rows.dim()).is_err());
+                assert!(read(&bytes, (rows.nrows() + 1, rows.ncols())).is_err());
             }
         }
     }
 
     #[test]
-    fn the_header_is_the_one_numpy_writes() {
-        let bytes = encode(ndarray::array![[1.0_f32]].view());
-        assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }"));
-        assert_eq!(bytes[127], b'\n');
+    fn rows_in_another_order_of_memory_are_put_in_order() {
+        let rows = ndarray::array![[1.0_f32, 2.0], [3.0, 4.0]];
+        assert_eq!(read(&bytes(rows.t()), (2, 2)), Ok(ndarray::array![[1.0_f32, 3.0], [2.0, 4.0]].into()));
     }
 
     #[test]
-    fn absurd_shapes_are_refused() {
-        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }\n";
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&(header.len() as u16).to_le_bytes());
-        bytes.extend_from_slice(header.as_bytes());
-        assert!(decode(&bytes).is_err());
+    fn the_header_is_the_one_numpy_writes() {
+        let bytes = bytes(ndarray::array![[1.0_f32]].view());
+        assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }"));
+        assert_eq!(bytes[127], b'\n');
+        let matrix = Matrix::from(ndarray::array![[f16::ONE]]);
+        let halves = encode(&matrix).pieces().concat();
+        assert!(halves.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1), }"));
+        assert_eq!(halves[128..], [0x00, 0x3c]);
+    }
+
+    #[test]
+    fn other_arrays_are_refused() {
+        let file = |header: &str| [MAGIC, &(header.len() as u16).to_le_bytes(), header.as_bytes(), &[0; 16]].concat();
+        let said = |header: &str, shape| read(&file(header), shape).unwrap_err();
+        let absurd = "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }\n";
+        assert_eq!(said(absurd, (1, 4)), "the vectors don't have the shape of the manifest");
+        assert_eq!(said(absurd, (4_611_686_018_427_387_904, 4)), "the file is not as long as its shape");
+        let of = |kind: &str, order: &str| format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': (2, 2), }}\n");
+        assert!(read(&file(&of("<f4", "False")), (2, 2)).is_ok());
+        assert_eq!(said(&of("<f2", "False"), (2, 2)), "the file is not as long as its shape");
+        assert_eq!(said(&of(">f4", "False"), (2, 2)), "not a matrix of float32 or float16");
+        assert_eq!(said(&of("<f4", "True"), (2, 2)), "not a matrix in C order");
+        assert_eq!(said(&of("<f16", "False"), (2, 2)), "not a matrix in C order");
+        assert_eq!(said("{'descr': '<f", (2, 2)), "not a matrix in C order");
     }
 }

@@ -349,7 +349,15 @@ impl Inner {
 /// # Errors
 /// `Io`; then the old file is in place, or the new one whose name is not yet durable.
 pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
-    put_file(backend, path, bytes)?;
+    replace_with_pieces(backend, path, &[bytes])
+}
+
+/// Replaces a file by the `pieces` one after the other, as [`replace_file`] does.
+///
+/// # Errors
+/// Those of [`replace_file`].
+pub(super) fn replace_with_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
+    put_pieces(backend, path, pieces)?;
     backend.sync_dir(parent_of(path)).map_err(|error| io_error("cannot sync the directory", parent_of(path), error))
 }
 
@@ -358,6 +366,10 @@ pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> 
 /// # Errors
 /// `Io`; then the old file is in place.
 pub(super) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+    put_pieces(backend, path, &[bytes])
+}
+
+fn put_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
@@ -366,7 +378,7 @@ pub(super) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Resu
             backend.remove_file(&temporary)?;
         }
         let mut file = backend.create_new(&temporary)?;
-        file.append(bytes)?;
+        pieces.iter().try_for_each(|piece| file.append(piece))?;
         file.sync_data()?;
         backend.rename(&temporary, path)
     };

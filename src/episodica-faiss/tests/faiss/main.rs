@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says so by panicking")]
 
 mod files;
+mod halves;
 mod index;
 mod random;

@@ -1,0 +1,227 @@
+//! Vectors row by row, in one of two precisions: what an index holds, a cache stores, and neither has to convert for the other.
+//!
+//! Half precision (IEEE 754 binary16) keeps 11 significant bits: of unit vectors it changes an inner product by about 0.0001, and it takes half the
+//! bytes. Which of the two an index uses is its own choice. Nothing is computed here.
+
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2};
+
+use crate::error::{Error, Result};
+
+/// Rows that are converted at a time, where someone wants single precision.
+const CHUNK: usize = 4_096;
+
+/// A matrix of vectors, one a row: borrowed (from an index) or owned (read from a file; `'static`).
+///
+/// ```
+/// use episodica_core::matrix::Matrix;
+///
+/// let rows = Matrix::from(ndarray::array![[1.0_f32, 0.0], [0.6, 0.8]]);
+/// assert_eq!((rows.dim(), rows.is_half()), ((2, 2), false));
+/// assert_eq!(rows.select(&[1]).to_single(), ndarray::array![[0.6_f32, 0.8]]);
+/// ```
+#[derive(Debug, Clone)]
+pub enum Matrix<'a> {
+    /// Single precision.
+    Single(CowArray<'a, f32, Ix2>),
+    /// Half precision.
+    Half(CowArray<'a, f16, Ix2>),
+}
+
+/// Equal numbers in the same precision.
+impl PartialEq<Matrix<'_>> for Matrix<'_> {
+    fn eq(&self, other: &Matrix<'_>) -> bool {
+        match (self, other) {
+            (Self::Single(a), Matrix::Single(b)) => a == b,
+            (Self::Half(a), Matrix::Half(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Default for Matrix<'_> {
+    fn default() -> Self {
+        Self::from(Array2::<f32>::zeros((0, 0)))
+    }
+}
+
+impl From<Array2<f32>> for Matrix<'_> {
+    fn from(rows: Array2<f32>) -> Self {
+        Self::Single(rows.into())
+    }
+}
+
+impl From<Array2<f16>> for Matrix<'_> {
+    fn from(rows: Array2<f16>) -> Self {
+        Self::Half(rows.into())
+    }
+}
+
+impl<'a> From<ArrayView2<'a, f32>> for Matrix<'a> {
+    fn from(rows: ArrayView2<'a, f32>) -> Self {
+        Self::Single(rows.into())
+    }
+}
+
+impl<'a> From<ArrayView2<'a, f16>> for Matrix<'a> {
+    fn from(rows: ArrayView2<'a, f16>) -> Self {
+        Self::Half(rows.into())
+    }
+}
+
+impl<'a> Matrix<'a> {
+    /// Rows and columns.
+    pub fn dim(&self) -> (usize, usize) {
+        match self {
+            Self::Single(rows) => rows.dim(),
+            Self::Half(rows) => rows.dim(),
+        }
+    }
+
+    /// How many vectors.
+    pub fn nrows(&self) -> usize {
+        self.dim().0
+    }
+
+    /// Length of each.
+    pub fn ncols(&self) -> usize {
+        self.dim().1
+    }
+
+    /// Is it in half precision?
+    pub fn is_half(&self) -> bool {
+        matches!(self, Self::Half(_))
+    }
+
+    /// The same rows, borrowed.
+    pub fn view(&self) -> Matrix<'_> {
+        match self {
+            Self::Single(rows) => rows.view().into(),
+            Self::Half(rows) => rows.view().into(),
+        }
+    }
+
+    /// The same rows, owned: moved if they were, else copied.
+    pub fn into_owned(self) -> Matrix<'static> {
+        match self {
+            Self::Single(rows) => rows.into_owned().into(),
+            Self::Half(rows) => rows.into_owned().into(),
+        }
+    }
+
+    /// The rows at `places`: the matrix itself where these are all rows in order, else copies.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn select(self, places: &[usize]) -> Self {
+        match self {
+            all if places.iter().copied().eq(0..all.nrows()) => all,
+            Self::Single(rows) => rows.select(Axis(0), places).into(),
+            Self::Half(rows) => rows.select(Axis(0), places).into(),
+        }
+    }
+
+    /// Parts one below the other. One part stays what it is; of several, all become halves if one is.
+    ///
+    /// # Errors
+    /// `Internal` for parts of different widths, or none.
+    pub fn concatenate(mut parts: Vec<Self>) -> Result<Self> {
+        fn joined<A: Clone>(parts: &[ArrayView2<'_, A>]) -> Result<Array2<A>> {
+            ndarray::concatenate(Axis(0), parts).map_err(|error| Error::internal("vectors of a user differ in length").caused_by(error))
+        }
+        if parts.len() == 1 {
+            return Ok(parts.remove(0));
+        }
+        if parts.iter().any(Self::is_half) {
+            let parts: Vec<_> = parts.into_iter().map(Self::into_half).collect();
+            return Ok(joined(&parts.iter().map(|rows| rows.view()).collect::<Vec<_>>())?.into());
+        }
+        let parts: Vec<_> = parts.iter().filter_map(|rows| if let Self::Single(rows) = rows { Some(rows.view()) } else { None }).collect();
+        Ok(joined(&parts)?.into())
+    }
+
+    /// Rounded to half precision, if it isn't.
+    pub fn into_half(self) -> CowArray<'a, f16, Ix2> {
+        match self {
+            Self::Half(rows) => rows,
+            Self::Single(rows) => {
+                let rows = rows.as_standard_layout();
+                let mut halves = vec![f16::ZERO; rows.len()];
+                halves.convert_from_f32_slice(rows.as_slice().expect("invariant: standard layout"));
+                Array2::from_shape_vec(rows.dim(), halves).expect("invariant: as many as there were").into()
+            }
+        }
+    }
+
+    /// A copy in single precision. Not for many rows: see [`Matrix::for_each_chunk`].
+    pub fn to_single(&self) -> Array2<f32> {
+        match self {
+            Self::Single(rows) => rows.to_owned(),
+            Self::Half(rows) => rows.mapv(f16::to_f32),
+        }
+    }
+
+    /// Gives all rows in single precision, some thousand at a time, each time with the place of the first.
+    ///
+    /// # Errors
+    /// The first of `each`; then no more are given.
+    pub fn for_each_chunk(&self, mut each: impl FnMut(usize, ArrayView2<'_, f32>) -> Result<()>) -> Result<()> {
+        let rows = match self {
+            Self::Single(rows) => return each(0, rows.view()),
+            Self::Half(rows) => rows,
+        };
+        for (at, chunk) in rows.axis_chunks_iter(Axis(0), CHUNK).enumerate() {
+            each(at * CHUNK, chunk.mapv(f16::to_f32).view())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn halves(rows: &Array2<f32>) -> Array2<f16> {
+        rows.mapv(f16::from_f32)
+    }
+
+    #[test]
+    fn all_rows_in_order_are_not_copied() {
+        let rows = halves(&Array2::from_shape_fn((3, 2), |(row, column)| (2 * row + column) as f32));
+        let place = rows.as_ptr();
+        let borrowed = Matrix::from(rows.view());
+        let Matrix::Half(same) = borrowed.clone().select(&[0, 1, 2]) else { panic!("halves stay halves") };
+        assert_eq!(same.as_ptr(), place);
+        assert_eq!(borrowed.clone().select(&[2, 0]).to_single(), ndarray::array![[4.0, 5.0], [0.0, 1.0]]);
+        assert_eq!(borrowed.select(&[]).dim(), (0, 2));
+        let Matrix::Half(moved) = Matrix::from(rows).into_owned() else { panic!("halves stay halves") };
+        assert_eq!(moved.as_ptr(), place);
+    }
+
+    #[test]
+    fn parts_are_joined_in_the_narrower_precision() {
+        let (a, b) = (ndarray::array![[0.1_f32, 2.0]], ndarray::array![[3.0_f32, 4.0], [5.0, 6.0]]);
+        let joined = Matrix::concatenate(vec![a.view().into(), b.view().into()]).unwrap();
+        assert_eq!(joined, Matrix::from(ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]]));
+        let joined = Matrix::concatenate(vec![a.view().into(), halves(&b).into()]).unwrap();
+        assert_eq!(joined, Matrix::from(halves(&ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]])));
+        assert!(Matrix::concatenate(vec![a.view().into(), halves(&ndarray::array![[1.0]]).into()]).is_err());
+        assert!(Matrix::concatenate(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn chunks_are_all_rows_in_order() {
+        let rows = Array2::from_shape_fn((2 * CHUNK + 3, 1), |(row, _)| (row % 2_000) as f32);
+        for matrix in [Matrix::from(rows.view()), halves(&rows).into()] {
+            let mut given = Array2::<f32>::zeros((0, 1));
+            matrix
+                .for_each_chunk(|at, chunk| {
+                    assert_eq!(at, given.nrows());
+                    given.append(Axis(0), chunk).map_err(|error| Error::internal(error.to_string()))
+                })
+                .unwrap();
+            assert_eq!(given, rows);
+        }
+    }
+}

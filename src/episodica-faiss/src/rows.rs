@@ -1,0 +1,275 @@
+//! The rows of a flat index: FAISS's own while they are few, in half precision here once they are many.
+//!
+//! FAISS keeps a flat index in single precision. 100,000 rows of 256 are 102 MB then, and the sketch chooses what is compared anyway; so above
+//! [`MANY`] rows they move into halves, which change an inner product of unit vectors by about 0.0001, and stay there whatever is removed.
+//! Labels, the sketch and the mean are the index's.
+
+use std::path::Path;
+
+use episodica_core::Result;
+use episodica_core::index::Matrix;
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use ndarray::ArrayView2;
+
+use crate::file;
+use crate::native::{Native, failure};
+
+/// Up to this many rows FAISS has them.
+pub(crate) const MANY: usize = 4_096;
+/// When halves need more room, they get this part of what they have, at least: twice as much would be as large as single precision.
+const ROOM: usize = 8;
+
+/// Rows of numbers, in one piece.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Slice<'a> {
+    Single(&'a [f32]),
+    Half(&'a [f16]),
+}
+
+impl<'a> Slice<'a> {
+    /// How many numbers.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Single(numbers) => numbers.len(),
+            Self::Half(numbers) => numbers.len(),
+        }
+    }
+
+    /// The numbers of a range.
+    pub(crate) fn part(self, range: std::ops::Range<usize>) -> Self {
+        match self {
+            Self::Single(numbers) => Self::Single(&numbers[range]),
+            Self::Half(numbers) => Self::Half(&numbers[range]),
+        }
+    }
+
+    /// In single precision: as they are, or in `buffer`, which must be as long.
+    pub(crate) fn single<'b>(self, buffer: &'b mut [f32]) -> &'b [f32]
+    where
+        'a: 'b,
+    {
+        match self {
+            Self::Single(numbers) => numbers,
+            Self::Half(numbers) => {
+                numbers.convert_to_f32_slice(buffer);
+                buffer
+            }
+        }
+    }
+}
+
+enum Numbers {
+    Single(Native),
+    Half(Vec<f16>),
+}
+
+/// Rows of one dimension, without gaps.
+pub(crate) struct Rows {
+    numbers: Numbers,
+    dimension: usize,
+}
+
+impl Rows {
+    pub(crate) fn new(dimension: usize) -> Result<Self> {
+        Ok(Self { numbers: Numbers::Single(Native::new(c"Flat", dimension)?), dimension })
+    }
+
+    /// Rows that were kept before. Halves stay halves, however few; they move if they are owned.
+    pub(crate) fn over(matrix: Matrix<'_>) -> Result<Self> {
+        let dimension = matrix.ncols();
+        match matrix {
+            Matrix::Single(rows) if rows.nrows() <= MANY => {
+                let mut native = Native::new(c"Flat", dimension)?;
+                native.add(rows.as_standard_layout().as_slice().expect("invariant: standard layout"))?;
+                Ok(Self { numbers: Numbers::Single(native), dimension })
+            }
+            many => {
+                let rows = many.into_half();
+                let halves = match rows.is_standard_layout() {
+                    true => rows.into_owned(),
+                    false => rows.as_standard_layout().into_owned(),
+                };
+                let (mut halves, first) = halves.into_raw_vec_and_offset();
+                halves.drain(..first.unwrap_or(0));
+                Ok(Self { numbers: Numbers::Half(halves), dimension })
+            }
+        }
+    }
+
+    /// What [`Rows::write`] wrote; the caller has inspected the file.
+    pub(crate) fn read(path: &Path, dimension: usize, precision: file::Precision) -> Result<Self> {
+        let native = match precision {
+            file::Precision::Half => return Ok(Self { numbers: Numbers::Half(file::read_halves(path)?), dimension }),
+            file::Precision::Single => Native::read(path, dimension)?,
+        };
+        let wrong = || failure("file is not a flat index").at(path, None);
+        let numbers = native.flat_rows().ok_or_else(wrong)?;
+        if numbers.len() != native.total() * dimension {
+            return Err(wrong());
+        }
+        if native.total() <= MANY {
+            return Ok(Self { numbers: Numbers::Single(native), dimension });
+        }
+        let mut halves = Vec::new();
+        append(&mut halves, numbers);
+        Ok(Self { numbers: Numbers::Half(halves), dimension })
+    }
+
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        self.all().len() / self.dimension
+    }
+
+    pub(crate) fn all(&self) -> Slice<'_> {
+        match &self.numbers {
+            Numbers::Single(native) => Slice::Single(native.flat_rows().expect("invariant: the index is flat")),
+            Numbers::Half(halves) => Slice::Half(halves),
+        }
+    }
+
+    /// The rows from `row` on.
+    pub(crate) fn from(&self, row: usize) -> Slice<'_> {
+        let all = self.all();
+        all.part(row * self.dimension..all.len())
+    }
+
+    pub(crate) fn row(&self, row: usize) -> Slice<'_> {
+        self.all().part(row * self.dimension..(row + 1) * self.dimension)
+    }
+
+    pub(crate) fn matrix(&self) -> Matrix<'_> {
+        fn view<A>(numbers: &[A], dimension: usize) -> ArrayView2<'_, A> {
+            ArrayView2::from_shape((numbers.len() / dimension, dimension), numbers).expect("invariant: rows are whole")
+        }
+        match self.all() {
+            Slice::Single(numbers) => view(numbers, self.dimension).into(),
+            Slice::Half(numbers) => view(numbers, self.dimension).into(),
+        }
+    }
+
+    /// FAISS, as long as it has the rows.
+    pub(crate) fn native(&self) -> Option<&Native> {
+        match &self.numbers {
+            Numbers::Single(native) => Some(native),
+            Numbers::Half(_) => None,
+        }
+    }
+
+    /// Appends whole rows, whose numbers are finite in half precision. `true` if with that all rows became halves.
+    pub(crate) fn extend(&mut self, rows: &[f32]) -> Result<bool> {
+        match &mut self.numbers {
+            Numbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => native.add(rows).map(|()| false),
+            Numbers::Single(native) => {
+                let before = native.flat_rows().expect("invariant: the index is flat");
+                let mut halves = Vec::with_capacity(before.len() + rows.len());
+                append(&mut halves, before);
+                append(&mut halves, rows);
+                self.numbers = Numbers::Half(halves);
+                Ok(true)
+            }
+            Numbers::Half(halves) => {
+                append(halves, rows);
+                Ok(false)
+            }
+        }
+    }
+
+    pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
+        let place = row * self.dimension..(row + 1) * self.dimension;
+        match &mut self.numbers {
+            Numbers::Single(native) => native.flat_rows_mut().expect("invariant: the index is flat")[place].copy_from_slice(vector),
+            Numbers::Half(halves) => halves[place].convert_from_f32_slice(vector),
+        }
+    }
+
+    /// Puts row `from` in the place of row `to`.
+    pub(crate) fn copy(&mut self, from: usize, to: usize) {
+        let (source, place) = (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
+        match &mut self.numbers {
+            Numbers::Single(native) => native.flat_rows_mut().expect("invariant: the index is flat").copy_within(source, place),
+            Numbers::Half(halves) => halves.copy_within(source, place),
+        }
+    }
+
+    /// Drops the rows from `rows` on.
+    pub(crate) fn truncate(&mut self, rows: usize) -> Result<()> {
+        match &mut self.numbers {
+            Numbers::Single(native) => native.truncate(rows),
+            Numbers::Half(halves) => {
+                halves.truncate(rows * self.dimension);
+                if halves.len() < halves.capacity() / 2 {
+                    halves.shrink_to_fit();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a file that FAISS reads: a flat index, or (halves) a scalar quantizer of 16 bits.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        match &self.numbers {
+            Numbers::Single(native) => native.write(path),
+            Numbers::Half(halves) => file::write_halves(path, halves, self.dimension),
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match &self.numbers {
+            Numbers::Single(native) => native.total() * self.dimension * size_of::<f32>(),
+            Numbers::Half(halves) => halves.capacity() * size_of::<f16>(),
+        }
+    }
+}
+
+/// Appends numbers, rounded.
+fn append(halves: &mut Vec<f16>, numbers: &[f32]) {
+    let before = halves.len();
+    if halves.capacity() < before + numbers.len() {
+        halves.reserve_exact(numbers.len().max(before / ROOM));
+    }
+    halves.resize(before + numbers.len(), f16::ZERO);
+    halves[before..].convert_from_f32_slice(numbers);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(rows: &Rows) -> Vec<f32> {
+        rows.matrix().to_single().into_raw_vec_and_offset().0
+    }
+
+    #[test]
+    fn rows_become_halves_above_the_border_and_stay_so() {
+        let mut rows = Rows::new(1).unwrap();
+        let counted: Vec<f32> = (0..MANY).map(|row| (row % 2_000) as f32).collect();
+        assert!(!rows.extend(&counted).unwrap());
+        assert!(rows.native().is_some() && !rows.matrix().is_half());
+        assert!(rows.extend(&[0.1]).unwrap());
+        assert!(rows.native().is_none() && rows.matrix().is_half());
+        assert!(!rows.extend(&[0.2]).unwrap());
+        let held = numbers(&rows);
+        assert_eq!(held[..MANY], counted);
+        assert_eq!(held[MANY..], [f16::from_f32(0.1).to_f32(), f16::from_f32(0.2).to_f32()]);
+        rows.copy(MANY, 1);
+        rows.set(0, &[7.0]);
+        rows.truncate(2).unwrap();
+        assert_eq!(numbers(&rows), [7.0, f16::from_f32(0.1).to_f32()]);
+        assert!(rows.native().is_none());
+        assert_eq!(rows.heap_bytes(), 4, "what was removed is given back");
+    }
+
+    #[test]
+    fn halves_of_others_are_taken_over_in_place() {
+        let halves = ndarray::Array2::from_shape_fn((3, 2), |(row, column)| f16::from_f32((2 * row + column) as f32));
+        let (place, turned) = (halves.as_ptr(), halves.t().to_owned());
+        let rows = Rows::over(halves.clone().into()).unwrap();
+        assert_eq!(numbers(&rows), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        let moved = Rows::over(halves.into()).unwrap();
+        let Slice::Half(held) = moved.all() else { panic!("halves stay halves") };
+        assert_eq!(held.as_ptr(), place);
+        assert_eq!(numbers(&Rows::over(turned.t().into()).unwrap()), numbers(&rows));
+        assert_eq!(numbers(&Rows::over(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()), [3.0, 5.0]);
+    }
+}
