@@ -1,10 +1,14 @@
 //! Flat indexes of many vectors, which are kept in half precision.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::random::Random;
 use episodica_core::ErrorKind;
-use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::clock::SystemClock;
+use episodica_core::ids::Owner;
+use episodica_core::index::{Field, Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::store::{CacheRow, LogKind, LogPosition, Mode, Store, VectorCacheHead};
 use episodica_faiss::FaissFactory;
 use half::f16;
 use ndarray::{Array1, Array2, ArrayView1, Axis, array};
@@ -192,4 +196,59 @@ fn what_can_not_be_kept_is_refused() {
     }
     assert_eq!(index.vectors(), many.mapv(f16::from_f32).into());
     assert_eq!(index.search(array![1.0].view(), BORDER).unwrap()[..2], [(BORDER as u64, 1.0), (0, 0.0)]);
+}
+
+/// Of no size does a field become a graph.
+const NEVER: usize = usize::MAX;
+
+#[test]
+fn a_field_of_many_comes_back_from_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (factory, owner) = (FaissFactory::default(), Owner::new("default", "a").unwrap());
+    let store = Store::open(folder.path(), Mode::ReadWrite, &SystemClock).unwrap();
+    for count in [BORDER, BORDER + 5] {
+        let (slots, rows) = (labels(0..count), Random(17).directions(count, 8));
+        let mut field = Field::default();
+        field.add_vectors(&factory, NEVER, &slots, rows.view()).unwrap();
+        let index = field.vectors().unwrap();
+        let head = VectorCacheHead {
+            model: "m".into(),
+            dimension: 8,
+            index_kind: "flat".into(),
+            log: LogPosition::default(),
+            rows: slots.iter().map(|slot| CacheRow { id: slot.to_string(), layer: String::new(), hash: "h".into() }).collect(),
+        };
+        let mut write = |path: &Path| index.write(path);
+        store.save_vectors(&owner, LogKind::Messages, &head, &index.vectors(), Some(&mut write)).unwrap();
+        let mut problems = Vec::new();
+        let cache = store.load_vectors(&owner, LogKind::Messages, "m", Some(8), &mut problems).unwrap().unwrap();
+        assert!(problems.is_empty());
+        assert_eq!(cache.vectors, index.vectors());
+        assert_eq!(cache.vectors.is_half(), count > BORDER);
+        assert_eq!(factory.read(&cache.index.unwrap(), 8, slots.clone()).unwrap().vectors(), index.vectors());
+        let mut again = Field::default();
+        again.restore_vectors(&factory, NEVER, slots, cache.vectors).unwrap();
+        assert_eq!(again.nearest(rows.row(3), 20).unwrap(), field.nearest(rows.row(3), 20).unwrap());
+        assert_eq!(again.vectors().unwrap().mean(), index.mean());
+        assert!(again.heap_bytes() <= field.heap_bytes());
+    }
+}
+
+#[test]
+fn a_graph_grows_out_of_halves() {
+    let (factory, rows) = (FaissFactory::default(), Random(18).directions(BORDER + 500, 8));
+    let expected = Matrix::from(rows.mapv(f16::from_f32).mapv(f16::to_f32));
+    let (slots, enough) = (labels(0..rows.nrows()), rows.nrows());
+    let (mut grown, mut restored) = (Field::default(), Field::default());
+    grown.add_vectors(&factory, enough, &slots[..enough - 1], rows.slice(ndarray::s![..enough - 1, ..])).unwrap();
+    assert_eq!(grown.vectors().unwrap().kind(), VectorIndexKind::Flat);
+    grown.add_vectors(&factory, enough, &slots[enough - 1..], rows.slice(ndarray::s![enough - 1.., ..])).unwrap();
+    restored.restore_vectors(&factory, enough, slots.clone(), rows.mapv(f16::from_f32).into()).unwrap();
+    for field in [&grown, &restored] {
+        let graph = field.vectors().unwrap();
+        assert_eq!((graph.kind(), graph.labels()), (VectorIndexKind::Hnsw, &slots[..]));
+        assert_eq!(graph.vectors(), expected);
+    }
+    restored.restore_vectors(&factory, enough, Vec::new(), Matrix::default()).unwrap();
+    assert!(restored.vectors().is_none());
 }
