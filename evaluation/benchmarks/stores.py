@@ -58,11 +58,11 @@ class Store:
     questions: list[str]
 
     def vectors(self) -> tuple[list[str], Vectors]:
-        """Ids of messages and the vectors that the store keeps of them, row by row."""
+        """Ids of messages and the vectors that the store keeps of them, row by row, in single precision (stores keep many in half)."""
         folder = self.path / "messages" / "vector_db"
         rows = np.load(folder / f"{USER}_embeddings.npy", mmap_mode="r")
         manifest = json.loads((folder / f"{USER}.manifest.json").read_text(encoding="utf-8"))
-        return [row["id"] for row in manifest["rows"]], rows
+        return [row["id"] for row in manifest["rows"]], np.asarray(rows, dtype=np.float32)
 
     @contextmanager
     def copied(self, folder: Path | None = None) -> Iterator[Path]:

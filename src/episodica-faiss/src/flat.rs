@@ -12,7 +12,7 @@ use crate::file::Precision;
 use crate::input;
 use crate::labels::Labels;
 use crate::mean::Mean;
-use crate::native::{failure, inner_products};
+use crate::native::failure;
 use crate::rows::{MANY, Rows};
 use crate::sketch::Sketch;
 
@@ -73,15 +73,10 @@ impl Flat {
         Ok(Self { rows, labels, sketch, mean, dimension })
     }
 
-    /// The exact products of rows with a query, each the same bits whichever other rows are asked for.
-    fn products(&self, query: &[f32], rows: impl IntoIterator<Item = usize>) -> Vec<(u64, f32)> {
-        let mut buffer = vec![0.0; self.dimension];
-        let product = |row: usize| {
-            let mut product = [0.0];
-            inner_products(query, self.rows.row(row).single(&mut buffer), &mut product);
-            (self.labels.label(row), product[0])
-        };
-        rows.into_iter().map(product).collect()
+    /// The best `k` of some rows.
+    fn best_of(&self, rows: &[usize], query: &[f32], k: usize) -> Vec<(u64, f32)> {
+        let products = self.rows.all().products(query, rows);
+        input::best(rows.iter().map(|row| self.labels.label(*row)).zip(products).collect(), k)
     }
 }
 
@@ -180,10 +175,10 @@ impl VectorIndex for Flat {
         }
         let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
-            return Ok(input::best(self.products(query, self.sketch.nearest(query, proposed, chosen, self.labels())), k));
+            return Ok(self.best_of(&self.sketch.nearest(query, proposed, chosen, self.labels()), query, k));
         }
         let Some(native) = self.rows.native() else {
-            return Ok(input::best(self.products(query, 0..self.len()), k));
+            return Ok(self.best_of(&(0..self.len()).collect::<Vec<_>>(), query, k));
         };
         // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the edge; then more are asked for, until the
         // whole tie is in view.
@@ -200,12 +195,7 @@ impl VectorIndex for Flat {
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        let mut buffer = vec![0.0; self.dimension];
-        input::scores(query, labels, &self.labels, self.dimension, |query, row| {
-            let mut product = [0.0];
-            inner_products(query, self.rows.row(row).single(&mut buffer), &mut product);
-            product[0]
-        })
+        input::scores(query, labels, &self.labels, self.dimension, |query, rows| self.rows.all().products(query, rows))
     }
 
     fn write(&self, path: &Path) -> Result<()> {

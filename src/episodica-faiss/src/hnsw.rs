@@ -256,11 +256,7 @@ impl VectorIndex for Hnsw {
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        input::scores(query, labels, &self.labels, self.dimension, |query, row| {
-            let mut product = [0.0];
-            inner_products(query, &self.rows[row * self.dimension..][..self.dimension], &mut product);
-            product[0]
-        })
+        input::scores(query, labels, &self.labels, self.dimension, |query, rows| Slice::Single(&self.rows).products(query, rows))
     }
 
     fn write(&self, path: &Path) -> Result<()> {

@@ -87,19 +87,21 @@ pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     hits
 }
 
-/// The `product` of `query` with the row of each label; `None` for unknown labels and a query that has none.
+/// What `products` gives for `query` and the row of each label; `None` for unknown labels and a query that has none.
 pub(crate) fn scores(
     query: ArrayView1<'_, f32>,
     wanted: &[u64],
     labels: &Labels,
     dimension: usize,
-    mut product: impl FnMut(&[f32], usize) -> f32,
+    products: impl Fn(&[f32], &[usize]) -> Vec<f32>,
 ) -> Vec<Option<f32>> {
     let Ok(query) = self::query(&query, dimension) else {
         return vec![None; wanted.len()];
     };
     let query = query.as_slice().expect("invariant: standard layout");
-    wanted.iter().map(|&label| labels.row(label).map(|row| product(query, row) + 0.0)).collect()
+    let rows: Vec<Option<usize>> = wanted.iter().map(|&label| labels.row(label)).collect();
+    let mut products = products(query, &rows.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
+    rows.into_iter().map(|row| row.and_then(|_| products.next()).map(|product| product + 0.0)).collect()
 }
 
 #[cfg(test)]
