@@ -5,6 +5,7 @@
 //! checksum of its own. The manifest is written last; whatever disagrees with it is a cache that isn't there. The caller compares rows
 //! with records: it embeds what is missing or changed, and drops what has no record.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -73,15 +74,45 @@ struct Sum {
     crc32: String,
 }
 
+/// The line itself. The fields of [`VectorCacheHead`] stand here one by one: flattened, reading them would take twice as long.
 #[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
+struct Manifest<'a> {
     version: u32,
     normalized: bool,
     embeddings: Sum,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<Sum>,
-    #[serde(flatten)]
-    head: VectorCacheHead,
+    model: Cow<'a, str>,
+    dimension: usize,
+    index_kind: Cow<'a, str>,
+    log: LogPosition,
+    rows: Cow<'a, [CacheRow]>,
+}
+
+impl<'a> Manifest<'a> {
+    fn new(head: &'a VectorCacheHead, embeddings: Sum, index: Option<Sum>) -> Self {
+        Self {
+            version: MANIFEST_VERSION,
+            normalized: true,
+            embeddings,
+            index,
+            model: (&*head.model).into(),
+            dimension: head.dimension,
+            index_kind: (&*head.index_kind).into(),
+            log: head.log,
+            rows: (&*head.rows).into(),
+        }
+    }
+
+    fn into_head(self) -> VectorCacheHead {
+        VectorCacheHead {
+            model: self.model.into_owned(),
+            dimension: self.dimension,
+            index_kind: self.index_kind.into_owned(),
+            log: self.log,
+            rows: self.rows.into_owned(),
+        }
+    }
 }
 
 /// Sums up what it is given, or what is read through it.
@@ -139,7 +170,7 @@ fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
 }
 
 /// The vectors in a file that has the checksum of its manifest; what is wrong with it, for people, otherwise.
-fn read_vectors(backend: &dyn Backend, path: &Path, manifest: &Manifest) -> io::Result<Result<Matrix<'static>, String>> {
+fn read_vectors(backend: &dyn Backend, path: &Path, manifest: &Manifest<'_>) -> io::Result<Result<Matrix<'static>, String>> {
     let other = || Ok(Err("the vectors don't have the checksum of the manifest".to_owned()));
     let source = match backend.read_from(path, 0) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err("the vectors are missing".into())),
@@ -150,7 +181,7 @@ fn read_vectors(backend: &dyn Backend, path: &Path, manifest: &Manifest) -> io::
         return other();
     }
     let mut source = Summing::of(source);
-    let vectors = npy::decode(&mut source, length, (manifest.head.rows.len(), manifest.head.dimension))?;
+    let vectors = npy::decode(&mut source, length, (manifest.rows.len(), manifest.dimension))?;
     match source.sum_to_end()? == manifest.embeddings {
         true => Ok(vectors),
         false => other(),
@@ -202,9 +233,8 @@ impl Store {
         let embeddings = npy::encode(vectors);
         let pieces = embeddings.pieces();
         replace_with_pieces(backend, &paths.embeddings, &pieces)?;
-        let manifest = Manifest { version: MANIFEST_VERSION, normalized: true, embeddings: sum(&pieces), index, head: head.clone() };
         let mut line = Vec::new();
-        encode_line(&mut line, &manifest)?;
+        encode_line(&mut line, &Manifest::new(head, sum(&pieces), index))?;
         replace_file(backend, &paths.manifest, &line)
     }
 
@@ -233,7 +263,7 @@ impl Store {
                 return Ok(None);
             }
         };
-        check_model(&paths, &manifest.head, model, dimension)?;
+        check_model(&paths, &manifest, model, dimension)?;
         let vectors = match read_vectors(backend, &paths.embeddings, &manifest) {
             Ok(Ok(vectors)) => vectors,
             Ok(Err(message)) => {
@@ -242,10 +272,10 @@ impl Store {
             }
             Err(error) => return Err(io_error("cannot read the file", &paths.embeddings, error)),
         };
-        let index = match manifest.index {
+        let index = match &manifest.index {
             None => None,
             Some(expected) => match sum_of_file(backend, &paths.index) {
-                Ok(found) if found == expected => Some(paths.index),
+                Ok(found) if found == *expected => Some(paths.index),
                 Ok(_) => {
                     problem(&paths.index, "the index doesn't have the checksum of the manifest".into());
                     None
@@ -257,7 +287,7 @@ impl Store {
                 Err(error) => return Err(io_error("cannot read the index", &paths.index, error)),
             },
         };
-        Ok(Some(VectorCache { head: manifest.head, vectors, index }))
+        Ok(Some(VectorCache { head: manifest.into_head(), vectors, index }))
     }
 
     /// Removes the vector cache of one log, manifest first.
@@ -304,7 +334,7 @@ fn read(backend: &dyn Backend, path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn read_manifest(bytes: &[u8]) -> Result<Manifest, String> {
+fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -315,15 +345,19 @@ fn read_manifest(bytes: &[u8]) -> Result<Manifest, String> {
         Ok(false) => return Err("the manifest has no checksum".into()),
         Err(reason) => return Err(format!("the manifest is damaged: {reason}")),
     }
-    let damaged = |error: serde_json::Error| format!("the manifest can't be read: {error}");
-    let Version { version } = serde_json::from_slice(line).map_err(damaged)?;
-    if version != MANIFEST_VERSION {
-        return Err(format!("the manifest has version {version}, this code reads version {MANIFEST_VERSION}"));
+    let manifest = serde_json::from_slice::<Manifest<'_>>(line);
+    // One of another version need not look like ours.
+    let version =
+        manifest.as_ref().map_or_else(|_| serde_json::from_slice(line).ok(), |manifest| Some(Version { version: manifest.version }));
+    match version {
+        Some(Version { version }) if version != MANIFEST_VERSION => {
+            Err(format!("the manifest has version {version}, this code reads version {MANIFEST_VERSION}"))
+        }
+        _ => manifest.map_err(|error| format!("the manifest can't be read: {error}")),
     }
-    serde_json::from_slice(line).map_err(damaged)
 }
 
-fn check_model(paths: &CachePaths, head: &VectorCacheHead, model: &str, dimension: Option<usize>) -> Result<()> {
+fn check_model(paths: &CachePaths, head: &Manifest<'_>, model: &str, dimension: Option<usize>) -> Result<()> {
     if head.model == model && dimension.is_none_or(|dimension| dimension == head.dimension) {
         return Ok(());
     }
