@@ -1,7 +1,7 @@
 //! What a file of FAISS must look like before FAISS may read it.
 //!
 //! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go together. The caller's checksum finds
-//! damage; this finds the file of another index, and for flat indexes every wrong size.
+//! damage; this finds the file of another index, and for flat indexes every wrong size. Files of halves are written and read here, without FAISS.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;

@@ -102,9 +102,7 @@ impl VectorIndex for Flat {
     }
 
     fn vector(&self, label: u64) -> Option<Array1<f32>> {
-        let row = self.labels.row(label)?;
-        let mut buffer = vec![0.0; self.dimension];
-        Some(ArrayView1::from(self.rows.row(row).single(&mut buffer)).to_owned())
+        Some(self.rows.row(self.labels.row(label)?).to_single().into())
     }
 
     fn contains(&self, label: u64) -> bool {

@@ -1,5 +1,6 @@
 //! The mean of all rows, kept while rows come and go: the mean score of a query is its product with it, and no row need be read.
 
+use half::slice::HalfFloatSliceExt;
 use ndarray::Array1;
 
 use crate::rows::Slice;
@@ -32,10 +33,16 @@ impl Mean {
 
     fn for_each(&mut self, rows: Slice<'_>, change: impl Fn(&mut f64, f64)) {
         let d = self.sum.len();
-        let mut buffer = vec![0.0; d];
-        for at in (0..rows.len()).step_by(d) {
-            let row = rows.part(at..at + d).single(&mut buffer);
-            self.sum.iter_mut().zip(row).for_each(|(sum, value)| change(sum, f64::from(*value)));
+        let mut take_in = |row: &[f32]| self.sum.iter_mut().zip(row).for_each(|(sum, value)| change(sum, f64::from(*value)));
+        match rows {
+            Slice::Single(rows) => rows.chunks_exact(d).for_each(take_in),
+            Slice::Half(rows) => {
+                let mut buffer = vec![0.0; d];
+                for row in rows.chunks_exact(d) {
+                    row.convert_to_f32_slice(&mut buffer);
+                    take_in(&buffer);
+                }
+            }
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) enum Slice<'a> {
     Half(&'a [f16]),
 }
 
-impl<'a> Slice<'a> {
+impl Slice<'_> {
     /// How many numbers.
     pub(crate) fn len(self) -> usize {
         match self {
@@ -46,17 +46,11 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// In single precision: as they are, or in `buffer`, which must be as long.
-    pub(crate) fn single<'b>(self, buffer: &'b mut [f32]) -> &'b [f32]
-    where
-        'a: 'b,
-    {
+    /// A copy in single precision.
+    pub(crate) fn to_single(self) -> Vec<f32> {
         match self {
-            Self::Single(numbers) => numbers,
-            Self::Half(numbers) => {
-                numbers.convert_to_f32_slice(buffer);
-                buffer
-            }
+            Self::Single(numbers) => numbers.to_vec(),
+            Self::Half(numbers) => numbers.to_f32_vec(),
         }
     }
 
@@ -286,6 +280,22 @@ mod tests {
         assert_eq!(numbers(&rows), [7.0, f16::from_f32(0.1).to_f32()]);
         assert!(rows.native().is_none());
         assert_eq!(rows.heap_bytes(), 4, "what was removed is given back");
+    }
+
+    #[test]
+    fn a_file_of_many_in_single_precision_becomes_halves() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("before.faiss");
+        for count in [MANY, MANY + 1] {
+            let counted: Vec<f32> = (0..count).map(|row| (row % 2_000) as f32).collect();
+            let mut native = Native::new(c"Flat", 1).unwrap();
+            native.add(&counted).unwrap();
+            native.write(&path).unwrap();
+            let rows = Rows::read(&path, 1, file::Precision::Single).unwrap();
+            assert_eq!((rows.matrix().is_half(), numbers(&rows)), (count > MANY, counted));
+        }
+        Native::new(c"IDMap,HNSW32", 1).unwrap().write(&path).unwrap();
+        assert!(Rows::read(&path, 1, file::Precision::Single).is_err());
     }
 
     #[test]
