@@ -216,6 +216,8 @@ class MemoryConfig:
         ``k`` of reciprocal rank fusion.
     hnsw_threshold
         From this many vectors on, an index is a graph instead of a scan.
+    snapshot_threshold
+        From this many messages on, the indexes of a user are written when they are closed, and read when they are opened again.
     memory_budget_bytes
         Memory that open users may take before the longest unused are closed.
     max_message_bytes
@@ -261,6 +263,7 @@ class MemoryConfig:
     message_weights: tuple[float, float, float, float, float, float, float] = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
     rrf_k: float = 60.0
     hnsw_threshold: int = 2_000_000
+    snapshot_threshold: int = 2_048
     memory_budget_bytes: int = 512 * 1024 * 1024
     max_message_bytes: int = 16 * 1024 * 1024
     llm_concurrency: int = 8

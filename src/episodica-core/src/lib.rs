@@ -19,6 +19,7 @@ pub mod index;
 pub mod llm;
 pub mod matrix;
 pub mod model;
+pub mod pack;
 pub mod remote;
 pub mod score;
 pub mod store;

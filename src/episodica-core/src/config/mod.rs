@@ -80,6 +80,8 @@ pub struct Config {
     pub rrf_k: f32,
     /// From this many vectors on, an index is a graph instead of a scan.
     pub hnsw_threshold: usize,
+    /// From this many messages on, the indexes of a user are written when they are closed, and read when they are opened again.
+    pub snapshot_threshold: usize,
     /// Memory that open users may take before the longest unused are closed.
     pub memory_budget_bytes: usize,
     /// Longest message, in bytes of UTF-8.
@@ -114,6 +116,7 @@ impl Default for Config {
             message_weights: MESSAGE_WEIGHTS,
             rrf_k: 60.0,
             hnsw_threshold: 2_000_000,
+            snapshot_threshold: 2_048,
             memory_budget_bytes: 512 << 20,
             max_message_bytes: 16 << 20,
             llm_concurrency: 8,
@@ -168,6 +171,7 @@ impl Config {
         for (name, value) in [
             ("boundary_window_messages", self.boundary_window_messages),
             ("hnsw_threshold", self.hnsw_threshold),
+            ("snapshot_threshold", self.snapshot_threshold),
             ("max_message_bytes", self.max_message_bytes),
             ("llm_concurrency", self.llm_concurrency),
         ] {

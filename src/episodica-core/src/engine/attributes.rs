@@ -5,12 +5,14 @@
 
 use std::hash::{Hash, Hasher};
 
+use bytemuck::{Pod, Zeroable};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::view::Table;
 use crate::generate::facts::Candidate;
 use crate::generate::reconcile::{Signature, is_single_valued, known_value};
+use crate::index::Ragged;
 use crate::model::SemanticMemory;
+use crate::pack::{Packer, Unpacker};
 
 /// Memories of one attribute that a candidate is held against, the newest; attributes with one value at a time have fewer.
 const NEWEST: usize = 64;
@@ -18,11 +20,13 @@ const NEWEST: usize = 64;
 const SAME_VALUE: usize = 16;
 
 /// What a statement says, as numbers that are quickly compared. Hashes stand for the words: a collision only shows a memory too many.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct Stated {
     attribute: u64,
     value: u64,
-    single_valued: bool,
+    /// 1 if the attribute has one value at a time.
+    single_valued: u64,
     signature: Signature,
 }
 
@@ -41,7 +45,7 @@ impl Stated {
         Self {
             attribute: if attribute.is_empty() { 0 } else { key(subject, attribute, "") },
             value: if attribute.is_empty() { 0 } else { key(subject, attribute, bare(value)) },
-            single_valued: is_single_valued(attribute),
+            single_valued: is_single_valued(attribute).into(),
             signature: Signature::of(content),
         }
     }
@@ -50,7 +54,7 @@ impl Stated {
     /// would notice: those are found by their text.
     pub fn may_concern(&self, other: &Self) -> bool {
         let same = self.attribute != 0 && self.attribute == other.attribute;
-        same && (self.single_valued || self.value == other.value) || self.signature.may_nest(other.signature)
+        same && (self.single_valued != 0 || self.value == other.value) || self.signature.may_nest(other.signature)
     }
 }
 
@@ -60,16 +64,15 @@ pub(super) struct Attributes {
     attributes: FxHashMap<u64, Vec<u32>>,
     values: FxHashMap<u64, Vec<u32>>,
     /// By slot.
-    stated: Vec<Option<Stated>>,
+    stated: Vec<Stated>,
 }
 
 impl Attributes {
-    /// Takes in a memory under its slot, the highest so far.
-    pub fn put(&mut self, slot: u32, facts: &Table<SemanticMemory>) {
-        let Some(fact) = facts.get(slot) else { return };
+    /// Takes in a memory under its slot, the highest so far; `current` says which slots hold memories that hold.
+    pub fn put(&mut self, slot: u32, fact: &SemanticMemory, current: impl Fn(u32) -> bool) {
         let stated = Stated::by_memory(fact);
-        self.stated.resize(slot as usize, None);
-        self.stated.push(Some(stated));
+        self.stated.resize(slot as usize, Stated::zeroed());
+        self.stated.push(stated);
         if stated.attribute == 0 {
             return;
         }
@@ -78,7 +81,7 @@ impl Attributes {
         for (list, most) in lists {
             list.push(slot);
             if list.len() > 4 * most {
-                list.retain(|slot| is_current(facts, *slot));
+                list.retain(|slot| current(*slot));
                 list.drain(..list.len().saturating_sub(2 * most));
             }
         }
@@ -86,17 +89,17 @@ impl Attributes {
 
     /// May the rules have something to say about a statement and the memory in a slot?
     pub fn may_concern(&self, stated: &Stated, slot: u32) -> bool {
-        self.stated.get(slot as usize).and_then(Option::as_ref).is_some_and(|known| stated.may_concern(known))
+        self.stated.get(slot as usize).is_some_and(|known| stated.may_concern(known))
     }
 
     /// The slots of current memories that state the same attribute, each once.
-    pub fn near(&self, stated: &Stated, facts: &Table<SemanticMemory>) -> Vec<u32> {
-        self.slots(stated, |slot| is_current(facts, slot))
+    pub fn near(&self, stated: &Stated, current: impl Fn(u32) -> bool) -> Vec<u32> {
+        self.slots(stated, current)
     }
 
     /// Of those, the slots about which the rules may have something to say.
-    pub fn concerned(&self, stated: &Stated, facts: &Table<SemanticMemory>) -> Vec<u32> {
-        self.slots(stated, |slot| self.may_concern(stated, slot) && is_current(facts, slot))
+    pub fn concerned(&self, stated: &Stated, current: impl Fn(u32) -> bool) -> Vec<u32> {
+        self.slots(stated, |slot| self.may_concern(stated, slot) && current(slot))
     }
 
     fn slots(&self, stated: &Stated, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
@@ -111,10 +114,28 @@ impl Attributes {
         slots.dedup();
         slots
     }
-}
 
-fn is_current(facts: &Table<SemanticMemory>, slot: u32) -> bool {
-    facts.get(slot).is_some_and(|fact| fact.is_current())
+    /// For a snapshot.
+    pub fn pack(&self, packer: &mut Packer) {
+        for map in [&self.attributes, &self.values] {
+            let mut lists: Vec<(&u64, &Vec<u32>)> = map.iter().collect();
+            lists.sort_unstable();
+            packer.column(&lists.iter().map(|(key, _)| **key).collect::<Vec<_>>());
+            let mut slots = Ragged::default();
+            lists.iter().for_each(|(_, list)| slots.push(list.iter().copied()));
+            slots.pack(packer);
+        }
+        packer.column(&self.stated);
+    }
+
+    /// From a snapshot.
+    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        let mut map = || -> Option<FxHashMap<u64, Vec<u32>>> {
+            let (keys, slots) = (unpacker.column::<u64>()?, Ragged::unpack(unpacker)?);
+            Some(keys.into_iter().zip(0..).map(|(key, number)| (key, slots.get(number).to_vec())).collect())
+        };
+        Some(Self { attributes: map()?, values: map()?, stated: unpacker.column()? })
+    }
 }
 
 /// A value without its negation.

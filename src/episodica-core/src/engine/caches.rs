@@ -185,9 +185,9 @@ impl Engine {
             let label = [u64::from(one.slot)];
             match (one.kind, one.layer) {
                 ("message", _) => view.add_message_vectors(&[one.slot], row, &to)?,
-                ("episodic", L0) if view.episodes.get(one.slot).is_some() => to.add(&mut view.abstracts, &label, Some(row))?,
-                ("episodic", _) if view.episodes.get(one.slot).is_some() => to.add(&mut view.narratives, &label, Some(row))?,
-                ("semantic", _) if view.facts.get(one.slot).is_some() => to.add(&mut view.statements, &label, Some(row))?,
+                ("episodic", L0) if view.episodes.contains(one.slot) => to.add(&mut view.abstracts, &label, Some(row))?,
+                ("episodic", _) if view.episodes.contains(one.slot) => to.add(&mut view.narratives, &label, Some(row))?,
+                ("semantic", _) if view.facts.contains(one.slot) => to.add(&mut view.statements, &label, Some(row))?,
                 _ => {}
             }
         }
@@ -195,11 +195,31 @@ impl Engine {
         Ok(0)
     }
 
+    /// Writes all that makes the next opening fast, as far as it changed. The caller has the user's turn.
+    pub(super) fn save_for_next_opening(&self, user: &User) -> Result<()> {
+        if self.read_only || user.store.is_erasing() {
+            return self.save_caches(user);
+        }
+        let wanted = self.wants_snapshot(user);
+        let stale = wanted && *user.snapshot.lock() != Some(LogKind::ALL.map(|kind| user.store.position(kind)));
+        if stale {
+            // Its rows and labels have to be in one order with the file.
+            user.note_change();
+        }
+        self.save_caches(user)?;
+        match (wanted, user.snapshot.lock().is_some()) {
+            (true, false) => self.save_snapshot(user),
+            (true, true) => Ok(()),
+            (false, _) => self.store.remove_snapshot(&user.owner),
+        }
+    }
+
     /// Writes the vectors of a user for the next opening, if any changed.
     pub(super) fn save_caches(&self, user: &User) -> Result<()> {
         if self.read_only || !user.vectors_changed.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
+        *user.snapshot.lock() = None;
         self.write_caches(user).inspect_err(|_| user.note_change())
     }
 
@@ -248,6 +268,7 @@ impl Engine {
             drop(turn);
             return Ok(Some(user));
         }
+        self.store.remove_snapshot(&owner)?;
         for kind in LogKind::ALL {
             self.store.remove_vectors(&owner, kind)?;
         }
@@ -276,7 +297,7 @@ impl From<VectorCache> for Known {
 /// The texts that want a vector, field by field: messages, L0 and L1 of episodes, statements.
 const WANTING: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
     |view| {
-        let messages = view.messages.records().iter().enumerate();
+        let messages = view.messages.records().enumerate();
         messages.map(|(slot, message)| wanted(slot as u32, &message.message_id, Engine::message_text(message).into())).collect()
     },
     |view| view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, episode.abstract_text().into())).collect(),

@@ -226,11 +226,11 @@ impl Engine {
         let (mut loaded, unlearned, relearn, closed, closing) = {
             let view = user.view.read();
             let loaded = LoadedUser {
-                messages: view.messages.records().to_vec(),
+                messages: view.messages.records().cloned().collect(),
                 episodes: view.episodes.iter().map(|(_, episode)| Arc::clone(episode)).collect(),
-                episode_history: view.episode_history.clone(),
+                episode_history: view.episodes.history(),
                 semantic: view.facts.iter().map(|(_, fact)| Arc::clone(fact)).collect(),
-                semantic_history: view.fact_history.clone(),
+                semantic_history: view.facts.history(),
                 ..LoadedUser::default()
             };
             let sessions = (view.closed_sessions.clone(), view.closing_sessions.clone());

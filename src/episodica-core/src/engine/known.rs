@@ -94,7 +94,7 @@ impl Sight {
 
 /// Slots of memories in the view about which the rules may have something to say, each once. `text` is the candidate's, normalised.
 fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> Vec<u32> {
-    let mut slots = view.attributes.concerned(stated, &view.facts);
+    let mut slots = view.attributes.concerned(stated, |slot| view.is_current(slot));
     slots.extend(view.same_text(text));
     let postings = &view.statements.postings;
     let mut rarest = None::<(usize, &[crate::index::Posting])>;

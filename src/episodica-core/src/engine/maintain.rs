@@ -173,7 +173,7 @@ fn count(user: &Arc<User>, report: &mut RebuildReport) {
 }
 
 fn user_stats(user_id: &str, view: &View, heap_bytes: usize) -> Value {
-    let current = view.facts.iter().filter(|(_, fact)| fact.is_current()).count();
+    let current = view.facts.slots().filter(|slot| view.is_current(*slot)).count();
     json!({
         "user_id": user_id,
         "messages": view.messages.len(),

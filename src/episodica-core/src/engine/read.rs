@@ -58,7 +58,7 @@ impl Engine {
         let filter = &page.filter;
         Ok(match kind {
             RecordKind::Message => {
-                let admitted = view.messages.records().iter().filter(|message| admits_message(filter, message));
+                let admitted = view.messages.records().filter(|message| admits_message(filter, message));
                 select(admitted, page, |message| message.timestamp, AnyRecord::Message)
             }
             RecordKind::Episode => {

@@ -294,34 +294,35 @@ impl Search<'_> {
         let slots = match filter.is_empty() {
             true => scores.candidates(),
             // A filter may leave just what the legs would not propose.
-            false => table.iter().map(|(slot, _)| slot).collect(),
+            false => table.slots().collect(),
         };
-        let admitted = slots.into_iter().filter_map(|slot| table.get(slot).map(|fact| (slot, fact)));
-        let admitted: Vec<_> = admitted.filter(|(_, fact)| admits_fact(filter, fact)).collect();
+        // Without a filter nothing is read here: few of these become hits.
+        let admits =
+            |slot: &u32| table.contains(*slot) && (filter.is_empty() || table.get(*slot).is_some_and(|fact| admits_fact(filter, fact)));
+        let admitted: Vec<u32> = slots.into_iter().filter(admits).collect();
         let mut question = MaxSim::new(self.engine.tokens, &self.prepared.query.text);
-        let tokens: Vec<f32> = admitted.iter().map(|(slot, _)| question.score(self.view.statement_tokens(*slot))).collect();
+        let tokens: Vec<f32> = admitted.iter().map(|slot| question.score(self.view.statement_tokens(*slot))).collect();
         let (mean, best) = (tokens.iter().sum::<f32>() / tokens.len().max(1) as f32, tokens.iter().copied().fold(0.0, f32::max));
         let vector_weight = self.weights().vector();
         // Few subjects have many statements.
-        let mut named: HashMap<&str, bool> = HashMap::new();
+        let mut named: HashMap<u32, bool> = HashMap::new();
         let mut admitted: Vec<_> = admitted
             .into_iter()
             .zip(tokens)
-            .map(|((slot, fact), tokens)| {
+            .map(|(slot, tokens)| {
+                let (subject, name) = self.view.subject(slot);
                 let facts = StatementFacts {
                     tokens: if best - mean > 1e-6 { (tokens - mean) / (best - mean) } else { 0.0 },
                     vector_weight,
-                    current: fact.is_current(),
-                    about_named: *named
-                        .entry(&fact.subject)
-                        .or_insert_with(|| self.prepared.query.names(&self.view.messages, &fact.subject)),
+                    current: self.view.is_current(slot),
+                    about_named: *named.entry(subject).or_insert_with(|| self.prepared.query.names(&self.view.messages, name)),
                 };
-                (slot, fact, facts)
+                (slot, facts)
             })
             .collect();
-        let successor = |slot| table.slot(table.get(slot)?.superseded_by.as_deref()?);
+        let successor = |slot| self.view.successor(slot);
         if self.only_best() {
-            let estimates: Vec<f64> = admitted.iter().map(|(slot, _, facts)| estimate_statement(&scores, *slot, *facts)).collect();
+            let estimates: Vec<f64> = admitted.iter().map(|(slot, facts)| estimate_statement(&scores, *slot, *facts)).collect();
             let least = least_of_best(&estimates, self.top_k);
             // What superseded one of the best takes over its score.
             let best = admitted.iter().zip(&estimates).filter(|(_, estimate)| **estimate >= least);
@@ -331,7 +332,7 @@ impl Search<'_> {
         }
         let mut ranked: Vec<ScoredRecord> = admitted
             .into_iter()
-            .map(|(slot, fact, facts)| {
+            .map(|(slot, facts)| {
                 let scored = score_statement(&scores, slot, facts);
                 match (self.request.method, self.engine.config.preset) {
                     (Method::Bm25, _) => leaf(slot, "semantic", f64::from(scores.words(slot)), "bm25", None),
@@ -341,7 +342,11 @@ impl Search<'_> {
                     (_, Preset::Memo) => {
                         let parts = vec![
                             Explanation::weighted("similarity", MEMO_SIMILARITY, f64::from(scores.cosine(slot).unwrap_or(0.0))),
-                            Explanation::weighted("importance", MEMO_IMPORTANCE, f64::from(fact.importance)),
+                            Explanation::weighted(
+                                "importance",
+                                MEMO_IMPORTANCE,
+                                table.get(slot).map_or(0.0, |fact| f64::from(fact.importance)),
+                            ),
                         ];
                         ScoredRecord { explanation: Explanation::sum("semantic", "", parts), ..scored }
                     }
@@ -415,28 +420,29 @@ impl Search<'_> {
                 slots.dedup();
                 slots
             }
-            false => view.episodes.iter().map(|(slot, _)| slot).collect(),
+            false => view.episodes.slots().collect(),
         };
-        let admitted = slots.into_iter().filter_map(|slot| view.episodes.get(slot).map(|episode| (slot, episode)));
-        let filter = &self.request.filter;
-        let admitted: Vec<_> = admitted.filter(|(_, episode)| admits_episode(filter, episode)).collect();
-        let slots: Vec<u32> = admitted.iter().map(|(slot, _)| *slot).collect();
-        let layers = EpisodeLayers::new(&abstracts, &narratives, scored, &slots, self.engine.config.layer_weights);
+        let (table, filter) = (&view.episodes, &self.request.filter);
+        // As with statements.
+        let admits = |slot: &u32| {
+            table.contains(*slot) && (filter.is_empty() || table.get(*slot).is_some_and(|episode| admits_episode(filter, episode)))
+        };
+        let mut admitted: Vec<u32> = slots.into_iter().filter(admits).collect();
+        let layers = EpisodeLayers::new(&abstracts, &narratives, scored, &admitted, self.engine.config.layer_weights);
         let lifts = match self.request.method {
             Method::Norlift => self.lifts(),
             _ => std::collections::BTreeMap::new(),
         };
-        let said = |slot: u32| view.members.get(&slot).map_or(&[][..], Vec::as_slice);
-        let mut admitted = admitted;
+        let said = |slot: u32| view.members.get(slot);
         if self.only_best() {
-            let estimates: Vec<f64> = admitted.iter().map(|(slot, _)| layers.estimate(*slot, said(*slot))).collect();
+            let estimates: Vec<f64> = admitted.iter().map(|slot| layers.estimate(*slot, said(*slot))).collect();
             let least = least_of_best(&estimates, self.top_k);
             let mut estimates = estimates.into_iter();
             admitted.retain(|_| estimates.next().is_some_and(|estimate| estimate >= least));
         }
         let mut members = HashMap::new();
         let mut ranked = Vec::new();
-        for (slot, episode) in admitted {
+        for slot in admitted {
             let (record, matched) = layers.score(slot, said(slot));
             let name = "episode";
             let words = || abstracts.words(slot).max(narratives.words(slot));
@@ -444,7 +450,7 @@ impl Search<'_> {
                 Method::Bm25 => leaf(slot, name, f64::from(words()), "bm25", None),
                 Method::Vector => leaf(slot, name, f64::from(record.cosine.unwrap_or(0.0)), "cosine", record.cosine),
                 Method::Norlift => {
-                    let lift = lifts.get(&episode.episode_id).copied().unwrap_or(0.0);
+                    let lift = table.get(slot).and_then(|episode| lifts.get(&episode.episode_id)).copied().unwrap_or(0.0);
                     let parts = vec![Explanation::leaf("norlift", lift, "votes of semantic memories"), record.explanation.scaled(0.5)];
                     ScoredRecord { slot, explanation: Explanation::sum(name, "", parts), cosine: record.cosine }
                 }

@@ -181,11 +181,17 @@ impl Engine {
         let users: Vec<Arc<User>> = self.users.lock().drain().map(|(_, user)| user).collect();
         let mut outcome = Ok(());
         for user in users {
-            while user.turns.try_take().is_none() && std::time::Instant::now() < deadline {
+            let mut turn = user.turns.try_take();
+            while turn.is_none() && std::time::Instant::now() < deadline {
                 control.check()?;
                 std::thread::sleep(Duration::from_millis(5));
+                turn = user.turns.try_take();
             }
-            if let Err(error) = self.save_caches(&user) {
+            let saved = match turn {
+                Some(_) => self.save_for_next_opening(&user),
+                None => self.save_caches(&user),
+            };
+            if let Err(error) = saved {
                 outcome = Err(error);
             }
         }
@@ -296,7 +302,7 @@ impl Engine {
                 idle.then(|| users.remove(&id)).flatten()
             };
             let Some(idle) = idle else { continue };
-            if !self.read_only && self.save_caches(&idle).is_err() {
+            if !self.read_only && self.save_for_next_opening(&idle).is_err() {
                 // Without the cache the next opening embeds again: slower, not wrong.
                 self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
             }

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::arrivals::Arrivals;
 use super::ask::Notes;
 use super::recall::Recalled;
+use super::snapshot::{Positions, Restored};
 use super::system::Engine;
 use super::turn::Turns;
 use super::view::{View, episode_terms};
@@ -20,7 +21,7 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::MessageReading;
 use crate::model::{Episode, Message, Problem};
-use crate::store::{LoadedUser, SessionState, StateRecord, UserStore};
+use crate::store::{LoadedUser, LogKind, SessionState, StateRecord, UserStore};
 
 /// Texts embedded between two looks at whether the caller still waits.
 const EMBED_BATCH: usize = 1_024;
@@ -53,6 +54,8 @@ pub(crate) struct User {
     memory: Arc<AtomicUsize>,
     /// Have vectors been added or removed since the caches were written?
     pub vectors_changed: AtomicBool,
+    /// How far the logs reached when the snapshot on disk was made; `None` where there is none that holds.
+    pub snapshot: Mutex<Option<Positions>>,
     /// Where the work behind the caller stands.
     pub standing: Mutex<Standing>,
     /// Set while the user is being deleted: work under way stops.
@@ -99,14 +102,39 @@ impl Drop for User {
 }
 
 impl Engine {
-    /// Reads a user's logs and builds the view; vectors come from the caches, or from a reader's view that is out of date, where these
-    /// agree with the logs.
+    /// Opens a user: the view comes from the snapshot where that holds, else from the logs; then vectors come from the caches, or from a reader's
+    /// view that is out of date, where these agree with the logs.
     pub(super) fn load(&self, owner: Owner, stale: Option<&User>, control: &dyn Control) -> Result<User> {
+        let head = if stale.is_none() { self.snapshot_head(&owner) } else { None };
+        let restore = || head.as_ref().and_then(|head| self.restore(&owner, head));
+        let (opened, restored) = rayon::join(|| self.store.open_known_user(&owner, head.as_ref().map(|head| &head.logs)), restore);
+        let (store, loaded) = match (opened?, restored) {
+            ((store, None), Some(Restored { view, next_seq })) => {
+                let positions = LogKind::ALL.map(|kind| store.position(kind));
+                return Ok(self.opened(owner, store, view, next_seq, Vec::new(), false, Some(positions)));
+            }
+            ((store, Some(loaded)), _) => (store, loaded),
+            ((store, None), None) => {
+                // One user is open once.
+                drop(store);
+                self.store.open_user(&owner)?
+            }
+        };
+        self.load_from_logs(owner, store, loaded, stale, control)
+    }
+
+    fn load_from_logs(
+        &self,
+        owner: Owner,
+        store: UserStore,
+        mut loaded: LoadedUser,
+        stale: Option<&User>,
+        control: &dyn Control,
+    ) -> Result<User> {
         let vectors = || match stale {
             Some(stale) => Ok((Self::carry_over(&stale.view.read()), Vec::new())),
             None => self.read_caches(&owner),
         };
-        let (store, mut loaded) = self.store.open_user(&owner)?;
         let next_seq = loaded.next_seq;
         let mut problems = std::mem::take(&mut loaded.problems);
         let (known, view) = rayon::join(vectors, || self.build_records(loaded, control));
@@ -117,6 +145,20 @@ impl Engine {
         }
         let mut view = view?;
         let changed = self.fill_vectors(&mut view, known, control)?;
+        Ok(self.opened(owner, store, view, next_seq, problems, changed, None))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all that differs between two users")]
+    fn opened(
+        &self,
+        owner: Owner,
+        store: UserStore,
+        view: View,
+        next_seq: u64,
+        problems: Vec<Problem>,
+        changed: bool,
+        snapshot: Option<Positions>,
+    ) -> User {
         let user = User {
             owner,
             store,
@@ -130,6 +172,7 @@ impl Engine {
             heap_bytes: AtomicUsize::new(0),
             memory: Arc::clone(&self.memory),
             vectors_changed: AtomicBool::new(changed),
+            snapshot: Mutex::new(snapshot),
             standing: Mutex::default(),
             leaving: AtomicBool::new(false),
             notes: Mutex::default(),
@@ -137,7 +180,7 @@ impl Engine {
             recalled: Mutex::default(),
         };
         user.measure();
-        Ok(user)
+        user
     }
 
     /// The view over what was loaded, without vectors.
@@ -178,8 +221,8 @@ impl Engine {
         for fact in &loaded.semantic {
             view.put_fact(Arc::clone(fact), None, &to)?;
         }
-        view.episode_history = loaded.episode_history;
-        view.fact_history = loaded.semantic_history;
+        view.episodes.set_history(loaded.episode_history);
+        view.facts.set_history(loaded.semantic_history);
         Ok(view)
     }
 

@@ -6,68 +6,35 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use bytemuck::{Pod, Zeroable};
 use ndarray::{Array2, ArrayView2, Axis};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::attributes::{Attributes, Stated};
 use super::read::AnyRecord;
+use super::table::Table;
 use crate::config::Config;
 use crate::error::Result;
 use crate::generate::facts::Candidate;
-use crate::index::{Field, MessageIndex, MessageReading, Terms, VectorIndexFactory};
+use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms, VectorIndexFactory};
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::TokenTable;
 use crate::text::normalized;
 
-/// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
-pub(crate) struct Table<R> {
-    records: Vec<Option<Arc<R>>>,
-    slots: HashMap<String, u32>,
-}
-
-impl<R> Default for Table<R> {
-    fn default() -> Self {
-        Self { records: Vec::new(), slots: HashMap::new() }
-    }
-}
-
-impl<R> Table<R> {
-    /// Stores a revision; returns its slot, and slot and record of the revision it replaces.
-    fn put(&mut self, id: &str, record: Arc<R>) -> (u32, Option<(u32, Arc<R>)>) {
-        let slot = self.records.len() as u32;
-        self.records.push(Some(record));
-        let earlier = self.slots.insert(id.to_owned(), slot);
-        (slot, earlier.and_then(|earlier| self.records[earlier as usize].take().map(|record| (earlier, record))))
-    }
-
-    /// The record in a slot, unless it was replaced.
-    pub fn get(&self, slot: u32) -> Option<&Arc<R>> {
-        self.records.get(slot as usize).and_then(Option::as_ref)
-    }
-
-    /// The slot of the current revision.
-    pub fn slot(&self, id: &str) -> Option<u32> {
-        self.slots.get(id).copied()
-    }
-
-    /// The current revision.
-    pub fn by_id(&self, id: &str) -> Option<&Arc<R>> {
-        self.slot(id).and_then(|slot| self.get(slot))
-    }
-
-    /// Current revisions by rising slot.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<R>)> {
-        self.records.iter().enumerate().filter_map(|(slot, record)| record.as_ref().map(|record| (slot as u32, record)))
-    }
-
-    /// How many current revisions.
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-}
-
-/// Marks a message without an episode.
+/// Marks a message without an episode, and a memory that nothing superseded.
 const NONE: u32 = u32::MAX;
+
+/// What searches want to know of a semantic memory without reading it.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Standing {
+    /// The number of its subject.
+    pub subject: u32,
+    /// The number of the id of what superseded it.
+    successor: u32,
+    /// 1 if it holds and is the latest revision.
+    current: u32,
+}
 
 /// All of one user in memory.
 #[derive(Default)]
@@ -80,28 +47,28 @@ pub(crate) struct View {
     pub abstracts: Field,
     /// L1 of the episodes.
     pub narratives: Field,
-    /// The slots of each episode's messages, by the episode's slot.
-    pub members: HashMap<u32, Vec<u32>>,
+    /// The slots of each episode's messages, by the episode's slot; also of those that were replaced.
+    pub members: Ragged<u32>,
     /// The slot of each message's episode, by the message's slot; may be shorter than there are messages.
-    episode_of: Vec<u32>,
+    pub(super) episode_of: Vec<u32>,
     /// Semantic memories.
     pub facts: Table<SemanticMemory>,
     /// Their statements.
     pub statements: Field,
     /// Their tokens, by slot.
-    statement_tokens: Vec<Box<[u16]>>,
+    pub(super) statement_tokens: Ragged<u16>,
+    /// How they stand, by slot.
+    pub(super) standings: Vec<Standing>,
+    /// Whom and what they are about.
+    pub(super) subjects: Keys,
     /// Hash of a normalised statement to the slot of its memory, for exact duplicates.
-    fact_texts: FxHashMap<u64, u32>,
+    pub(super) fact_texts: FxHashMap<u64, u32>,
     /// Memories by what they state.
     pub(super) attributes: Attributes,
     /// Rough size of all revisions of episodes and memories.
-    record_bytes: usize,
-    /// Earlier revisions of episodes, oldest first, by id.
-    pub episode_history: HashMap<String, Vec<Arc<Episode>>>,
-    /// Earlier revisions of semantic memories, oldest first, by id.
-    pub fact_history: HashMap<String, Vec<Arc<SemanticMemory>>>,
+    pub(super) record_bytes: usize,
     /// Episodes that were merged into others: old id to new.
-    merged: HashMap<String, String>,
+    pub(super) merged: HashMap<String, String>,
     /// Messages that are in no episode yet, in order.
     pub buffer: BTreeSet<u32>,
     /// How many messages, counted from the first, are in episodes as far as these were finished, with vectors for all. Not known after loading.
@@ -173,11 +140,9 @@ impl View {
     /// Puts an episode (or its new revision) with its [`episode_terms`] and the vectors of L0 and L1 (two rows).
     pub fn put_episode(&mut self, episode: Arc<Episode>, terms: &[Terms; 2], rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
-        if let Some((earlier, record)) = earlier {
+        if let Some(earlier) = earlier {
             self.abstracts.remove(earlier)?;
             self.narratives.remove(earlier)?;
-            self.members.remove(&earlier);
-            self.episode_history.entry(episode.episode_id.clone()).or_default().push(record);
         }
         if let Some(merged) = episode.metadata.get("merged_from").and_then(|ids| ids.as_array()) {
             let merged = merged.iter().filter_map(|id| id.as_str());
@@ -196,7 +161,8 @@ impl View {
         }
         self.episode_of.resize(self.messages.len(), NONE);
         members.iter().for_each(|member| self.episode_of[*member as usize] = slot);
-        self.members.insert(slot, members);
+        self.members.pad(slot as usize);
+        self.members.push(members);
         let label = [u64::from(slot)];
         to.add(&mut self.abstracts, &label, rows.map(|rows| rows_of(rows, 0..1)))?;
         to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2)))
@@ -205,19 +171,24 @@ impl View {
     /// Puts a semantic memory (or its new revision) with the vector of its statement (one row).
     pub fn put_fact(&mut self, fact: Arc<SemanticMemory>, rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
         let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
-        if let Some((earlier, record)) = earlier {
+        if let Some(earlier) = earlier {
             self.statements.remove(earlier)?;
-            self.fact_history.entry(fact.memory_id.clone()).or_default().push(record);
+            self.standings[earlier as usize].current = 0;
         }
         self.statements.postings.add(slot, &fact.content);
-        self.statement_tokens.resize(slot as usize, Box::default());
-        self.statement_tokens.push(to.tokens.ids(&fact.content).into());
+        self.statement_tokens.pad(slot as usize);
+        self.statement_tokens.push(to.tokens.ids(&fact.content));
+        let (subject, _) = self.subjects.intern(&fact.subject);
+        let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
+        self.standings.resize(slot as usize, Standing::zeroed());
+        self.standings.push(Standing { subject, successor, current: fact.is_current().into() });
+        let current = |slot: u32| self.standings[slot as usize].current != 0;
         // One that holds is not hidden by one that doesn't.
         let known = self.fact_texts.entry(text_key(&normalized(&fact.content))).or_insert(slot);
-        if fact.is_current() || !self.facts.get(*known).is_some_and(|known| known.is_current()) {
+        if fact.is_current() || !current(*known) {
             *known = slot;
         }
-        self.attributes.put(slot, &self.facts);
+        self.attributes.put(slot, &fact, current);
         self.record_bytes += fact.content.len() + 700;
         to.add(&mut self.statements, &[u64::from(slot)], rows)
     }
@@ -229,7 +200,23 @@ impl View {
 
     /// The tokens of a semantic memory's statement.
     pub fn statement_tokens(&self, slot: u32) -> &[u16] {
-        self.statement_tokens.get(slot as usize).map_or(&[], |tokens| tokens)
+        self.statement_tokens.get(slot)
+    }
+
+    /// Does the semantic memory in a slot still hold?
+    pub fn is_current(&self, slot: u32) -> bool {
+        self.standings.get(slot as usize).is_some_and(|standing| standing.current != 0)
+    }
+
+    /// The number of what the semantic memory in a slot is about, and its name.
+    pub fn subject(&self, slot: u32) -> (u32, &str) {
+        let number = self.standings[slot as usize].subject;
+        (number, self.subjects.key(number))
+    }
+
+    /// The slot of what superseded the semantic memory in a slot.
+    pub fn successor(&self, slot: u32) -> Option<u32> {
+        self.facts.slot_of(self.standings[slot as usize].successor)
     }
 
     /// The episode that a merged one has gone into.
@@ -239,14 +226,13 @@ impl View {
 
     /// Earlier revisions of a record, oldest first.
     pub fn earlier(&self, id: &str) -> Vec<AnyRecord> {
-        let episodes = self.episode_history.get(id).into_iter().flatten().map(|episode| AnyRecord::Episode(Arc::clone(episode)));
-        let facts = self.fact_history.get(id).into_iter().flatten().map(|fact| AnyRecord::Semantic(Arc::clone(fact)));
-        episodes.chain(facts).collect()
+        let episodes = self.episodes.earlier(id).into_iter().map(AnyRecord::Episode);
+        episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
     }
 
     /// Current memories that state the same attribute of the same subject, the newest and those of the same value; none where either is unknown.
     pub fn same_attribute(&self, candidate: &Candidate) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        let slots = self.attributes.near(&Stated::by(candidate), &self.facts);
+        let slots = self.attributes.near(&Stated::by(candidate), |slot| self.is_current(slot));
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 

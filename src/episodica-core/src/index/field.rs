@@ -15,6 +15,11 @@ pub struct Field {
 }
 
 impl Field {
+    /// Words without vectors so far.
+    pub fn of_words(postings: Postings) -> Self {
+        Self { postings, vectors: None }
+    }
+
     /// The vectors, once there are any.
     pub fn vectors(&self) -> Option<&dyn VectorIndex> {
         self.vectors.as_deref()
@@ -23,6 +28,11 @@ impl Field {
     /// How many vectors.
     pub fn vector_count(&self) -> usize {
         self.vectors().map_or(0, VectorIndex::len)
+    }
+
+    /// Takes over the vectors of another field.
+    pub fn take_vectors(&mut self, other: Self) {
+        self.vectors = other.vectors;
     }
 
     /// Takes over vectors that were read from a cache.

@@ -6,11 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Field;
+use bytemuck::{Pod, Zeroable};
+
 use super::terms::{Terms, fold, for_each_word, is_unspaced};
 use super::words::{is_function_word, tells_time};
+use super::{Field, Keys, Postings, Ragged};
 use crate::clock::Moment;
-use crate::model::Message;
+use crate::model::{Message, Shelf};
+use crate::pack::{Packer, Unpacker};
 
 /// Names one of the speakers of an index.
 pub type SpeakerId = u32;
@@ -67,7 +70,8 @@ struct Row {
 }
 
 /// Where the neighbours of a message stand, in one byte: mostly right beside it, and walking along a thread then reads little memory.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 struct Links(u8);
 
 impl Links {
@@ -94,6 +98,40 @@ pub struct Prior {
     pub tells_time: bool,
     /// Does it hold a digit?
     pub has_number: bool,
+}
+
+/// [`Prior`] as it lies in a snapshot.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct PackedPrior {
+    speaker: SpeakerId,
+    mass: f32,
+    question_share: f32,
+    answers: f32,
+    year: i16,
+    month: i8,
+    day: i8,
+    weekday: i8,
+    tells_time: u8,
+    has_number: u8,
+    zero: u8,
+}
+
+impl From<&Prior> for PackedPrior {
+    fn from(prior: &Prior) -> Self {
+        let Prior { speaker, mass, question_share, answers, day, tells_time, has_number } = *prior;
+        let Day { year, month, day, weekday } = day;
+        let (tells_time, has_number) = (tells_time.into(), has_number.into());
+        Self { speaker, mass, question_share, answers, year, month, day, weekday, tells_time, has_number, zero: 0 }
+    }
+}
+
+impl From<PackedPrior> for Prior {
+    fn from(packed: PackedPrior) -> Self {
+        let PackedPrior { speaker, mass, question_share, answers, year, month, day, weekday, tells_time, has_number, .. } = packed;
+        let day = Day { year, month, day, weekday };
+        Self { speaker, mass, question_share, answers, day, tells_time: tells_time != 0, has_number: has_number != 0 }
+    }
 }
 
 /// What the index wants to know of a message's text. Needs no index: many are read at once before they enter one by one.
@@ -125,15 +163,19 @@ pub struct MessageIndex {
     /// Number of terms in the window of each message, neighbours counted by what they lend.
     window_lengths: Vec<f32>,
     priors: Vec<Prior>,
+    /// The first messages, as far as they came from a snapshot.
+    shelf: Arc<Shelf<Message>>,
+    /// Those after them.
     records: Vec<Arc<Message>>,
-    by_id: HashMap<Arc<str>, u32>,
+    /// Their ids; the number of an id is the slot.
+    ids: Keys,
+    /// The names of speakers; the number of a name is the [`SpeakerId`].
+    names: Keys,
     speakers: Vec<Vec<String>>,
-    speaker_ids: HashMap<String, SpeakerId>,
     /// The last message of each session; messages without a session are cut into threads by pauses.
     ends: HashMap<Option<Arc<str>>, u32>,
-    /// WordPiece ids of every message, one after the other, and where each begins.
-    tokens: Vec<u16>,
-    token_starts: Vec<usize>,
+    /// WordPiece ids of every message.
+    tokens: Ragged<u16>,
     /// Rough size of the records.
     text_bytes: usize,
 }
@@ -147,16 +189,13 @@ impl MessageIndex {
 
     /// [`MessageIndex::add`] of a message that was read ahead.
     pub fn add_read(&mut self, message: Arc<Message>, reading: &MessageReading) -> Option<u32> {
-        let slot = self.records.len() as u32;
-        let id: Arc<str> = message.message_id.as_str().into();
-        match self.by_id.entry(id) {
-            std::collections::hash_map::Entry::Occupied(_) => return None,
-            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(slot),
-        };
+        let (slot, new) = self.ids.intern(&message.message_id);
+        if !new {
+            return None;
+        }
         let end = self.ends.insert(message.session_id.clone(), slot);
         let connected = |before: &u32| {
-            message.session_id.is_some()
-                || message.timestamp.seconds_since(self.records[*before as usize].timestamp).abs() <= THREAD_GAP_SECONDS
+            message.session_id.is_some() || message.timestamp.seconds_since(self.get(*before).timestamp).abs() <= THREAD_GAP_SECONDS
         };
         let previous = end.filter(connected).unwrap_or(NONE);
         if previous != NONE {
@@ -183,8 +222,7 @@ impl MessageIndex {
             tells_time: reading.tells_time,
             has_number: reading.has_number,
         });
-        self.token_starts.push(self.tokens.len());
-        self.tokens.extend_from_slice(&reading.tokens);
+        self.tokens.push(reading.tokens.iter().copied());
         self.text_bytes += message.content.len() + 320;
         self.records.push(message);
         self.measure_window(slot);
@@ -236,23 +274,24 @@ impl MessageIndex {
     }
 
     fn speaker(&mut self, name: &str) -> SpeakerId {
-        if let Some(id) = self.speaker_ids.get(name) {
-            return *id;
+        let (id, new) = self.names.intern(name);
+        if new {
+            self.speakers.push(name_words(name));
         }
-        let id = self.speakers.len() as SpeakerId;
-        self.speaker_ids.insert(name.to_owned(), id);
-        self.speakers.push(name_words(name));
         id
     }
 
     /// The message in a slot.
     pub fn get(&self, slot: u32) -> &Arc<Message> {
-        &self.records[slot as usize]
+        match (slot as usize).checked_sub(self.shelf.len()) {
+            None => self.shelf.get(slot),
+            Some(later) => &self.records[later],
+        }
     }
 
     /// The slot of a message.
     pub fn slot(&self, message_id: &str) -> Option<u32> {
-        self.by_id.get(message_id).copied()
+        self.ids.number(message_id)
     }
 
     /// Was anything said in this session?
@@ -261,18 +300,18 @@ impl MessageIndex {
     }
 
     /// All messages in order of arrival.
-    pub fn records(&self) -> &[Arc<Message>] {
-        &self.records
+    pub fn records(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+        (0..self.len() as u32).map(|slot| self.get(slot))
     }
 
     /// How many messages.
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.ids.len()
     }
 
     /// Is there none?
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.ids.is_empty()
     }
 
     /// The message said before this one in the same thread.
@@ -338,14 +377,54 @@ impl MessageIndex {
 
     /// Its WordPiece ids.
     pub fn tokens(&self, slot: u32) -> &[u16] {
-        let start = self.token_starts[slot as usize];
-        let end = self.token_starts.get(slot as usize + 1).copied().unwrap_or(self.tokens.len());
-        &self.tokens[start..end]
+        self.tokens.get(slot)
     }
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.text_bytes + self.rows.len() * 96 + self.tokens.capacity() * 2 + self.field.heap_bytes()
+        self.text_bytes + self.rows.len() * 72 + self.ids.heap_bytes() + self.tokens.heap_bytes() + self.field.heap_bytes()
+    }
+
+    /// The first messages, where they came from a snapshot.
+    pub fn shelf(&self) -> &Arc<Shelf<Message>> {
+        &self.shelf
+    }
+
+    /// The messages behind those.
+    pub fn unshelved(&self) -> &[Arc<Message>] {
+        &self.records
+    }
+
+    /// For a snapshot: all but the messages themselves and the vectors.
+    pub fn pack(&self, packer: &mut Packer) {
+        self.field.postings.pack(packer);
+        packer.column(&self.rows.iter().map(|row| [row.previous, row.next]).collect::<Vec<_>>());
+        packer.column(&self.links);
+        packer.column(&self.window_lengths);
+        packer.column(&self.priors.iter().map(PackedPrior::from).collect::<Vec<_>>());
+        self.ids.pack(packer);
+        self.names.pack(packer);
+        packer.json(&self.ends.iter().collect::<Vec<_>>());
+        self.tokens.pack(packer);
+        packer.column(&[self.text_bytes as u64]);
+    }
+
+    /// From a snapshot, with the messages in their order.
+    pub fn unpack(unpacker: &mut Unpacker<'_>, shelf: Arc<Shelf<Message>>) -> Option<Self> {
+        let field = Field::of_words(Postings::unpack(unpacker)?);
+        let rows: Vec<[u32; 2]> = unpacker.column()?;
+        let rows = rows.into_iter().map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) }).collect();
+        let (links, window_lengths) = (unpacker.column()?, unpacker.column()?);
+        let priors = unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
+        let (ids, names) = (Keys::unpack(unpacker)?, Keys::unpack(unpacker)?);
+        let speakers = (0..names.len() as u32).map(|name| name_words(names.key(name))).collect();
+        let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
+        let tokens = Ragged::unpack(unpacker)?;
+        let text_bytes = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
+        let records = Vec::new();
+        let index = Self { field, rows, links, window_lengths, priors, shelf, records, ids, names, speakers, ends, tokens, text_bytes };
+        let lengths = [index.rows.len(), index.links.len(), index.window_lengths.len(), index.priors.len(), index.shelf.len()];
+        lengths.iter().all(|length| *length == index.ids.len()).then_some(index)
     }
 }
 

@@ -3,12 +3,17 @@
 //! Adding and removing cost the terms of the record; nothing grows with the size of the index. A removed record's postings stay until
 //! [`Postings::compact`] and are skipped through [`Postings::is_alive`]. Scores are not computed here.
 
-use rustc_hash::FxHashMap;
+use bytemuck::{Pod, Zeroable};
+use rustc_hash::FxBuildHasher;
 
+use super::keys::Keys;
+use super::ragged::Ragged;
 use super::terms::Terms;
+use crate::pack::{Packer, Unpacker};
 
 /// One record that contains a term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Posting {
     /// The record.
     pub slot: u32,
@@ -16,8 +21,8 @@ pub struct Posting {
     pub frequency: u32,
 }
 
-/// A posting, the slack of its list, and its place in the list of the record's terms.
-const POSTING_BYTES: usize = 16;
+/// A posting and the slack of its list.
+const POSTING_BYTES: usize = 12;
 
 #[derive(Debug, Clone, Default)]
 struct TermList {
@@ -25,24 +30,27 @@ struct TermList {
     alive: u32,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 struct Document {
-    alive: bool,
     length: u32,
-    /// The numbers of its distinct terms.
-    terms: Box<[u32]>,
+    /// 1, or 0 of a removed record.
+    alive: u32,
 }
 
 /// Terms to records; see the module's documentation.
 #[derive(Debug, Clone, Default)]
 pub struct Postings {
-    dictionary: FxHashMap<Box<str>, u32>,
+    dictionary: Keys<FxBuildHasher>,
+    /// By the number of the term.
     lists: Vec<TermList>,
     documents: Vec<Document>,
+    /// The numbers of the distinct terms of each record.
+    distinct: Ragged<u32>,
     alive: usize,
     total_length: u64,
-    /// Rough size of what the lists below hold, in bytes.
-    bytes: usize,
+    /// How many postings the lists hold.
+    postings: usize,
 }
 
 impl Postings {
@@ -61,44 +69,40 @@ impl Postings {
     pub fn add_terms(&mut self, slot: u32, terms: &Terms) {
         assert!(slot as usize >= self.documents.len(), "invariant: slots are given out in rising order");
         self.documents.resize(slot as usize, Document::default());
+        self.distinct.pad(slot as usize);
         let mut length = 0_u32;
         let mut distinct = Vec::new();
         for term in terms.iter() {
             length += u32::from(term.counts);
-            let number = match self.dictionary.get(term.text) {
-                Some(number) => *number,
-                None => {
-                    let number = self.lists.len() as u32;
-                    self.dictionary.insert(term.text.into(), number);
-                    self.bytes += term.text.len() + 72;
-                    self.lists.push(TermList::default());
-                    number
-                }
-            };
+            let (number, new) = self.dictionary.intern(term.text);
+            if new {
+                self.lists.push(TermList::default());
+            }
             let list = &mut self.lists[number as usize];
             match list.postings.last_mut() {
                 Some(last) if last.slot == slot => last.frequency += 1,
                 _ => {
                     list.postings.push(Posting { slot, frequency: 1 });
-                    self.bytes += POSTING_BYTES;
                     list.alive += 1;
                     distinct.push(number);
                 }
             }
         }
-        self.documents.push(Document { alive: true, length, terms: distinct.into() });
+        self.documents.push(Document { alive: 1, length });
+        self.postings += distinct.len();
+        self.distinct.push(distinct);
         self.alive += 1;
         self.total_length += u64::from(length);
     }
 
     /// Removes a record. Unknown or removed slots are passed over.
     pub fn remove(&mut self, slot: u32) {
-        let Some(document) = self.documents.get_mut(slot as usize).filter(|document| document.alive) else { return };
+        let Some(document) = self.documents.get_mut(slot as usize).filter(|document| document.alive != 0) else { return };
         let document = std::mem::take(document);
         self.alive -= 1;
         self.total_length -= u64::from(document.length);
-        for number in document.terms {
-            self.lists[number as usize].alive -= 1;
+        for number in self.distinct.get(slot) {
+            self.lists[*number as usize].alive -= 1;
         }
     }
 
@@ -106,8 +110,9 @@ impl Postings {
     pub fn compact(&mut self) {
         let documents = &self.documents;
         for list in &mut self.lists {
-            list.postings.retain(|posting| documents[posting.slot as usize].alive);
+            list.postings.retain(|posting| documents[posting.slot as usize].alive != 0);
         }
+        self.postings = self.lists.iter().map(|list| list.postings.len()).sum();
     }
 
     /// The records that contain `term`, by rising slot, removed ones included.
@@ -128,12 +133,12 @@ impl Postings {
 
     /// Number of distinct terms of a record; 0 for none.
     pub fn distinct(&self, slot: u32) -> usize {
-        self.documents.get(slot as usize).map_or(0, |document| document.terms.len())
+        if self.is_alive(slot) { self.distinct.get(slot).len() } else { 0 }
     }
 
     /// Is there a living record under this slot?
     pub fn is_alive(&self, slot: u32) -> bool {
-        self.documents.get(slot as usize).is_some_and(|document| document.alive)
+        self.documents.get(slot as usize).is_some_and(|document| document.alive != 0)
     }
 
     /// Number of terms of a record, repetitions counted; 0 for none.
@@ -163,11 +168,40 @@ impl Postings {
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.bytes + self.documents.capacity() * size_of::<Document>()
+        let lists = self.postings * POSTING_BYTES + self.lists.capacity() * size_of::<TermList>();
+        lists + self.dictionary.heap_bytes() + self.documents.capacity() * size_of::<Document>() + self.distinct.heap_bytes()
     }
 
     fn list(&self, term: &str) -> Option<&TermList> {
-        self.dictionary.get(term).map(|number| &self.lists[*number as usize])
+        self.dictionary.number(term).map(|number| &self.lists[number as usize])
+    }
+
+    /// For a snapshot.
+    pub fn pack(&self, packer: &mut Packer) {
+        self.dictionary.pack(packer);
+        packer.column(&self.lists.iter().map(|list| [list.postings.len() as u32, list.alive]).collect::<Vec<_>>());
+        packer.column(&self.lists.iter().flat_map(|list| list.postings.iter().copied()).collect::<Vec<_>>());
+        packer.column(&self.documents);
+        self.distinct.pack(packer);
+    }
+
+    /// From a snapshot.
+    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        let dictionary = Keys::unpack(unpacker)?;
+        let sizes: Vec<[u32; 2]> = unpacker.column()?;
+        let postings: Vec<Posting> = unpacker.column()?;
+        let (mut lists, mut rest) = (Vec::with_capacity(sizes.len()), &postings[..]);
+        for [count, alive] in sizes {
+            let (list, later) = rest.split_at_checked(count as usize)?;
+            lists.push(TermList { postings: list.to_vec(), alive });
+            rest = later;
+        }
+        let documents: Vec<Document> = unpacker.column()?;
+        let alive = documents.iter().filter(|document| document.alive != 0).count();
+        let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
+        let distinct = Ragged::unpack(unpacker)?;
+        let complete = lists.len() == dictionary.len() && distinct.len() == documents.len();
+        complete.then_some(Self { dictionary, lists, documents, distinct, alive, total_length, postings: postings.len() })
     }
 }
 

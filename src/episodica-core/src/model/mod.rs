@@ -1,9 +1,11 @@
-//! The records of the memory and the values that searches return: plain data, no behaviour beyond reading themselves.
+//! The records of the memory and the values that searches return: plain data, no behaviour beyond reading themselves;
+//! and the shelf on which many of them lie unread.
 
 mod episode;
 mod message;
 mod report;
 mod semantic;
+mod shelf;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -11,3 +13,4 @@ pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance
 pub use message::{Message, NewMessage, Role};
 pub use report::{AddReport, DeleteReport, Problem, RebuildReport, VerifyReport};
 pub use semantic::{EventKind, MemoryKind, SemanticEvent, SemanticMemory};
+pub use shelf::{Shelf, ShelfWriter};

@@ -68,10 +68,13 @@ pub struct VectorCache {
 /// Writes an index to the path that it is given.
 pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
 
+/// Length and checksum of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Sum {
-    bytes: u64,
-    crc32: String,
+pub struct Sum {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// CRC-32 in eight lower-case hex digits.
+    pub crc32: String,
 }
 
 /// The line itself. The fields of [`VectorCacheHead`] stand here one by one: flattened, reading them would take twice as long.
@@ -89,6 +92,7 @@ struct Manifest<'a> {
     rows: Cow<'a, [CacheRow]>,
 }
 
+<<<<<<< HEAD
 impl<'a> Manifest<'a> {
     fn new(head: &'a VectorCacheHead, embeddings: Sum, index: Option<Sum>) -> Self {
         Self {
@@ -185,6 +189,25 @@ fn read_vectors(backend: &dyn Backend, path: &Path, manifest: &Manifest<'_>) -> 
     match source.sum_to_end()? == manifest.embeddings {
         true => Ok(vectors),
         false => other(),
+=======
+pub(super) fn sum(bytes: &[u8]) -> Sum {
+    Sum { bytes: bytes.len() as u64, crc32: format!("{:08x}", crc32fast::hash(bytes)) }
+}
+
+pub(super) fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
+    let (mut source, mut chunk) = (backend.read_from(path, 0)?, vec![0; 256 << 10]);
+    let (mut hasher, mut bytes) = (crc32fast::Hasher::new(), 0);
+    loop {
+        match source.read(&mut chunk) {
+            Ok(0) => return Ok(Sum { bytes, crc32: format!("{:08x}", hasher.finalize()) }),
+            Ok(count) => {
+                hasher.update(&chunk[..count]);
+                bytes += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+>>>>>>> aa92191 (A snapshot of the indexes: the view from one process to the next, records unread until looked at (work in progress))
     }
 }
 
@@ -194,7 +217,7 @@ fn temporary(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
+pub(super) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
     match backend.remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -462,9 +462,10 @@ fn apply(inner: &Inner, owner: &Owner, erasure: &Erasure, logs: [&mut Log; 3]) -
             }
         })?;
     }
-    // What holds texts of many records, or numbers made from them, is not searched but removed: traces, answers, caches, and what a crash
+    // What holds texts of many records, or numbers made from them, is not searched but removed: traces, answers, caches, the snapshot, and what a crash
     // left of a file being replaced.
     let mut derived: Vec<PathBuf> = [SideFile::Trace, SideFile::LlmCache].map(|side| inner.layout.side_path(owner, side)).into();
+    derived.push(inner.layout.snapshot_path(owner));
     for kind in LogKind::ALL {
         let caches = inner.layout.cache_paths(owner, kind);
         derived.extend([caches.manifest, caches.embeddings, caches.index]);

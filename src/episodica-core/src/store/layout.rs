@@ -11,6 +11,9 @@ use crate::ids::{Owner, decode_file_name, encode_file_name};
 /// The tenant whose tree is the root itself.
 pub const DEFAULT_TENANT: &str = "default";
 
+/// The directory of snapshots.
+const SNAPSHOTS: &str = "snapshots";
+
 /// The three logs of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogKind {
@@ -72,7 +75,7 @@ pub struct CachePaths {
 }
 
 /// Every ending of a file that belongs to a user, a longer one before those it ends in.
-const ENDINGS: [&str; 12] = [
+const ENDINGS: [&str; 13] = [
     "_messages.jsonl",
     "_episodes.jsonl",
     "_semantic.jsonl",
@@ -83,6 +86,7 @@ const ENDINGS: [&str; 12] = [
     "_failed.jsonl",
     "_trace.jsonl",
     "_answers.jsonl",
+    ".snapshot",
     ".faiss",
     ".json",
 ];
@@ -145,6 +149,11 @@ impl Layout {
         }
     }
 
+    /// The snapshot of a user's indexes.
+    pub fn snapshot_path(&self, owner: &Owner) -> PathBuf {
+        self.user_file(owner, SNAPSHOTS, ".snapshot")
+    }
+
     /// One of the files beside the logs.
     pub fn side_path(&self, owner: &Owner, file: SideFile) -> PathBuf {
         let (directory, ending) = file.place();
@@ -159,7 +168,7 @@ impl Layout {
     fn user_directories(&self, tenant: &str) -> Vec<PathBuf> {
         let top = self.tenant_root(tenant);
         let logs = LogKind::ALL.iter().flat_map(|kind| [top.join(kind.name()), top.join(kind.name()).join("vector_db")]);
-        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0))).collect()
+        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0))).chain([top.join(SNAPSHOTS)]).collect()
     }
 
     /// Every tenant that has a directory, and the default one; sorted.

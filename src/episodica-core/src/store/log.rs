@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, BackendFile, EntryKind, FileStamp, io_error, parent_of, sync_up};
+use super::cache::{sum, sum_of_file};
 use super::line::encode_line;
 use super::quarantine;
 use super::scan::{BadLine, Line, Scan, scan};
@@ -52,6 +53,16 @@ pub struct LogPosition {
     pub bytes: u64,
     /// Records, from the first line on.
     pub records: u64,
+}
+
+/// How far a log reaches, and a checksum over all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSum {
+    /// The end.
+    #[serde(flatten)]
+    pub position: LogPosition,
+    /// CRC-32 in eight lower-case hex digits.
+    pub crc32: String,
 }
 
 /// What [`Log::rewrite`] does with a line.
@@ -150,19 +161,7 @@ impl Log {
         mode: Mode,
         visit: &mut dyn FnMut(Line<'_>) -> Result<(), String>,
     ) -> Result<(Self, Recovery)> {
-        let mut log = Self {
-            backend,
-            root: root.to_owned(),
-            path: path.to_owned(),
-            mode,
-            file: None,
-            file_number: None,
-            position: LogPosition::default(),
-            health: Health::Sound,
-            unterminated: false,
-            directory_dirty: false,
-            unsettled: false,
-        };
+        let mut log = Self::unread(backend, root, path, mode);
         if mode == Mode::ReadWrite {
             log.remove_leftovers()?;
         }
@@ -189,6 +188,57 @@ impl Log {
             }
         }
         Ok((log, recovery))
+    }
+
+    fn unread(backend: Arc<dyn Backend>, root: &Path, path: &Path, mode: Mode) -> Self {
+        Self {
+            backend,
+            root: root.to_owned(),
+            path: path.to_owned(),
+            mode,
+            file: None,
+            file_number: None,
+            position: LogPosition::default(),
+            health: Health::Sound,
+            unterminated: false,
+            directory_dirty: false,
+            unsettled: false,
+        }
+    }
+
+    /// Opens a log that is known to somebody who saw all of it: `None` if it is not, byte for byte, what they saw.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub fn open_known(backend: Arc<dyn Backend>, root: &Path, path: &Path, mode: Mode, known: &LogSum) -> Result<Option<Self>> {
+        let mut log = Self::unread(backend, root, path, mode);
+        if mode == Mode::ReadWrite {
+            log.remove_leftovers()?;
+        }
+        let stamp = log.stamp()?;
+        if stamp.map_or(0, |stamp| stamp.bytes) != known.position.bytes {
+            return Ok(None);
+        }
+        log.file_number = stamp.map(|stamp| stamp.file_number);
+        log.unsettled = log.file_number.is_some();
+        log.directory_dirty = log.unsettled;
+        log.position = known.position;
+        Ok((log.sum()?.as_ref() == Some(known)).then_some(log))
+    }
+
+    /// Length and checksum of the acknowledged part; `None` where it is not all that the file holds.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub fn sum(&self) -> Result<Option<LogSum>> {
+        if self.health != Health::Sound || self.unterminated {
+            return Ok(None);
+        }
+        let found = match sum_of_file(&*self.backend, &self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => sum(&[]),
+            other => other.map_err(|error| io_error("cannot read the log", &self.path, error))?,
+        };
+        Ok((found.bytes == self.position.bytes).then_some(LogSum { position: self.position, crc32: found.crc32 }))
     }
 
     fn remove_leftovers(&self) -> Result<()> {

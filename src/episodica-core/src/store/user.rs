@@ -259,10 +259,7 @@ impl UserStore {
         sources: [LogSource; 3],
         registration: Option<Registration>,
     ) -> Result<(Self, LoadedUser)> {
-        let mut read_at = [None; 3];
-        for (stamp, source) in read_at.iter_mut().zip(&sources) {
-            *stamp = inner.backend.stat(&source.path).map_err(|error| io_error("cannot look at the log", &source.path, error))?;
-        }
+        let read_at = Self::stamps(inner, &sources)?;
         let [messages_source, episodes_source, semantic_source] = sources;
         let told = || read_told(Opening::new(inner), owner, &messages_source, &episodes_source);
         let learned = || read_learned(Opening::new(inner), owner, &semantic_source);
@@ -278,9 +275,28 @@ impl UserStore {
         let next_seq = place_messages(&mut messages, inside);
         let (states, problems) = (opening.states, opening.problems);
         let loaded = LoadedUser { messages, next_seq, episodes, episode_history, semantic, semantic_history, states, problems };
-        let logs = [logs.0, logs.1, semantic_log].map(Mutex::new);
-        let inner = Arc::clone(inner);
-        Ok((Self { owner: owner.clone(), inner, logs, read_at, erasing: AtomicBool::new(false), _registration: registration }, loaded))
+        Ok((Self::over(inner, owner, [logs.0, logs.1, semantic_log], read_at, registration), loaded))
+    }
+
+    /// The state of the three files.
+    pub(super) fn stamps(inner: &Inner, sources: &[LogSource; 3]) -> Result<[Option<FileStamp>; 3]> {
+        let mut stamps = [None; 3];
+        for (stamp, source) in stamps.iter_mut().zip(sources) {
+            *stamp = inner.backend.stat(&source.path).map_err(|error| io_error("cannot look at the log", &source.path, error))?;
+        }
+        Ok(stamps)
+    }
+
+    /// Over three open logs.
+    pub(super) fn over(
+        inner: &Arc<Inner>,
+        owner: &Owner,
+        logs: [Log; 3],
+        read_at: [Option<FileStamp>; 3],
+        registration: Option<Registration>,
+    ) -> Self {
+        let (inner, logs) = (Arc::clone(inner), logs.map(Mutex::new));
+        Self { owner: owner.clone(), inner, logs, read_at, erasing: AtomicBool::new(false), _registration: registration }
     }
 
     /// Whose logs they are.

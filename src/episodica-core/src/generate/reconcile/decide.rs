@@ -187,7 +187,8 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// The words of a statement in 64 bits, one a word: tells at a glance that two statements don't contain each other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
 pub(crate) struct Signature(u64);
 
 impl Signature {

@@ -1,0 +1,257 @@
+//! The view from one process to the next: packed when a user is closed, taken up again where the logs and the vectors are still the same.
+//!
+//! Opening a large user from the logs means reading every record and every word again. A snapshot gives the indexes back as they were, and records
+//! lie unread until somebody looks at them. It is worth its file for users of some size only ([`Config::snapshot_threshold`]), and it is a cache:
+//! what it holds follows from the logs, and without it nothing is lost but time.
+//!
+//! [`Config::snapshot_threshold`]: crate::config::Config::snapshot_threshold
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::attributes::Attributes;
+use super::system::Engine;
+use super::table::Table;
+use super::user::User;
+use super::view::{View, rows_of};
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndexKind};
+use crate::model::{Episode, Message, SemanticMemory, Shelf, ShelfWriter};
+use crate::pack::{Packer, Unpacker};
+use crate::store::{LogKind, LogPosition, SnapshotHead};
+
+/// What of a view is neither an index nor a record.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Remainder {
+    next_seq: u64,
+    record_bytes: usize,
+    merged: HashMap<String, String>,
+    buffer: BTreeSet<u32>,
+    unlearned: BTreeMap<String, u32>,
+    unwritten: BTreeSet<String>,
+    relearn: BTreeSet<String>,
+    closed_sessions: BTreeSet<String>,
+    closing_sessions: BTreeSet<String>,
+}
+
+/// A view that was taken up, and the number of the next message.
+pub(super) struct Restored {
+    pub view: View,
+    pub next_seq: u64,
+}
+
+impl Engine {
+    /// Who writes snapshots here, with all that a view depends on beside the logs.
+    fn maker(&self) -> String {
+        let learning = if self.config.semantic_memory { "with" } else { "without" };
+        format!("episodica {}, {}, {learning} semantic memory", env!("CARGO_PKG_VERSION"), self.embedder.model())
+    }
+
+    /// The head of a snapshot that this engine can read.
+    pub(super) fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
+        self.store.snapshot_head(owner).filter(|head| head.made_by == self.maker() && cfg!(target_endian = "little"))
+    }
+
+    /// The view that a snapshot holds; `None` if it or the vectors are not what the head says. Whether the logs are is the caller's to see.
+    pub(super) fn restore(&self, owner: &Owner, head: &SnapshotHead) -> Option<Restored> {
+        let body = self.store.snapshot_body(owner, head)?;
+        let mut body = Unpacker::new(&body);
+        let labels: [Vec<u64>; 4] = [body.column()?, body.column()?, body.column()?, body.column()?];
+        let remainder: Remainder = body.json()?;
+        let (messages, episodes, facts) = (body.part()?, body.part()?, body.part()?);
+        let (vectors, records) = rayon::join(|| self.restore_vectors(owner, head, labels), || restore_records(messages, episodes, facts));
+        let (mut view, vectors) = (records?, vectors?);
+        let fields = [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
+        for (field, vectors) in fields.into_iter().zip(vectors) {
+            field.take_vectors(vectors);
+        }
+        let Remainder { next_seq, record_bytes, merged, buffer, unlearned, unwritten, relearn, closed_sessions, closing_sessions } =
+            remainder;
+        let view = View { record_bytes, merged, buffer, unlearned, unwritten, relearn, closed_sessions, closing_sessions, ..view };
+        Some(Restored { view, next_seq })
+    }
+
+    /// Fields with the vectors of each, without words.
+    fn restore_vectors(&self, owner: &Owner, head: &SnapshotHead, labels: [Vec<u64>; 4]) -> Option<[Field; 4]> {
+        let to = self.indexing();
+        if labels.iter().any(|labels| labels.len() >= to.config.hnsw_threshold) {
+            return None;
+        }
+        let read = |kind: LogKind, labels: &[Vec<u64>]| -> Option<Vec<Field>> {
+            let mut fields: Vec<Field> = labels.iter().map(|_| Field::default()).collect();
+            let Some(sum) = &head.vectors[kind as usize] else { return labels.iter().all(Vec::is_empty).then_some(fields) };
+            let rows = self.store.known_vectors(owner, kind, sum)?;
+            let mut start = 0;
+            for (field, labels) in fields.iter_mut().zip(labels) {
+                let end = start + labels.len();
+                (end <= rows.nrows()).then(|| to.add(field, labels, Some(rows_of(rows.view(), start..end))).ok()).flatten()?;
+                start = end;
+            }
+            (start == rows.nrows()).then_some(fields)
+        };
+        let (messages, others) = rayon::join(
+            || read(LogKind::Messages, &labels[..1]),
+            || Some((read(LogKind::Episodes, &labels[1..3])?, read(LogKind::Semantic, &labels[3..])?)),
+        );
+        let (episodes, semantic) = others?;
+        messages?.into_iter().chain(episodes).chain(semantic).collect::<Vec<_>>().try_into().ok()
+    }
+
+    /// Is the user worth a snapshot, and can there be one?
+    pub(super) fn wants_snapshot(&self, user: &User) -> bool {
+        let view = user.view.read();
+        let fields = [
+            (&view.messages.field, view.messages.len()),
+            (&view.abstracts, view.episodes.len()),
+            (&view.narratives, view.episodes.len()),
+            (&view.statements, view.facts.len()),
+        ];
+        // A graph is read from its own file; what lacks a vector is embedded when the logs are read.
+        let flat = |field: &Field| field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat);
+        view.messages.len() >= self.config.snapshot_threshold
+            && fields.iter().all(|(field, records)| field.vector_count() == *records && flat(field))
+            && user.problems.is_empty()
+            && cfg!(target_endian = "little")
+    }
+
+    /// Writes the snapshot of a user whose vectors were just written. The caller has the user's turn.
+    pub(super) fn save_snapshot(&self, user: &User) -> Result<()> {
+        let writer = user.writer.lock();
+        let view = user.view.read();
+        let body = pack(&view, writer.next_seq);
+        let (Some(body), Some(logs)) = (body, user.store.sums()?) else { return self.store.remove_snapshot(&user.owner) };
+        let positions = [&logs[0], &logs[1], &logs[2]].map(|log| log.position);
+        let vectors = self.store.vector_sums(&user.owner)?;
+        self.store.save_snapshot(&user.owner, self.maker(), logs, vectors, &body)?;
+        *user.snapshot.lock() = Some(positions);
+        Ok(())
+    }
+}
+
+/// The end of each log.
+pub(super) type Positions = [LogPosition; 3];
+
+/// The body of the snapshot of a view; `None` for what can't be written down.
+fn pack(view: &View, next_seq: u64) -> Option<Vec<u8>> {
+    let mut body = Packer::default();
+    for field in [&view.messages.field, &view.abstracts, &view.narratives, &view.statements] {
+        body.column(field.vectors().map_or(&[][..], |vectors| vectors.labels()));
+    }
+    body.json(&Remainder {
+        next_seq,
+        record_bytes: view.record_bytes,
+        merged: view.merged.clone(),
+        buffer: view.buffer.clone(),
+        unlearned: view.unlearned.clone(),
+        unwritten: view.unwritten.clone(),
+        relearn: view.relearn.clone(),
+        closed_sessions: view.closed_sessions.clone(),
+        closing_sessions: view.closing_sessions.clone(),
+    });
+    let (messages, (episodes, facts)) =
+        rayon::join(|| pack_messages(&view.messages), || rayon::join(|| pack_episodes(view), || pack_facts(view)));
+    body.part(messages?);
+    body.part(episodes?);
+    body.part(facts?);
+    Some(body.finish())
+}
+
+fn restore_records(mut messages: Unpacker<'_>, mut episodes: Unpacker<'_>, mut facts: Unpacker<'_>) -> Option<View> {
+    let shelf = Arc::new(Shelf::unpack(&mut messages, Box::new(read_json::<Message>))?);
+    let spoken = Arc::clone(&shelf);
+    let (messages, (episodes, facts)) = rayon::join(
+        || MessageIndex::unpack(&mut messages, shelf),
+        || rayon::join(|| unpack_episodes(&mut episodes, spoken), || unpack_facts(&mut facts)),
+    );
+    let (messages, episodes, facts) = (messages?, episodes?, facts?);
+    let View { episodes, abstracts, narratives, members, episode_of, .. } = episodes;
+    Some(View { messages, episodes, abstracts, narratives, members, episode_of, ..facts })
+}
+
+fn json(record: &impl Serialize) -> Option<Vec<u8>> {
+    serde_json::to_vec(record).ok()
+}
+
+fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> R {
+    serde_json::from_slice(row).expect("invariant: rows were written here and checked since")
+}
+
+fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
+    let (mut packer, mut rows, shelf) = (Packer::default(), ShelfWriter::default(), messages.shelf());
+    let mut unread = shelf.rows();
+    (0..shelf.len() as u32).for_each(|slot| rows.push(unread.row(slot)));
+    for message in messages.unshelved() {
+        rows.push(&json(&**message)?);
+    }
+    rows.pack(&mut packer);
+    messages.pack(&mut packer);
+    Some(packer)
+}
+
+/// An episode's messages are named by their slots, not written again: how many, the slots, and the rest of the episode.
+fn pack_episodes(view: &View) -> Option<Packer> {
+    let mut packer = Packer::default();
+    let encode = |episode: &Episode| -> Option<Vec<u8>> {
+        let said = &episode.original_messages;
+        let mut row = (said.len() as u32).to_le_bytes().to_vec();
+        for message in said {
+            row.extend_from_slice(&view.messages.slot(&message.message_id)?.to_le_bytes());
+        }
+        row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
+        Some(row)
+    };
+    view.episodes.pack(&mut packer, encode)?;
+    view.abstracts.postings.pack(&mut packer);
+    view.narratives.postings.pack(&mut packer);
+    view.members.pack(&mut packer);
+    packer.column(&view.episode_of);
+    Some(packer)
+}
+
+fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Episode {
+    let (count, rest) = row.split_first_chunk().expect("invariant: a row begins with the number of messages");
+    let (slots, rest) = rest.split_at(4 * u32::from_le_bytes(*count) as usize);
+    let slots: Vec<u32> = slots.as_chunks().0.iter().map(|slot| u32::from_le_bytes(*slot)).collect();
+    Episode { original_messages: messages.several(&slots), ..read_json(rest) }
+}
+
+fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -> Option<View> {
+    Some(View {
+        episodes: Table::unpack(unpacker, move |row| read_episode(row, &messages))?,
+        abstracts: Field::of_words(Postings::unpack(unpacker)?),
+        narratives: Field::of_words(Postings::unpack(unpacker)?),
+        members: Ragged::unpack(unpacker)?,
+        episode_of: unpacker.column()?,
+        ..View::default()
+    })
+}
+
+fn pack_facts(view: &View) -> Option<Packer> {
+    let mut packer = Packer::default();
+    view.facts.pack(&mut packer, |fact: &SemanticMemory| json(fact))?;
+    view.statements.postings.pack(&mut packer);
+    view.statement_tokens.pack(&mut packer);
+    packer.column(&view.standings);
+    view.subjects.pack(&mut packer);
+    let mut texts: Vec<[u64; 2]> = view.fact_texts.iter().map(|(text, slot)| [*text, u64::from(*slot)]).collect();
+    texts.sort_unstable();
+    packer.column(&texts);
+    view.attributes.pack(&mut packer);
+    Some(packer)
+}
+
+fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
+    Some(View {
+        facts: Table::unpack(unpacker, read_json::<SemanticMemory>)?,
+        statements: Field::of_words(Postings::unpack(unpacker)?),
+        statement_tokens: Ragged::unpack(unpacker)?,
+        standings: unpacker.column()?,
+        subjects: Keys::unpack(unpacker)?,
+        fact_texts: unpacker.column::<[u64; 2]>()?.into_iter().map(|[text, slot]| (text, slot as u32)).collect(),
+        attributes: Attributes::unpack(unpacker)?,
+        ..View::default()
+    })
+}

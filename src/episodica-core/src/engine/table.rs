@@ -1,0 +1,172 @@
+//! The records of one kind, under slots.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::index::Keys;
+use crate::model::{Shelf, ShelfWriter};
+use crate::pack::{Packer, Unpacker};
+use crate::store::History;
+
+/// Marks an id under which there is no current record.
+const NONE: u32 = u32::MAX;
+
+/// What stands in a slot, or in the history of an id.
+enum Cell<R> {
+    /// Nothing any more.
+    Gone,
+    /// A record that nobody has looked at, in this row of the shelf.
+    Shelved(u32),
+    /// A record that came in since.
+    Here(Arc<R>),
+}
+
+/// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
+pub(crate) struct Table<R> {
+    cells: Vec<Cell<R>>,
+    ids: Keys,
+    /// The slot of the current revision of each id, by the number of the id; ids may be named before there is a record of theirs.
+    slots: Vec<u32>,
+    len: usize,
+    /// Earlier revisions, oldest first, by the number of the id.
+    history: FxHashMap<u32, Vec<Cell<R>>>,
+    shelf: Shelf<R>,
+}
+
+impl<R> Default for Table<R> {
+    fn default() -> Self {
+        Self { cells: Vec::new(), ids: Keys::default(), slots: Vec::new(), len: 0, history: FxHashMap::default(), shelf: Shelf::default() }
+    }
+}
+
+impl<R> Table<R> {
+    /// Stores a revision; returns its slot, and the slot of the revision that it replaces.
+    pub fn put(&mut self, id: &str, record: Arc<R>) -> (u32, Option<u32>) {
+        let (number, slot) = (self.number(id), self.cells.len() as u32);
+        self.cells.push(Cell::Here(record));
+        let earlier = std::mem::replace(&mut self.slots[number as usize], slot);
+        if earlier == NONE {
+            self.len += 1;
+            return (slot, None);
+        }
+        let replaced = std::mem::replace(&mut self.cells[earlier as usize], Cell::Gone);
+        self.history.entry(number).or_default().push(replaced);
+        (slot, Some(earlier))
+    }
+
+    /// The number of an id, whether or not there is a record of it.
+    pub fn number(&mut self, id: &str) -> u32 {
+        let (number, new) = self.ids.intern(id);
+        if new {
+            self.slots.push(NONE);
+        }
+        number
+    }
+
+    /// Takes over the earlier revisions of a log that was read.
+    pub fn set_history(&mut self, history: History<R>) {
+        for (id, revisions) in history {
+            let number = self.number(&id);
+            self.history.insert(number, revisions.into_iter().map(Cell::Here).collect());
+        }
+    }
+
+    /// Earlier revisions of a record, oldest first.
+    pub fn earlier(&self, id: &str) -> Vec<Arc<R>> {
+        let cells = self.ids.number(id).and_then(|number| self.history.get(&number));
+        cells.into_iter().flatten().filter_map(|cell| self.read(cell).cloned()).collect()
+    }
+
+    /// Earlier revisions of all records.
+    pub fn history(&self) -> History<R> {
+        self.history.keys().map(|number| self.ids.key(*number)).map(|id| (id.to_owned(), self.earlier(id))).collect()
+    }
+
+    fn read<'a>(&'a self, cell: &'a Cell<R>) -> Option<&'a Arc<R>> {
+        match cell {
+            Cell::Gone => None,
+            Cell::Shelved(row) => Some(self.shelf.get(*row)),
+            Cell::Here(record) => Some(record),
+        }
+    }
+
+    /// Is there a record in a slot that was not replaced?
+    pub fn contains(&self, slot: u32) -> bool {
+        self.cells.get(slot as usize).is_some_and(|cell| !matches!(cell, Cell::Gone))
+    }
+
+    /// The record in a slot, unless it was replaced.
+    pub fn get(&self, slot: u32) -> Option<&Arc<R>> {
+        self.cells.get(slot as usize).and_then(|cell| self.read(cell))
+    }
+
+    /// The slot of the current revision.
+    pub fn slot(&self, id: &str) -> Option<u32> {
+        self.slot_of(self.ids.number(id)?)
+    }
+
+    /// The slot of the current revision, by the number of its id.
+    pub fn slot_of(&self, number: u32) -> Option<u32> {
+        self.slots.get(number as usize).copied().filter(|slot| *slot != NONE)
+    }
+
+    /// The current revision.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<R>> {
+        self.slot(id).and_then(|slot| self.get(slot))
+    }
+
+    /// The slots of current revisions, rising.
+    pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
+        (0..self.cells.len() as u32).filter(|slot| self.contains(*slot))
+    }
+
+    /// Current revisions by rising slot. Reads all of them.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<R>)> {
+        self.slots().filter_map(|slot| self.get(slot).map(|record| (slot, record)))
+    }
+
+    /// How many current revisions.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// For a snapshot; `encode` writes a record the way [`Table::unpack`] is told to read it. `None` if one can't be written.
+    pub fn pack(&self, packer: &mut Packer, encode: impl Fn(&R) -> Option<Vec<u8>>) -> Option<()> {
+        let mut history: Vec<(u32, &[Cell<R>])> = self.history.iter().map(|(number, cells)| (*number, cells.as_slice())).collect();
+        history.sort_unstable_by_key(|(number, _)| *number);
+        self.ids.pack(packer);
+        packer.column(&self.slots);
+        packer.column(&self.cells.iter().map(|cell| u8::from(!matches!(cell, Cell::Gone))).collect::<Vec<_>>());
+        packer.column(&history.iter().map(|(number, cells)| [*number, cells.len() as u32]).collect::<Vec<_>>());
+
+        let cells = || self.cells.iter().chain(history.iter().flat_map(|(_, cells)| cells.iter()));
+        let mut unread = self.shelf.rows();
+        let mut rows = ShelfWriter::default();
+        for cell in cells() {
+            match cell {
+                Cell::Gone => rows.push(&[]),
+                Cell::Shelved(row) => rows.push(unread.row(*row)),
+                Cell::Here(record) => rows.push(&encode(record)?),
+            }
+        }
+        rows.pack(packer);
+        Some(())
+    }
+
+    /// From a snapshot.
+    pub fn unpack(unpacker: &mut Unpacker<'_>, read: impl Fn(&[u8]) -> R + Send + Sync + 'static) -> Option<Self> {
+        let (ids, slots) = (Keys::unpack(unpacker)?, unpacker.column::<u32>()?);
+        let alive: Vec<u8> = unpacker.column()?;
+        let cells: Vec<Cell<R>> = (0..).zip(&alive).map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) }).collect();
+        let mut row = cells.len() as u32;
+        let mut history = FxHashMap::default();
+        for [number, count] in unpacker.column::<[u32; 2]>()? {
+            history.insert(number, (row..row + count).map(Cell::Shelved).collect());
+            row += count;
+        }
+        let shelf = Shelf::unpack(unpacker, Box::new(read))?;
+        let len = slots.iter().filter(|slot| **slot != NONE).count();
+        (shelf.len() == row as usize && slots.len() == ids.len()).then_some(Self { cells, ids, slots, len, history, shelf })
+    }
+}

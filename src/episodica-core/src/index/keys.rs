@@ -1,0 +1,107 @@
+//! Strings under numbers, in the order in which they came: ids, terms, names. All in one piece of memory, each string once.
+
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+
+use crate::pack::{Packer, Unpacker};
+
+/// Strings and their numbers; see the module's documentation. `S` is seeded at random unless something else is asked for: callers choose ids.
+#[derive(Clone, Default)]
+pub struct Keys<S = RandomState> {
+    text: String,
+    /// Where each string ends in `text`.
+    ends: Vec<u32>,
+    numbers: HashTable<u32>,
+    hasher: S,
+}
+
+fn at<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
+    let start = if number == 0 { 0 } else { ends[number as usize - 1] };
+    &text[start as usize..ends[number as usize] as usize]
+}
+
+impl<S: BuildHasher + Default> Keys<S> {
+    /// The number of a string.
+    pub fn number(&self, key: &str) -> Option<u32> {
+        self.numbers.find(self.hasher.hash_one(key), |number| at(&self.text, &self.ends, *number) == key).copied()
+    }
+
+    /// The number of a string, which gets the next one if it is new; and whether it is.
+    pub fn intern(&mut self, key: &str) -> (u32, bool) {
+        let hash = self.hasher.hash_one(key);
+        if let Some(known) = self.numbers.find(hash, |number| at(&self.text, &self.ends, *number) == key) {
+            return (*known, false);
+        }
+        let number = self.ends.len() as u32;
+        self.text.push_str(key);
+        self.ends.push(self.text.len() as u32);
+        self.numbers.insert_unique(hash, number, |number| self.hasher.hash_one(at(&self.text, &self.ends, *number)));
+        (number, true)
+    }
+
+    /// The string of a number.
+    ///
+    /// # Panics
+    /// If the number was not given out.
+    pub fn key(&self, number: u32) -> &str {
+        at(&self.text, &self.ends, number)
+    }
+
+    /// How many strings.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Size in memory, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<u32>() + self.numbers.capacity() * (size_of::<u32>() + 1)
+    }
+
+    /// For a snapshot.
+    pub fn pack(&self, packer: &mut Packer) {
+        packer.column(self.text.as_bytes());
+        packer.column(&self.ends);
+    }
+
+    /// From a snapshot.
+    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        let (text, ends, hasher) = (unpacker.text()?.to_owned(), unpacker.column::<u32>()?, S::default());
+        let mut numbers = HashTable::with_capacity(ends.len());
+        let mut start = 0;
+        for (number, end) in (0_u32..).zip(&ends) {
+            let hash = hasher.hash_one(text.get(start..*end as usize)?);
+            start = *end as usize;
+            numbers.insert_unique(hash, number, |number| hasher.hash_one(at(&text, &ends, *number)));
+        }
+        Some(Self { text, ends, numbers, hasher })
+    }
+}
+
+impl<S> std::fmt::Debug for Keys<S> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Keys").field("len", &self.ends.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_keep_their_numbers() {
+        let mut keys = Keys::<RandomState>::default();
+        assert_eq!(["a", "", "né", "a"].map(|key| keys.intern(key)), [(0, true), (1, true), (2, true), (0, false)]);
+        let mut packer = Packer::default();
+        keys.pack(&mut packer);
+        let bytes = packer.finish();
+        let mut again = Keys::<RandomState>::unpack(&mut Unpacker::new(&bytes)).unwrap();
+        assert_eq!((again.number("né"), again.number("n"), again.key(1), again.len()), (Some(2), None, "", 3));
+        assert_eq!(again.intern("b"), (3, true));
+    }
+}

@@ -1,0 +1,59 @@
+//! Lists of plain values, end to end in one piece of memory.
+
+use bytemuck::Pod;
+
+use crate::pack::{Packer, Unpacker};
+
+/// Lists under numbers from 0; see the module's documentation.
+#[derive(Debug, Clone, Default)]
+pub struct Ragged<T> {
+    values: Vec<T>,
+    /// Where each list ends.
+    ends: Vec<u32>,
+}
+
+impl<T: Pod> Ragged<T> {
+    /// Appends a list.
+    pub fn push(&mut self, list: impl IntoIterator<Item = T>) {
+        self.values.extend(list);
+        self.ends.push(self.values.len() as u32);
+    }
+
+    /// Appends empty lists until there are `len`.
+    pub fn pad(&mut self, len: usize) {
+        self.ends.resize(len.max(self.ends.len()), self.values.len() as u32);
+    }
+
+    /// A list; an empty one under a number that was not given.
+    pub fn get(&self, number: u32) -> &[T] {
+        let Some(end) = self.ends.get(number as usize) else { return &[] };
+        let start = if number == 0 { 0 } else { self.ends[number as usize - 1] };
+        &self.values[start as usize..*end as usize]
+    }
+
+    /// How many lists.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Size in memory, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.values.capacity() * size_of::<T>() + self.ends.capacity() * size_of::<u32>()
+    }
+
+    /// For a snapshot.
+    pub fn pack(&self, packer: &mut Packer) {
+        packer.column(&self.values);
+        packer.column(&self.ends);
+    }
+
+    /// From a snapshot.
+    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        Some(Self { values: unpacker.column()?, ends: unpacker.column()? })
+    }
+}

@@ -1,0 +1,195 @@
+//! Records that lie compressed until somebody looks at them.
+//!
+//! A search over many records reads few of them: taking all in at opening costs more than everything else. A shelf holds them as they were
+//! written, sixteen to a page; a record is read when first asked for, and kept.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::pack::{Packer, Unpacker};
+
+/// Rows to a page: enough to find what repeats, few enough to take one out.
+const PAGE_ROWS: usize = 16;
+
+/// Rows of bytes in compressed pages.
+#[derive(Debug, Default)]
+struct Pages {
+    bytes: Vec<u8>,
+    /// Where each page ends.
+    ends: Vec<u64>,
+    rows: usize,
+}
+
+impl Pages {
+    fn page(&self, number: usize) -> Page {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        let compressed = &self.bytes[start as usize..self.ends[number] as usize];
+        let bytes =
+            lz4_flex::block::decompress_size_prepended(compressed).expect("invariant: pages were compressed here and checked since");
+        Page { bytes, rows: PAGE_ROWS.min(self.rows - number * PAGE_ROWS) }
+    }
+}
+
+/// The rows of one page: first where each ends, then all of them.
+struct Page {
+    bytes: Vec<u8>,
+    rows: usize,
+}
+
+impl Page {
+    fn row(&self, number: usize) -> &[u8] {
+        let end = |row: usize| -> usize {
+            let bytes = self.bytes[row * 4..][..4].try_into().expect("invariant: four bytes");
+            u32::from_le_bytes(bytes) as usize
+        };
+        let start = if number == 0 { 0 } else { end(number - 1) };
+        &self.bytes[self.rows * 4..][start..end(number)]
+    }
+}
+
+/// Writes the rows of a shelf.
+#[derive(Debug, Default)]
+pub struct ShelfWriter {
+    pages: Pages,
+    ends: Vec<u8>,
+    rows: Vec<u8>,
+}
+
+impl ShelfWriter {
+    /// Appends a row; an empty one holds no record.
+    pub fn push(&mut self, row: &[u8]) {
+        self.rows.extend_from_slice(row);
+        self.ends.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
+        self.pages.rows += 1;
+        if self.pages.rows.is_multiple_of(PAGE_ROWS) {
+            self.turn();
+        }
+    }
+
+    fn turn(&mut self) {
+        if !self.ends.is_empty() {
+            self.ends.append(&mut self.rows);
+            self.pages.bytes.extend(lz4_flex::block::compress_prepend_size(&self.ends));
+            self.pages.ends.push(self.pages.bytes.len() as u64);
+            self.ends.clear();
+        }
+    }
+
+    /// For a snapshot.
+    pub fn pack(mut self, packer: &mut Packer) {
+        self.turn();
+        packer.column(&[self.pages.rows as u64]);
+        packer.column(&self.pages.ends);
+        packer.column(&self.pages.bytes);
+    }
+}
+
+/// Reads a record from its row.
+type Read<R> = Box<dyn Fn(&[u8]) -> R + Send + Sync>;
+
+/// Records under the numbers of their rows; see the module's documentation.
+pub struct Shelf<R> {
+    pages: Pages,
+    records: Box<[OnceLock<Arc<R>>]>,
+    read: Read<R>,
+}
+
+impl<R> Shelf<R> {
+    /// From a snapshot; `read` reads a row that its writer was given.
+    pub fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
+        let rows = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
+        let pages = Pages { rows, ends: unpacker.column()?, bytes: unpacker.column()? };
+        let whole = pages.ends.len() == rows.div_ceil(PAGE_ROWS) && pages.ends.last().is_none_or(|end| *end == pages.bytes.len() as u64);
+        whole.then(|| Self { pages, records: std::iter::repeat_with(OnceLock::new).take(rows).collect(), read })
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The record of a row.
+    ///
+    /// # Panics
+    /// If the row is empty or not there.
+    pub fn get(&self, row: u32) -> &Arc<R> {
+        let (page, place) = (row as usize / PAGE_ROWS, row as usize % PAGE_ROWS);
+        self.records[row as usize].get_or_init(|| Arc::new((self.read)(self.pages.page(page).row(place))))
+    }
+
+    /// The records of several rows; neighbours share the opening of their page.
+    pub fn several(&self, rows: &[u32]) -> Vec<Arc<R>> {
+        let mut unread = self.rows();
+        rows.iter().map(|row| Arc::clone(self.records[*row as usize].get_or_init(|| Arc::new((self.read)(unread.row(*row)))))).collect()
+    }
+
+    /// The rows as they were written.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows { pages: &self.pages, open: None }
+    }
+}
+
+/// Opens the pages of a shelf, one at a time.
+pub struct Rows<'a> {
+    pages: &'a Pages,
+    open: Option<(usize, Page)>,
+}
+
+impl Rows<'_> {
+    /// A row; cheap where the one before was near.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&mut self, row: u32) -> &[u8] {
+        let (number, place) = (row as usize / PAGE_ROWS, row as usize % PAGE_ROWS);
+        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
+            self.open = Some((number, self.pages.page(number)));
+        }
+        self.open.as_ref().map_or(&[], |(_, page)| page.row(place))
+    }
+}
+
+impl<R> Default for Shelf<R> {
+    fn default() -> Self {
+        Self { pages: Pages::default(), records: Box::default(), read: Box::new(|_| unreachable!("an empty shelf has no rows")) }
+    }
+}
+
+impl<R> fmt::Debug for Shelf<R> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Shelf").field("rows", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shelf(rows: usize) -> Shelf<String> {
+        let mut writer = ShelfWriter::default();
+        (0..rows).for_each(|row| writer.push("row ".repeat(row % 5).as_bytes()));
+        let mut packer = Packer::default();
+        writer.pack(&mut packer);
+        Shelf::unpack(&mut Unpacker::new(&packer.finish()), Box::new(|row| String::from_utf8(row.to_vec()).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn rows_come_back() {
+        for rows in [0, 1, 15, 16, 17, 50] {
+            let shelf = shelf(rows);
+            assert_eq!(shelf.len(), rows);
+            let numbers: Vec<u32> = (0..rows as u32).rev().collect();
+            for (number, record) in numbers.iter().zip(shelf.several(&numbers)) {
+                assert_eq!(*record, "row ".repeat(*number as usize % 5));
+                assert!(Arc::ptr_eq(&record, shelf.get(*number)));
+            }
+            let mut unread = shelf.rows();
+            numbers.iter().for_each(|number| assert_eq!(unread.row(*number), shelf.get(*number).as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A user's indexes as the last process left them, beside the logs: what need not be built again.
+//!
+//! One file, `snapshots/<user>.snapshot`: a line of JSON with a checksum, which says what the snapshot belongs to, and behind it the body, which
+//! only the engine understands. It is believed only if every byte of the logs and of the vectors is what it was when it was written, and the
+//! body is; whatever disagrees is a snapshot that isn't there. It holds the texts of records, so it goes with every deletion.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::backend::{FileStamp, io_error, parent_of};
+use super::cache::{Sum, remove, sum, sum_of_file};
+use super::layout::LogKind;
+use super::line::{check_line, encode_line};
+use super::log::{Log, LogSum};
+use super::npy;
+use super::store::{Inner, Store, replace_file};
+use super::user::{LogSource, UserStore};
+use crate::error::Result;
+use crate::ids::Owner;
+
+/// The longest first line.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// What a snapshot belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotHead {
+    /// Who wrote it, with all that the body depends on beside the logs: only the same reads it.
+    pub made_by: String,
+    /// The three logs.
+    pub logs: [LogSum; 3],
+    /// The vectors of each.
+    pub vectors: [Option<Sum>; 3],
+    /// The body.
+    pub body: Sum,
+}
+
+impl Store {
+    /// Writes a snapshot, durably.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`: then the earlier one is in place, or none.
+    pub fn save_snapshot(&self, owner: &Owner, made_by: String, logs: [LogSum; 3], vectors: [Option<Sum>; 3], body: &[u8]) -> Result<()> {
+        self.inner.check_writable()?;
+        let (backend, path) = (&**self.backend(), self.layout().snapshot_path(owner));
+        let directory = parent_of(&path);
+        backend.create_dir_all(directory).map_err(|error| io_error("cannot make the directory", directory, error))?;
+        let mut bytes = Vec::with_capacity(body.len() + 1_024);
+        encode_line(&mut bytes, &SnapshotHead { made_by, logs, vectors, body: sum(body) })?;
+        bytes.extend_from_slice(body);
+        replace_file(backend, &path, &bytes)
+    }
+
+    /// The head of a user's snapshot; `None` if there is none that can be read.
+    pub fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
+        let mut source = self.backend().read_from(&self.layout().snapshot_path(owner), 0).ok()?;
+        let mut bytes = Vec::new();
+        // A head is short: what has no line feed by then is none.
+        while bytes.len() < MAX_HEAD_BYTES && !bytes.contains(&b'\n') {
+            if source.by_ref().take(4_096).read_to_end(&mut bytes).ok()? == 0 {
+                break;
+            }
+        }
+        let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
+        (check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten()
+    }
+
+    /// The body of a user's snapshot; `None` if it is not the one that the head means.
+    pub fn snapshot_body(&self, owner: &Owner, head: &SnapshotHead) -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        encode_line(&mut line, head).ok()?;
+        let source = self.backend().read_from(&self.layout().snapshot_path(owner), line.len() as u64).ok()?;
+        let mut body = Vec::with_capacity(usize::try_from(head.body.bytes).ok()?);
+        source.take(head.body.bytes + 1).read_to_end(&mut body).ok()?;
+        (sum(&body) == head.body).then_some(body)
+    }
+
+    /// Removes a user's snapshot, durably.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn remove_snapshot(&self, owner: &Owner) -> Result<()> {
+        self.inner.check_writable()?;
+        let (backend, path) = (&**self.backend(), self.layout().snapshot_path(owner));
+        match remove(backend, &path)? {
+            true => backend.sync_dir(parent_of(&path)).map_err(|error| io_error("cannot sync the directory", parent_of(&path), error)),
+            false => Ok(()),
+        }
+    }
+
+    /// Length and checksum of the vectors of each log, as they are on disk.
+    ///
+    /// # Errors
+    /// `Io` when a file can't be read.
+    pub fn vector_sums(&self, owner: &Owner) -> Result<[Option<Sum>; 3]> {
+        let mut sums = [const { None }; 3];
+        for (kind, found) in LogKind::ALL.into_iter().zip(&mut sums) {
+            let path = self.layout().cache_paths(owner, kind).embeddings;
+            *found = match sum_of_file(&**self.backend(), &path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                other => Some(other.map_err(|error| io_error("cannot read the vectors", &path, error))?),
+            };
+        }
+        Ok(sums)
+    }
+
+    /// The vectors of a log; `None` if they are not those that are expected.
+    pub fn known_vectors(&self, owner: &Owner, kind: LogKind, expected: &Sum) -> Option<Array2<f32>> {
+        let bytes = self.backend().read(&self.layout().cache_paths(owner, kind).embeddings).ok()?;
+        (sum(&bytes) == *expected).then(|| npy::decode(&bytes).ok()).flatten()
+    }
+}
+
+/// Three open logs, and the state of their files before they were opened.
+type OpenLogs = ([Log; 3], [Option<FileStamp>; 3]);
+
+impl UserStore {
+    /// Opens the logs without reading their records; `None` if they are not, byte for byte, what is `known` of them.
+    pub(super) fn known_logs(inner: &Inner, sources: &[LogSource; 3], known: &[LogSum; 3]) -> Result<Option<OpenLogs>> {
+        if sources.iter().any(|source| !source.legacy.is_empty()) {
+            return Ok(None);
+        }
+        let read_at = Self::stamps(inner, sources)?;
+        let open = |kind: LogKind| {
+            let (source, known) = (&sources[kind as usize], &known[kind as usize]);
+            Log::open_known(Arc::clone(&inner.backend), inner.layout.root(), &source.path, inner.mode, known)
+        };
+        let others = || (open(LogKind::Messages), open(LogKind::Semantic));
+        let (episodes, (messages, semantic)) = rayon::join(|| open(LogKind::Episodes), others);
+        Ok(match (messages?, episodes?, semantic?) {
+            (Some(messages), Some(episodes), Some(semantic)) => Some(([messages, episodes, semantic], read_at)),
+            _ => None,
+        })
+    }
+
+    /// Length and checksum of the three logs; `None` where one holds more than what was acknowledged.
+    ///
+    /// # Errors
+    /// `Io` when one can't be read.
+    pub fn sums(&self) -> Result<Option<[LogSum; 3]>> {
+        let [messages, episodes, semantic] = self.lock_logs();
+        Ok(match (messages.sum()?, episodes.sum()?, semantic.sum()?) {
+            (Some(messages), Some(episodes), Some(semantic)) => Some([messages, episodes, semantic]),
+            _ => None,
+        })
+    }
+}
