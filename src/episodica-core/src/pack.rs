@@ -1,23 +1,42 @@
 //! Columns of plain numbers and texts, one after the other: how indexes lie in a snapshot.
 //!
-//! Nothing in it says what it is: it is read by the version that wrote it, behind a checksum ([`crate::store::Snapshot`]). Numbers stand in the
-//! byte order of the machine, which is little-endian wherever snapshots are written.
+//! Nothing in it says what it is: it is read by the version that wrote it. Before the values of each column stand their number and a checksum, so
+//! that values go straight to where they are used and nothing damaged gets there; a checksum over those of all columns tells one pack from
+//! another. Numbers stand in the byte order of the machine, which is little-endian wherever snapshots are written.
+
+use std::io::Read;
 
 use bytemuck::{NoUninit, Pod};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Length and checksum of a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackSum {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// CRC-32 over number and checksum of every column.
+    pub crc32: u32,
+}
+
+/// What stands before a column: how many values, and their checksum.
+const HEAD: usize = 8 + 4;
 
 /// Takes columns in.
 #[derive(Debug, Default)]
 pub struct Packer {
     bytes: Vec<u8>,
+    heads: crc32fast::Hasher,
 }
 
 impl Packer {
-    /// Appends values under their number.
+    /// Appends values.
     pub fn column<T: NoUninit>(&mut self, values: &[T]) {
-        self.bytes.extend_from_slice(&(values.len() as u64).to_le_bytes());
-        self.bytes.extend_from_slice(bytemuck::cast_slice(values));
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let head = [&(values.len() as u64).to_le_bytes()[..], &crc32fast::hash(bytes).to_le_bytes()].concat();
+        self.heads.update(&head);
+        self.bytes.extend_from_slice(&head);
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends a value of many forms as JSON; for what is small.
@@ -28,58 +47,56 @@ impl Packer {
         self.column(&serde_json::to_vec(value).expect("invariant: the value has a JSON form"));
     }
 
-    /// Appends what another packer took in, as one column.
-    pub fn part(&mut self, part: Packer) {
-        self.column(&part.bytes);
-    }
-
     /// All of it.
-    pub fn finish(self) -> Vec<u8> {
-        self.bytes
+    pub fn finish(self) -> (Vec<u8>, PackSum) {
+        let sum = PackSum { bytes: self.bytes.len() as u64, crc32: self.heads.finalize() };
+        (self.bytes, sum)
     }
 }
 
-/// Gives columns back in their order; `None` where the bytes are no such column.
-#[derive(Debug, Clone, Copy)]
+/// Gives columns back in their order; `None` where what comes is no such column.
 pub struct Unpacker<'a> {
-    rest: &'a [u8],
+    source: Box<dyn Read + Send + 'a>,
+    expected: PackSum,
+    /// Bytes that may still come.
+    left: u64,
+    heads: crc32fast::Hasher,
 }
 
 impl<'a> Unpacker<'a> {
-    /// Over all of what a packer took in.
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
-    }
-
-    fn raw(&mut self, width: usize) -> Option<&'a [u8]> {
-        let (count, rest) = self.rest.split_first_chunk::<8>()?;
-        let length = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(width)?;
-        let (values, rest) = rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(values)
+    /// Over a source that begins with a pack, the one that is `expected`.
+    pub fn new(source: Box<dyn Read + Send + 'a>, expected: PackSum) -> Self {
+        Self { source, expected, left: expected.bytes, heads: crc32fast::Hasher::new() }
     }
 
     /// The next column.
     pub fn column<T: Pod>(&mut self) -> Option<Vec<T>> {
-        let bytes = self.raw(size_of::<T>())?;
-        let mut values = bytemuck::allocation::zeroed_vec(bytes.len() / size_of::<T>());
-        bytemuck::cast_slice_mut::<T, u8>(&mut values).copy_from_slice(bytes);
-        Some(values)
+        let mut head = [0; HEAD];
+        self.source.read_exact(&mut head).ok()?;
+        self.heads.update(&head);
+        let (count, crc) = head.split_first_chunk::<8>()?;
+        let count = u64::from_le_bytes(*count);
+        // No more is made room for than the pack can hold.
+        self.left = self.left.checked_sub((HEAD as u64).checked_add(count.checked_mul(size_of::<T>() as u64)?)?)?;
+        let mut values = bytemuck::allocation::zeroed_vec::<T>(usize::try_from(count).ok()?);
+        let bytes = bytemuck::cast_slice_mut::<T, u8>(&mut values);
+        self.source.read_exact(bytes).ok()?;
+        (crc32fast::hash(bytes).to_le_bytes() == crc).then_some(values)
     }
 
     /// The next column, a text.
-    pub fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.raw(1)?).ok()
+    pub fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.column()?).ok()
     }
 
     /// The next column, JSON.
     pub fn json<T: DeserializeOwned>(&mut self) -> Option<T> {
-        serde_json::from_slice(self.raw(1)?).ok()
+        serde_json::from_slice(&self.column::<u8>()?).ok()
     }
 
-    /// The next column, another packer's.
-    pub fn part(&mut self) -> Option<Self> {
-        self.raw(1).map(Self::new)
+    /// Was this the pack that was expected, to its end?
+    pub fn is_whole(self) -> bool {
+        self.left == 0 && self.heads.finalize() == self.expected.crc32
     }
 }
 
@@ -87,23 +104,39 @@ impl<'a> Unpacker<'a> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn columns_come_back_in_their_order_and_not_from_a_part_of_the_bytes() {
-        let mut inner = Packer::default();
-        inner.column(&[1.5_f32, -2.0]);
+    type Columns = (Vec<u32>, String, (String, u8), Vec<f32>);
+
+    fn read(bytes: &[u8], sum: PackSum) -> Option<Columns> {
+        let mut unpacker = Unpacker::new(Box::new(bytes), sum);
+        let columns = (unpacker.column()?, unpacker.text()?, unpacker.json()?, unpacker.column()?);
+        unpacker.is_whole().then_some(columns)
+    }
+
+    fn packed(last: f32) -> (Vec<u8>, PackSum) {
         let mut packer = Packer::default();
         packer.column(&[7_u32, 8, 9]);
         packer.column("né".as_bytes());
         packer.json(&("a", 1));
-        packer.part(inner);
-        let bytes = packer.finish();
-        let read = |bytes: &[u8]| -> Option<(Vec<u32>, String, (String, u8), Vec<f32>)> {
-            let mut unpacker = Unpacker::new(bytes);
-            Some((unpacker.column()?, unpacker.text()?.to_owned(), unpacker.json()?, unpacker.part()?.column()?))
-        };
-        assert_eq!(read(&bytes), Some((vec![7, 8, 9], "né".to_owned(), ("a".to_owned(), 1), vec![1.5, -2.0])));
-        for cut in 0..bytes.len() {
-            assert_eq!(read(&bytes[..cut]), None, "{cut}");
+        packer.column(&[1.5_f32, last]);
+        packer.finish()
+    }
+
+    #[test]
+    fn columns_come_back_in_their_order() {
+        let (bytes, sum) = packed(-2.0);
+        assert_eq!(read(&bytes, sum), Some((vec![7, 8, 9], "né".to_owned(), ("a".to_owned(), 1), vec![1.5, -2.0])));
+    }
+
+    #[test]
+    fn nothing_damaged_comes_back() {
+        let (bytes, sum) = packed(-2.0);
+        (0..bytes.len()).for_each(|cut| assert_eq!(read(&bytes[..cut], sum), None, "{cut}"));
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read(&flipped, sum), None, "bit {bit}");
         }
+        let (other, _) = packed(-3.0);
+        assert_eq!(read(&other, sum), None);
     }
 }

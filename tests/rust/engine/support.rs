@@ -46,8 +46,13 @@ pub fn open_with(disk: &Disk, read_only: bool, config: Config, llm: Option<Arc<d
     })
 }
 
+/// However few messages a user has, there is a snapshot of them.
+pub fn with_snapshots() -> Config {
+    Config { snapshot_threshold: 1, ..Config::default() }
+}
+
 pub fn open(disk: &Disk) -> Result<Handle> {
-    open_as(disk, false, Config::default())
+    open_as(disk, false, with_snapshots())
 }
 
 pub fn said(id: &str, content: &str, at: i64, session: Option<&str>) -> NewMessage {

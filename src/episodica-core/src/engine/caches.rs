@@ -207,7 +207,8 @@ impl Engine {
             user.note_change();
         }
         self.save_caches(user)?;
-        match (wanted, user.snapshot.lock().is_some()) {
+        let kept = user.snapshot.lock().is_some();
+        match (wanted, kept) {
             (true, false) => self.save_snapshot(user),
             (true, true) => Ok(()),
             (false, _) => self.store.remove_snapshot(&user.owner),

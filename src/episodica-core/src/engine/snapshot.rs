@@ -57,11 +57,14 @@ impl Engine {
 
     /// The view that a snapshot holds; `None` if it or the vectors are not what the head says. Whether the logs are is the caller's to see.
     pub(super) fn restore(&self, owner: &Owner, head: &SnapshotHead) -> Option<Restored> {
-        let body = self.store.snapshot_body(owner, head)?;
-        let mut body = Unpacker::new(&body);
-        let labels: [Vec<u64>; 4] = [body.column()?, body.column()?, body.column()?, body.column()?];
-        let remainder: Remainder = body.json()?;
-        let (messages, episodes, facts) = (body.part()?, body.part()?, body.part()?);
+        let pack = |number| self.store.snapshot_pack(owner, head, number);
+        let mut first = pack(0)?;
+        let labels: [Vec<u64>; 4] = [first.column()?, first.column()?, first.column()?, first.column()?];
+        let remainder: Remainder = first.json()?;
+        let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
+        if !first.is_whole() {
+            return None;
+        }
         let (vectors, records) = rayon::join(|| self.restore_vectors(owner, head, labels), || restore_records(messages, episodes, facts));
         let (mut view, vectors) = (records?, vectors?);
         let fields = [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
@@ -121,11 +124,14 @@ impl Engine {
     pub(super) fn save_snapshot(&self, user: &User) -> Result<()> {
         let writer = user.writer.lock();
         let view = user.view.read();
-        let body = pack(&view, writer.next_seq);
-        let (Some(body), Some(logs)) = (body, user.store.sums()?) else { return self.store.remove_snapshot(&user.owner) };
-        let positions = [&logs[0], &logs[1], &logs[2]].map(|log| log.position);
+        let (Some(packed), Some(logs)) = (pack(&view, writer.next_seq), user.store.sums()?) else {
+            return self.store.remove_snapshot(&user.owner);
+        };
+        let positions = logs.each_ref().map(|log| log.position);
+        let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
         let vectors = self.store.vector_sums(&user.owner)?;
-        self.store.save_snapshot(&user.owner, self.maker(), logs, vectors, &body)?;
+        let head = SnapshotHead { made_by: self.maker(), logs, vectors, packs: sums };
+        self.store.save_snapshot(&user.owner, &head, &packs)?;
         *user.snapshot.lock() = Some(positions);
         Ok(())
     }
@@ -134,13 +140,13 @@ impl Engine {
 /// The end of each log.
 pub(super) type Positions = [LogPosition; 3];
 
-/// The body of the snapshot of a view; `None` for what can't be written down.
-fn pack(view: &View, next_seq: u64) -> Option<Vec<u8>> {
-    let mut body = Packer::default();
+/// The packs of a view: labels and remainder, messages, episodes, semantic memories. `None` for what can't be written down.
+fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
+    let mut first = Packer::default();
     for field in [&view.messages.field, &view.abstracts, &view.narratives, &view.statements] {
-        body.column(field.vectors().map_or(&[][..], |vectors| vectors.labels()));
+        first.column(field.vectors().map_or(&[][..], |vectors| vectors.labels()));
     }
-    body.json(&Remainder {
+    first.json(&Remainder {
         next_seq,
         record_bytes: view.record_bytes,
         merged: view.merged.clone(),
@@ -153,22 +159,27 @@ fn pack(view: &View, next_seq: u64) -> Option<Vec<u8>> {
     });
     let (messages, (episodes, facts)) =
         rayon::join(|| pack_messages(&view.messages), || rayon::join(|| pack_episodes(view), || pack_facts(view)));
-    body.part(messages?);
-    body.part(episodes?);
-    body.part(facts?);
-    Some(body.finish())
+    Some([first, messages?, episodes?, facts?])
 }
 
 fn restore_records(mut messages: Unpacker<'_>, mut episodes: Unpacker<'_>, mut facts: Unpacker<'_>) -> Option<View> {
     let shelf = Arc::new(Shelf::unpack(&mut messages, Box::new(read_json::<Message>))?);
     let spoken = Arc::clone(&shelf);
     let (messages, (episodes, facts)) = rayon::join(
-        || MessageIndex::unpack(&mut messages, shelf),
-        || rayon::join(|| unpack_episodes(&mut episodes, spoken), || unpack_facts(&mut facts)),
+        || whole(MessageIndex::unpack(&mut messages, shelf), messages),
+        || {
+            let episodes = || whole(unpack_episodes(&mut episodes, spoken), episodes);
+            rayon::join(episodes, || whole(unpack_facts(&mut facts), facts))
+        },
     );
     let (messages, episodes, facts) = (messages?, episodes?, facts?);
     let View { episodes, abstracts, narratives, members, episode_of, .. } = episodes;
     Some(View { messages, episodes, abstracts, narratives, members, episode_of, ..facts })
+}
+
+/// What came of a pack, if that was the one it should be.
+fn whole<T>(unpacked: Option<T>, from: Unpacker<'_>) -> Option<T> {
+    unpacked.filter(|_| from.is_whole())
 }
 
 fn json(record: &impl Serialize) -> Option<Vec<u8>> {

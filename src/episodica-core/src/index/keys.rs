@@ -71,7 +71,7 @@ impl<S: BuildHasher + Default> Keys<S> {
 
     /// From a snapshot.
     pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
-        let (text, ends, hasher) = (unpacker.text()?.to_owned(), unpacker.column::<u32>()?, S::default());
+        let (text, ends, hasher) = (unpacker.text()?, unpacker.column::<u32>()?, S::default());
         let mut numbers = HashTable::with_capacity(ends.len());
         let mut start = 0;
         for (number, end) in (0_u32..).zip(&ends) {
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(["a", "", "né", "a"].map(|key| keys.intern(key)), [(0, true), (1, true), (2, true), (0, false)]);
         let mut packer = Packer::default();
         keys.pack(&mut packer);
-        let bytes = packer.finish();
-        let mut again = Keys::<RandomState>::unpack(&mut Unpacker::new(&bytes)).unwrap();
+        let (bytes, sum) = packer.finish();
+        let mut again = Keys::<RandomState>::unpack(&mut Unpacker::new(Box::new(&bytes[..]), sum)).unwrap();
         assert_eq!((again.number("né"), again.number("n"), again.key(1), again.len()), (Some(2), None, "", 3));
         assert_eq!(again.intern("b"), (3, true));
     }

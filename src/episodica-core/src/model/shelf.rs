@@ -175,7 +175,9 @@ mod tests {
         (0..rows).for_each(|row| writer.push("row ".repeat(row % 5).as_bytes()));
         let mut packer = Packer::default();
         writer.pack(&mut packer);
-        Shelf::unpack(&mut Unpacker::new(&packer.finish()), Box::new(|row| String::from_utf8(row.to_vec()).unwrap())).unwrap()
+        let (bytes, sum) = packer.finish();
+        let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
+        Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).unwrap())).unwrap()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A user's indexes as the last process left them, beside the logs: what need not be built again.
 //!
-//! One file, `snapshots/<user>.snapshot`: a line of JSON with a checksum, which says what the snapshot belongs to, and behind it the body, which
+//! One file, `snapshots/<user>.snapshot`: a line of JSON with a checksum, which says what the snapshot belongs to, and behind it packs, which
 //! only the engine understands. It is believed only if every byte of the logs and of the vectors is what it was when it was written, and the
-//! body is; whatever disagrees is a snapshot that isn't there. It holds the texts of records, so it goes with every deletion.
+//! packs are; whatever disagrees is a snapshot that isn't there. It holds the texts of records, so it goes with every deletion.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use super::layout::LogKind;
 use super::line::{check_line, encode_line};
 use super::log::{Log, LogSum};
 use super::npy;
-use super::store::{Inner, Store, replace_file};
+use super::store::{Inner, Store, replace_with_pieces};
 use super::user::{LogSource, UserStore};
 use crate::error::Result;
 use crate::ids::Owner;
+use crate::pack::{PackSum, Unpacker};
 
 /// The longest first line.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -33,24 +34,24 @@ pub struct SnapshotHead {
     pub logs: [LogSum; 3],
     /// The vectors of each.
     pub vectors: [Option<Sum>; 3],
-    /// The body.
-    pub body: Sum,
+    /// The packs that the body is made of.
+    pub packs: Vec<PackSum>,
 }
 
 impl Store {
-    /// Writes a snapshot, durably.
+    /// Writes a snapshot of these packs, durably.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`: then the earlier one is in place, or none.
-    pub fn save_snapshot(&self, owner: &Owner, made_by: String, logs: [LogSum; 3], vectors: [Option<Sum>; 3], body: &[u8]) -> Result<()> {
+    pub fn save_snapshot(&self, owner: &Owner, head: &SnapshotHead, packs: &[Vec<u8>]) -> Result<()> {
         self.inner.check_writable()?;
         let (backend, path) = (&**self.backend(), self.layout().snapshot_path(owner));
         let directory = parent_of(&path);
         backend.create_dir_all(directory).map_err(|error| io_error("cannot make the directory", directory, error))?;
-        let mut bytes = Vec::with_capacity(body.len() + 1_024);
-        encode_line(&mut bytes, &SnapshotHead { made_by, logs, vectors, body: sum(body) })?;
-        bytes.extend_from_slice(body);
-        replace_file(backend, &path, &bytes)
+        let mut line = Vec::new();
+        encode_line(&mut line, head)?;
+        let parts: Vec<&[u8]> = std::iter::once(&line).chain(packs).map(Vec::as_slice).collect();
+        replace_with_pieces(backend, &path, &parts)
     }
 
     /// The head of a user's snapshot; `None` if there is none that can be read.
@@ -67,14 +68,13 @@ impl Store {
         (check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten()
     }
 
-    /// The body of a user's snapshot; `None` if it is not the one that the head means.
-    pub fn snapshot_body(&self, owner: &Owner, head: &SnapshotHead) -> Option<Vec<u8>> {
+    /// A pack of a user's snapshot, to be read from the file; `None` if the head knows of none under this number.
+    pub fn snapshot_pack(&self, owner: &Owner, head: &SnapshotHead, number: usize) -> Option<Unpacker<'static>> {
         let mut line = Vec::new();
         encode_line(&mut line, head).ok()?;
-        let source = self.backend().read_from(&self.layout().snapshot_path(owner), line.len() as u64).ok()?;
-        let mut body = Vec::with_capacity(usize::try_from(head.body.bytes).ok()?);
-        source.take(head.body.bytes + 1).read_to_end(&mut body).ok()?;
-        (sum(&body) == head.body).then_some(body)
+        let before: u64 = head.packs.get(..number)?.iter().map(|pack| pack.bytes).sum();
+        let source = self.backend().read_from(&self.layout().snapshot_path(owner), line.len() as u64 + before).ok()?;
+        Some(Unpacker::new(source, *head.packs.get(number)?))
     }
 
     /// Removes a user's snapshot, durably.
