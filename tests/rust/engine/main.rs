@@ -8,5 +8,6 @@ mod deletion;
 mod lifetimes;
 mod llm;
 mod model;
+mod snapshot;
 mod support;
 mod verify;

@@ -14,7 +14,7 @@ use crate::control::{Control, Uninterrupted};
 use crate::error::{Error, Result};
 use crate::generate::episode::write_offline;
 use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
-use crate::store::{Erasure, LoadedUser};
+use crate::store::{Erasure, LoadedUser, StateRecord};
 
 impl Engine {
     /// Replaces the text of a semantic memory or the narrative of an episode; the version before stays in [`Engine::history`]. A superseded
@@ -58,10 +58,11 @@ impl Engine {
                 let episode = Arc::new(episode);
                 let texts = Self::episode_texts(std::slice::from_ref(&episode));
                 let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
-                let learned = !user.view.read().unlearned.contains_key(&episode.episode_id);
+                let learned = self.still_learned(&user, std::slice::from_ref(&episode));
+                // First: an edit that is there without it would be learned from again at the next opening.
+                user.store.append_semantic(&[], &[], &learned)?;
                 self.commit_episodes(&user, std::slice::from_ref(&episode), rows)?;
-                if learned {
-                    // The messages are the same: there is nothing new to learn from them.
+                if !learned.is_empty() {
                     user.view.write().unlearned.remove(&episode.episode_id);
                 }
                 Ok(AnyRecord::Episode(episode))
@@ -106,6 +107,7 @@ impl Engine {
         *user.recalled.lock() = Recalled::default();
         // One that failed earlier comes first, so that from here on an erasure under way is this one.
         user.store.finish_erasure()?;
+        user.store.append_semantic(&[], &[], &self.still_learned(&user, &erasure.replace_episodes))?;
         let outcome = user.store.erase(erasure.clone());
         if outcome.is_err() && !user.store.is_erasing() {
             return outcome.map(|files| DeleteReport { files, ..report });
@@ -117,6 +119,19 @@ impl Engine {
         let files = outcome?;
         self.save_caches(&user)?;
         Ok(DeleteReport { files, ..report })
+    }
+
+    /// The notes that of these next revisions there is nothing to learn: their messages are those that were learned from, or fewer.
+    fn still_learned(&self, user: &User, episodes: &[Arc<Episode>]) -> Vec<StateRecord> {
+        let (view, at) = (user.view.read(), self.clock.now());
+        let learned = episodes.iter().filter(|episode| !view.unlearned.contains_key(&episode.episode_id));
+        let note = |episode: &Arc<Episode>| StateRecord::Learned {
+            episode_id: episode.episode_id.clone(),
+            revision: episode.revision,
+            at,
+            pending_llm: view.relearn.contains(&episode.episode_id),
+        };
+        learned.map(note).collect()
     }
 
     /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search finds them. An unknown user has nothing.

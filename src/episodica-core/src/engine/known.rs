@@ -46,6 +46,11 @@ impl Learned {
         self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, stated, text });
     }
 
+    /// Is it the latest revision of its id?
+    pub fn is_latest(&self, record: &Arc<SemanticMemory>) -> bool {
+        self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
+    }
+
     /// The memories that the rules have something to say about, nearest first, with their cosines. `row` is that of the candidate's vector.
     pub fn concerned(
         &self,

@@ -118,6 +118,11 @@ impl Engine {
             let known: Vec<&SemanticMemory> = known.iter().map(|memory| &**memory).collect();
             let sources = [episode.episode_id.clone()];
             let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
+            // Read before, from the same words of the same message. Whatever became of it (somebody may have corrected it), it is nothing new.
+            let again = |record: &SemanticMemory| record.revision_count == 0 && user.view.read().facts.slot(&record.memory_id).is_some();
+            if applied.records.last().is_some_and(again) {
+                continue;
+            }
             // The last record is the one that holds the candidate; one before it is only closed.
             if let (Some(provenance), Some(record)) = (&manner.provenance, applied.records.last_mut()) {
                 record.provenance = provenance.clone();
@@ -184,9 +189,10 @@ impl Engine {
         user.store.append_semantic(&learned.records, &[], &notes)?;
         log::debug!("{} semantic memories are in the log", learned.records.len());
         user.note_change();
+        let passing: Vec<&Arc<SemanticMemory>> = learned.records.iter().filter(|record| !learned.is_latest(record)).collect();
         let mut view = user.view.write();
         let mut other = 0;
-        for fresh in learned.latest.into_values() {
+        for fresh in learned.latest.values() {
             let vector = match fresh.row {
                 Some(row) => rows.map(|rows| rows_of(rows.view(), row..row + 1)),
                 None => {
@@ -194,8 +200,10 @@ impl Engine {
                     other_rows.as_ref().map(|rows| rows_of(rows.view(), other - 1..other))
                 }
             };
-            view.put_fact(fresh.memory, vector, &self.indexing())?;
+            view.put_fact(Arc::clone(&fresh.memory), vector, &self.indexing())?;
         }
+        // Revisions that did not last longer than the step are history all the same, as they are when the log is read.
+        passing.into_iter().for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
         for episode in episodes {
             if view.unlearned.get(&episode.episode_id).is_some_and(|revision| *revision <= episode.revision) {
                 view.unlearned.remove(&episode.episode_id);

@@ -55,6 +55,12 @@ impl<R> Table<R> {
         (slot, Some(earlier))
     }
 
+    /// Adds to the history of an id.
+    pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
+        let number = self.number(id);
+        self.history.entry(number).or_default().push(Cell::Here(record));
+    }
+
     /// The number of an id, whether or not there is a record of it.
     pub fn number(&mut self, id: &str) -> u32 {
         let (number, new) = self.ids.intern(id);

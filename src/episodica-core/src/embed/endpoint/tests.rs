@@ -120,10 +120,7 @@ fn answers_of_another_shape_are_refused() {
             "server gave a vector of another dimension than 1: `2`",
         ),
         (json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": []}]), "server gave an empty vector for item `2`"),
-        (
-            json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1e300]}]),
-            "server's answer is not a list of embeddings",
-        ),
+        (json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1e300]}]), "server's answer is not a list of embeddings"),
         (json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [null]}]), "server's answer is not a list of embeddings"),
     ] {
         let server = answers(rows);

@@ -1,0 +1,267 @@
+//! A snapshot is the view that the logs give, or it is not used; and nothing outlives a deletion in one.
+
+use std::io::ErrorKind as IoKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use episodica_core::config::Config;
+use episodica_core::engine::{AnyRecord, Engine, RecordKind};
+use episodica_core::ids::Owner;
+use episodica_core::model::NewMessage;
+use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::store::testing::{Failure, MemoryBackend, Random};
+use episodica_core::store::{Layout, LogKind};
+
+use super::counts::rounds;
+use super::support::*;
+
+fn path() -> PathBuf {
+    Layout::new(Path::new("/m")).snapshot_path(&Owner::new("default", "alice").unwrap())
+}
+
+fn snapshot(disk: &Disk) -> Option<Vec<u8>> {
+    disk.inner().files().remove(&path())
+}
+
+fn close(engine: &Engine) {
+    engine.close(Duration::from_secs(5), &NOW).unwrap();
+}
+
+fn talk(from: i64, to: i64) -> Vec<NewMessage> {
+    let text = |n: i64| match n % 4 {
+        0 => format!("I moved to town{n} last Friday, did you know?"),
+        1 => format!("My favourite drink is ade{}.", n % 8),
+        2 => format!("We saw a film about ships number{n}. It was long."),
+        _ => format!("Bob works at firm{n} now."),
+    };
+    (from..to).map(|n| said(&format!("m{n}"), &text(n), n * 700, Some(if n % 3 == 0 { "s1" } else { "s2" }))).collect()
+}
+
+/// A user with episodes, facts, an edited episode and fact (so there are earlier revisions), and messages that await their episode.
+fn furnish(engine: &Engine) {
+    engine.add_messages("alice", talk(0, 30), None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    let AnyRecord::Episode(episode) = records(engine, "alice", RecordKind::Episode).remove(1) else { panic!("an episode") };
+    engine.update("alice", &episode.episode_id, "They spoke of ships and of moving house.", &NOW).unwrap();
+    let AnyRecord::Semantic(fact) = records(engine, "alice", RecordKind::Semantic).remove(0) else { panic!("a memory") };
+    engine.update("alice", &fact.memory_id, "They moved to another place.", &NOW).unwrap();
+    engine.add_messages("alice", talk(30, 34), None, &NOW).unwrap();
+}
+
+fn furnished() -> Disk {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    furnish(&engine);
+    close(&engine);
+    drop(engine);
+    assert!(snapshot(&disk).is_some());
+    disk
+}
+
+/// All that can be asked of a user, line by line. Sorted: of what is equally good, or equally old, either may come first.
+fn everything(engine: &Engine) -> Vec<String> {
+    let mut all = Vec::new();
+    for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
+        for record in records(engine, "alice", kind) {
+            let id = match &record {
+                AnyRecord::Message(message) => message.message_id.clone(),
+                AnyRecord::Episode(episode) => episode.episode_id.clone(),
+                AnyRecord::Semantic(fact) => fact.memory_id.clone(),
+            };
+            all.push(format!("{record:?}"));
+            all.push(format!("{:?}", engine.history("alice", &id, &NOW).unwrap()));
+        }
+    }
+    for query in ["Where did they move?", "ade1 drink", "number14 ships", "What does Bob do?"] {
+        for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Norlift] {
+            let kinds = vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message];
+            let request =
+                Request { query: query.into(), top_k: 500, kinds, method, filter: Filter::default(), threshold: None, now: moment(0) };
+            let hits = engine.search("alice", &request, &NOW).unwrap().hits;
+            all.extend(hits.into_iter().map(|hit| format!("{query} {method:?} {:?} {:.4} {:?}", hit.kind, hit.score, hit.record)));
+        }
+    }
+    let mut stats = engine.stats(Some("alice"), &NOW).unwrap();
+    stats.as_object_mut().unwrap().remove("memory_bytes");
+    all.push(stats.to_string());
+    all.sort_unstable();
+    all
+}
+
+fn same(one: &[String], other: &[String], case: &str) {
+    let missing = |from: &[String], lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| !from.contains(line)).take(2).map(|line| line.chars().take(600).collect()).collect()
+    };
+    assert!(one == other, "{case}: only here {:#?}, only there {:#?}", missing(other, one), missing(one, other));
+}
+
+/// Opened without a snapshot.
+fn from_the_logs(disk: &Disk) -> Vec<String> {
+    let image = disk.inner().after_process_death();
+    let image = Disk::new(image);
+    std::mem::drop(episodica_core::store::Backend::remove_file(image.inner(), &path()));
+    everything(&open(&image).unwrap())
+}
+
+#[test]
+fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    let before = everything(&engine);
+    same(&before, &from_the_logs(&disk), "opened");
+    engine.add_messages("alice", talk(34, 60), None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    let after = everything(&engine);
+    same(&after, &from_the_logs(&disk), "gone on");
+    close(&engine);
+    drop(engine);
+    // What nobody has looked at goes from one snapshot to the next.
+    for n in 0..2 {
+        let engine = open(&disk).unwrap();
+        engine.add_messages("alice", vec![said(&format!("n{n}"), "One more.", 90_000 + n, Some("s9"))], None, &NOW).unwrap();
+        close(&engine);
+    }
+    let engine = open(&disk).unwrap();
+    same(&everything(&engine), &from_the_logs(&disk), "handed on");
+}
+
+#[test]
+fn a_snapshot_that_holds_is_read_and_not_written_again() {
+    let disk = furnished();
+    let before = snapshot(&disk);
+    let written = || -> Vec<String> {
+        let writes = |operation: &String| ["append", "create", "rename", "remove"].iter().any(|verb| operation.starts_with(verb));
+        disk.take_operations().into_iter().filter(|operation| writes(operation) && operation.contains("alice")).collect()
+    };
+    written();
+    let engine = open(&disk).unwrap();
+    engine.load_user("alice", &NOW).unwrap();
+    close(&engine);
+    drop(engine);
+    assert!(written().is_empty());
+    assert_eq!(snapshot(&disk), before);
+    // A reader uses it, too, and writes nothing.
+    let reader = open_as(&disk, true, with_snapshots()).unwrap();
+    same(&everything(&reader), &from_the_logs(&disk), "read only");
+    assert!(written().is_empty());
+}
+
+#[test]
+fn a_small_user_has_none_and_one_that_is_not_wanted_goes() {
+    let disk = furnished();
+    let engine = open_as(&disk, false, Config::default()).unwrap();
+    engine.load_user("alice", &NOW).unwrap();
+    close(&engine);
+    assert_eq!(snapshot(&disk), None);
+}
+
+#[test]
+fn what_depends_on_the_configuration_is_not_taken_over() {
+    let disk = furnished();
+    let without = Config { semantic_memory: false, ..with_snapshots() };
+    let engine = open_as(&disk, false, without).unwrap();
+    assert_eq!(engine.stats(Some("alice"), &NOW).unwrap()["pending_semantic"], 0);
+    engine.add_messages("alice", talk(60, 70), None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    close(&engine);
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    let learned =
+        |record: &AnyRecord| matches!(record, AnyRecord::Semantic(fact) if fact.source_messages.iter().any(|id| *id >= "m60".to_owned()));
+    assert!(records(&engine, "alice", RecordKind::Semantic).iter().any(learned), "once learning is wanted again");
+}
+
+#[test]
+fn nothing_damaged_or_out_of_date_is_believed() {
+    let disk = furnished();
+    let expected = from_the_logs(&disk);
+    let (whole, files) = (snapshot(&disk).unwrap(), disk.inner().files());
+    let mut random = Random::new(3);
+    for round in 0..rounds(150, 3_000) {
+        let image = Disk::new(disk.inner().after_process_death());
+        let mut damaged = whole.clone();
+        match round % 3 {
+            0 => damaged[random.below(whole.len() as u64) as usize] ^= 1 << random.below(8),
+            1 => damaged.truncate(random.below(whole.len() as u64) as usize),
+            _ => damaged.extend_from_slice(b"more"),
+        }
+        image.inner().put(path(), &damaged);
+        same(&everything(&open(&image).unwrap()), &expected, &format!("round {round}"));
+    }
+    // Another file under its name, sound in itself: the logs and vectors say that it is not theirs.
+    let owner = Owner::new("default", "alice").unwrap();
+    let layout = Layout::new(Path::new("/m"));
+    let engine = open(&disk).unwrap();
+    engine.add_messages("alice", vec![said("late", "A late word about zqlighthouses.", 90_000, Some("s9"))], None, &NOW).unwrap();
+    close(&engine);
+    drop(engine);
+    let expected = from_the_logs(&disk);
+    assert!(expected.iter().any(|line| line.contains("zqlighthouses")));
+    disk.inner().put(path(), &whole);
+    same(&everything(&open(&disk).unwrap()), &expected, "an older one");
+    // Logs of before with the snapshot of after.
+    let image = Disk::new(furnished().inner().after_process_death());
+    let newer = Disk::new(disk.inner().after_process_death());
+    let engine = open(&newer).unwrap();
+    close(&engine);
+    drop(engine);
+    image.inner().put(path(), &snapshot(&newer).unwrap());
+    same(&everything(&open(&image).unwrap()), &from_the_logs(&image), "a newer one");
+    // Other vectors than those it speaks of.
+    let vectors = layout.cache_paths(&owner, LogKind::Semantic).embeddings;
+    let image = Disk::new(furnished().inner().after_process_death());
+    let expected = from_the_logs(&image);
+    let mut bytes = files[&vectors].clone();
+    let last = bytes.len() - 3;
+    bytes[last] ^= 0x40;
+    image.inner().put(&vectors, &bytes);
+    same(&everything(&open(&image).unwrap()), &expected, "other vectors");
+}
+
+#[test]
+fn a_deletion_takes_the_snapshot_with_it() {
+    let disk = furnished();
+    let leftover = format!("{}.tmp", path().display());
+    disk.inner().put(&leftover, b"town0, left by a crash");
+    let engine = open(&disk).unwrap();
+    engine.delete("alice", "m0", &NOW).unwrap();
+    assert_eq!(snapshot(&disk), None);
+    assert!(files_with(&disk, "town0 ").is_empty() && files_with(&disk, "left by a crash").is_empty());
+    close(&engine);
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    assert!(snapshot(&disk).is_some() && !everything(&engine).iter().any(|line| line.contains("town0 ")));
+    engine.delete_user_data("alice", &NOW).unwrap();
+    assert_eq!(snapshot(&disk), None);
+    close(&engine);
+    assert_eq!(snapshot(&disk), None);
+}
+
+#[test]
+fn closing_may_fail_anywhere_and_nothing_is_lost() {
+    for failure in [Failure::Once, Failure::FromThenOn] {
+        for n in 0.. {
+            let disk = furnished();
+            let engine = open(&disk).unwrap();
+            engine.add_messages("alice", talk(34, 40), None, &NOW).unwrap();
+            let before = everything(&engine);
+            disk.fail_after(n, failure, IoKind::StorageFull);
+            let outcome = engine.close(Duration::ZERO, &NOW);
+            let failed = disk.failures() > 0;
+            disk.heal();
+            drop(engine);
+            for image in [
+                disk.inner().after_power_cut(),
+                disk.inner().after_lucky_power_cut(&mut Random::new(n)),
+                disk.inner().after_process_death(),
+            ] {
+                same(&everything(&open(&Disk::new(image)).unwrap()), &before, &format!("{failure:?} at operation {n}"));
+            }
+            if !failed {
+                outcome.unwrap();
+                break;
+            }
+        }
+    }
+}
