@@ -15,10 +15,10 @@ use super::attributes::Attributes;
 use super::system::Engine;
 use super::table::Table;
 use super::user::User;
-use super::view::{View, rows_of};
+use super::view::View;
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndexKind};
+use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex, VectorIndexKind};
 use crate::model::{Episode, Message, SemanticMemory, Shelf, ShelfWriter};
 use crate::pack::{Packer, Unpacker};
 use crate::store::{LogKind, LogPosition, SnapshotHead};
@@ -79,28 +79,48 @@ impl Engine {
 
     /// Fields with the vectors of each, without words.
     fn restore_vectors(&self, owner: &Owner, head: &SnapshotHead, labels: [Vec<u64>; 4]) -> Option<[Field; 4]> {
+        let [messages, abstracts, narratives, statements] = labels;
+        let (messages, others) = rayon::join(
+            || self.restore_fields(owner, head, LogKind::Messages, [messages]),
+            || {
+                let episodes = self.restore_fields(owner, head, LogKind::Episodes, [abstracts, narratives])?;
+                Some((episodes, self.restore_fields(owner, head, LogKind::Semantic, [statements])?))
+            },
+        );
+        let ([messages], ([abstracts, narratives], [statements])) = (messages?, others?);
+        Some([messages, abstracts, narratives, statements])
+    }
+
+    /// The fields whose vectors lie in one file, one after the other.
+    fn restore_fields<const FIELDS: usize>(
+        &self,
+        owner: &Owner,
+        head: &SnapshotHead,
+        kind: LogKind,
+        labels: [Vec<u64>; FIELDS],
+    ) -> Option<[Field; FIELDS]> {
         let to = self.indexing();
+        let mut fields = std::array::from_fn(|_| Field::default());
+        let count = labels.iter().map(Vec::len).sum();
         if labels.iter().any(|labels| labels.len() >= to.config.hnsw_threshold) {
             return None;
         }
-        let read = |kind: LogKind, labels: &[Vec<u64>]| -> Option<Vec<Field>> {
-            let mut fields: Vec<Field> = labels.iter().map(|_| Field::default()).collect();
-            let Some(sum) = &head.vectors[kind as usize] else { return labels.iter().all(Vec::is_empty).then_some(fields) };
-            let rows = self.store.known_vectors(owner, kind, sum)?;
-            let mut start = 0;
-            for (field, labels) in fields.iter_mut().zip(labels) {
-                let end = start + labels.len();
-                (end <= rows.nrows()).then(|| to.add(field, labels, Some(rows_of(rows.view(), start..end))).ok()).flatten()?;
-                start = end;
-            }
-            (start == rows.nrows()).then_some(fields)
-        };
-        let (messages, others) = rayon::join(
-            || read(LogKind::Messages, &labels[..1]),
-            || Some((read(LogKind::Episodes, &labels[1..3])?, read(LogKind::Semantic, &labels[3..])?)),
-        );
-        let (episodes, semantic) = others?;
-        messages?.into_iter().chain(episodes).chain(semantic).collect::<Vec<_>>().try_into().ok()
+        if count == 0 {
+            return Some(fields);
+        }
+        let mut rows = Some(self.store.snapshot_vectors(owner, head, kind, count)?);
+        let mut start = 0;
+        for (field, labels) in fields.iter_mut().zip(labels) {
+            let end = start + labels.len();
+            // The last to want rows may keep them.
+            let own = match end == count {
+                true => rows.take()?.select(&(start..end).collect::<Vec<_>>()),
+                false => rows.as_ref()?.view().select(&(start..end).collect::<Vec<_>>()).into_owned(),
+            };
+            field.restore_vectors(to.factory, to.config.hnsw_threshold, labels, own).ok()?;
+            start = end;
+        }
+        Some(fields)
     }
 
     /// Is the user worth a snapshot, and can there be one?
@@ -130,7 +150,8 @@ impl Engine {
         let positions = logs.each_ref().map(|log| log.position);
         let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
         let vectors = self.store.vector_sums(&user.owner)?;
-        let head = SnapshotHead { made_by: self.maker(), logs, vectors, packs: sums };
+        let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
+        let head = SnapshotHead { made_by: self.maker(), logs, vectors, dimension, packs: sums };
         self.store.save_snapshot(&user.owner, &head, &packs)?;
         *user.snapshot.lock() = Some(positions);
         Ok(())

@@ -92,7 +92,6 @@ struct Manifest<'a> {
     rows: Cow<'a, [CacheRow]>,
 }
 
-<<<<<<< HEAD
 impl<'a> Manifest<'a> {
     fn new(head: &'a VectorCacheHead, embeddings: Sum, index: Option<Sum>) -> Self {
         Self {
@@ -163,51 +162,37 @@ impl<R: Read> Read for Summing<R> {
     }
 }
 
-fn sum(pieces: &[&[u8]]) -> Sum {
+pub(super) fn sum(pieces: &[&[u8]]) -> Sum {
     let mut sum = Summing::of(());
     pieces.iter().for_each(|piece| sum.take_in(piece));
     sum.sum()
 }
 
-fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
+pub(super) fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
     Summing::of(backend.read_from(path, 0)?).sum_to_end()
 }
 
-/// The vectors in a file that has the checksum of its manifest; what is wrong with it, for people, otherwise.
-fn read_vectors(backend: &dyn Backend, path: &Path, manifest: &Manifest<'_>) -> io::Result<Result<Matrix<'static>, String>> {
+/// The vectors in a file of this checksum and shape; what is wrong with it, for people, otherwise.
+pub(super) fn read_vectors(
+    backend: &dyn Backend,
+    path: &Path,
+    expected: &Sum,
+    shape: (usize, usize),
+) -> io::Result<Result<Matrix<'static>, String>> {
     let other = || Ok(Err("the vectors don't have the checksum of the manifest".to_owned()));
     let source = match backend.read_from(path, 0) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err("the vectors are missing".into())),
         source => source?,
     };
     let length = backend.stat(path)?.map_or(0, |stamp| stamp.bytes);
-    if length != manifest.embeddings.bytes {
+    if length != expected.bytes {
         return other();
     }
     let mut source = Summing::of(source);
-    let vectors = npy::decode(&mut source, length, (manifest.rows.len(), manifest.dimension))?;
-    match source.sum_to_end()? == manifest.embeddings {
+    let vectors = npy::decode(&mut source, length, shape)?;
+    match source.sum_to_end()? == *expected {
         true => Ok(vectors),
         false => other(),
-=======
-pub(super) fn sum(bytes: &[u8]) -> Sum {
-    Sum { bytes: bytes.len() as u64, crc32: format!("{:08x}", crc32fast::hash(bytes)) }
-}
-
-pub(super) fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
-    let (mut source, mut chunk) = (backend.read_from(path, 0)?, vec![0; 256 << 10]);
-    let (mut hasher, mut bytes) = (crc32fast::Hasher::new(), 0);
-    loop {
-        match source.read(&mut chunk) {
-            Ok(0) => return Ok(Sum { bytes, crc32: format!("{:08x}", hasher.finalize()) }),
-            Ok(count) => {
-                hasher.update(&chunk[..count]);
-                bytes += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
->>>>>>> aa92191 (A snapshot of the indexes: the view from one process to the next, records unread until looked at (work in progress))
     }
 }
 
@@ -287,7 +272,8 @@ impl Store {
             }
         };
         check_model(&paths, &manifest, model, dimension)?;
-        let vectors = match read_vectors(backend, &paths.embeddings, &manifest) {
+        let shape = (manifest.rows.len(), manifest.dimension);
+        let vectors = match read_vectors(backend, &paths.embeddings, &manifest.embeddings, shape) {
             Ok(Ok(vectors)) => vectors,
             Ok(Err(message)) => {
                 problem(&paths.embeddings, message);

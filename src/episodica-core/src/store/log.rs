@@ -235,7 +235,7 @@ impl Log {
             return Ok(None);
         }
         let found = match sum_of_file(&*self.backend, &self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => sum(&[]),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => sum(&[&[]]),
             other => other.map_err(|error| io_error("cannot read the log", &self.path, error))?,
         };
         Ok((found.bytes == self.position.bytes).then_some(LogSum { position: self.position, crc32: found.crc32 }))

@@ -7,19 +7,18 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::backend::{FileStamp, io_error, parent_of};
-use super::cache::{Sum, remove, sum, sum_of_file};
+use super::cache::{Sum, read_vectors, remove, sum_of_file};
 use super::layout::LogKind;
 use super::line::{check_line, encode_line};
 use super::log::{Log, LogSum};
-use super::npy;
 use super::store::{Inner, Store, replace_with_pieces};
 use super::user::{LogSource, UserStore};
 use crate::error::Result;
 use crate::ids::Owner;
+use crate::matrix::Matrix;
 use crate::pack::{PackSum, Unpacker};
 
 /// The longest first line.
@@ -34,6 +33,8 @@ pub struct SnapshotHead {
     pub logs: [LogSum; 3],
     /// The vectors of each.
     pub vectors: [Option<Sum>; 3],
+    /// Length of a vector.
+    pub dimension: usize,
     /// The packs that the body is made of.
     pub packs: Vec<PackSum>,
 }
@@ -106,10 +107,11 @@ impl Store {
         Ok(sums)
     }
 
-    /// The vectors of a log; `None` if they are not those that are expected.
-    pub fn known_vectors(&self, owner: &Owner, kind: LogKind, expected: &Sum) -> Option<Array2<f32>> {
-        let bytes = self.backend().read(&self.layout().cache_paths(owner, kind).embeddings).ok()?;
-        (sum(&bytes) == *expected).then(|| npy::decode(&bytes).ok()).flatten()
+    /// As many vectors of a log; `None` if they are not those that the head means.
+    pub fn snapshot_vectors(&self, owner: &Owner, head: &SnapshotHead, kind: LogKind, count: usize) -> Option<Matrix<'static>> {
+        let path = self.layout().cache_paths(owner, kind).embeddings;
+        let expected = head.vectors[kind as usize].as_ref()?;
+        read_vectors(&**self.backend(), &path, expected, (count, head.dimension)).ok()?.ok()
     }
 }
 
