@@ -78,3 +78,27 @@ def test_a_date_brings_its_day_among_candidates(memory: MemorySystem) -> None:
 def test_context_fills_a_large_budget(memory: MemorySystem) -> None:
     context = memory.context(USER, "Who saw the kettle near the harbour?", max_tokens=12_000)
     assert 10_000 <= context.token_count <= 12_000
+
+
+def test_a_large_user_opens_from_a_snapshot_as_from_the_logs(tmp_path: Path) -> None:
+    def answers() -> list[tuple[str, str, float]]:
+        with MemorySystem(tmp_path) as memory:
+            hits = [hit for word in RARE.values() for hit in memory.search(USER, f"What was painted {word}?", top_k=5)]
+            whole = [(hit.id, repr(hit), round(hit.score, 6)) for hit in hits]
+            whole += [(message.message_id, repr(message), 0.0) for message in memory.messages(USER, limit=COUNT)]
+            return whole
+
+    with MemorySystem(tmp_path) as memory:
+        memory.add_messages(USER, [_said(number) for number in range(2_500)])
+    snapshot = tmp_path / "snapshots" / f"{USER}.snapshot"
+    assert snapshot.stat().st_size > 0
+    first = answers()
+    assert len(first) > 2_500
+    snapshot.write_bytes(snapshot.read_bytes()[:-7])
+    assert answers() == first
+    snapshot.unlink()
+    assert answers() == first
+    with MemorySystem(tmp_path) as memory:
+        memory.delete(USER, "m1")
+        assert not snapshot.exists()
+        assert memory.get(USER, "m1") is None
