@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use episodica_core::config::Config;
-use episodica_core::engine::RecordKind;
+use episodica_core::engine::{AnyRecord, RecordKind};
 use episodica_core::score::Method;
 use episodica_core::store::testing::MemoryBackend;
 
@@ -132,4 +132,20 @@ fn a_user_whom_only_a_legacy_file_knows_is_there_before_anything_is_added() {
             assert_eq!(found(&engine, "bo", "kiln", Method::Bm25), ["I bought a kiln."]);
         }
     }
+}
+
+#[test]
+fn talk_of_former_days_is_not_cut_by_what_came_in_before_it() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    engine.add_messages("alice", vec![said("now", "Hello there.", 0, None)], None, &NOW).unwrap();
+    for n in 0..6 {
+        let message = said(&format!("old{n}"), &format!("We went sailing with Bob, day {n}."), n * 60 - 900_000, Some("s1"));
+        engine.add_messages("alice", vec![message], None, &NOW).unwrap();
+    }
+    assert!(records(&engine, "alice", RecordKind::Episode).is_empty());
+    // Another session that goes on later ends it.
+    engine.add_messages("alice", vec![said("later", "Good morning.", 9_000, Some("s2"))], None, &NOW).unwrap();
+    let episodes = records(&engine, "alice", RecordKind::Episode);
+    assert!(matches!(&episodes[..], [AnyRecord::Episode(episode)] if episode.message_count == 6));
 }

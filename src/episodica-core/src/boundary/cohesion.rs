@@ -1,5 +1,7 @@
 //! How much two stretches of talk have in common, by vectors where there are any, else by words.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, ArrayView2};
 
 use super::reading::Reading;
@@ -28,7 +30,7 @@ pub(super) enum Cohesion<'a> {
 impl Cohesion<'_> {
     /// How sure it is that messages `place..end` turn away from those before `place`, of a segment that begins at `start`: 0 to 1.
     /// `None` where one side has too little content to say.
-    pub fn shift(&self, readings: &[Reading], start: usize, place: usize, end: usize) -> Option<f32> {
+    pub fn shift(&self, readings: &[Arc<Reading>], start: usize, place: usize, end: usize) -> Option<f32> {
         let left: Vec<usize> = (start.max(place.saturating_sub(LEFT_REACH))..place)
             .rev()
             .filter(|at| !readings[*at].backchannel)
@@ -85,7 +87,7 @@ impl Side {
 }
 
 /// How far the overlap of the two sides falls below what is usual within the segment.
-fn word_shift(readings: &[Reading], start: usize, place: usize, left: &[usize], right: &[usize]) -> Option<f32> {
+fn word_shift(readings: &[Arc<Reading>], start: usize, place: usize, left: &[usize], right: &[usize]) -> Option<f32> {
     let (shared, smaller) = overlap(readings, left, right);
     let (mut sum, mut count) = (0.0, 0);
     let inner = (start + 2..place.saturating_sub(2)).rev().step_by(2).take(BASELINE_PLACES);
@@ -103,7 +105,7 @@ fn word_shift(readings: &[Reading], start: usize, place: usize, left: &[usize], 
 }
 
 /// Terms that both sides have, and how many the poorer side has.
-fn overlap(readings: &[Reading], left: &[usize], right: &[usize]) -> (usize, usize) {
+fn overlap(readings: &[Arc<Reading>], left: &[usize], right: &[usize]) -> (usize, usize) {
     let terms = |side: &[usize]| {
         let mut all: Vec<u64> = side.iter().flat_map(|at| readings[*at].terms.iter().copied()).collect();
         all.sort_unstable();

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 
 use super::cohesion::Cohesion;
+use super::reading::Readings;
 use super::scan::{Scan, Segment};
 use crate::config::Config;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
@@ -23,7 +24,12 @@ use crate::model::{BoundaryReason, DetectionMethod, Message};
 /// `vectors` has one normalised row a message, shape `(buffer.len(), dimension)`; without them (or with another number of rows) words are compared.
 /// Feeding messages one by one, and removing finished segments in between, gives the same segments as feeding them at once.
 pub fn segments(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config) -> Vec<Segment> {
-    Scan::new(buffer, cohesion(buffer, vectors), config, DetectionMethod::Heuristic, false).segments()
+    segments_read(&Readings::default(), buffer, vectors, config)
+}
+
+/// [`segments`] where `readings` has what was read of these messages before.
+pub fn segments_read(readings: &Readings, buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config) -> Vec<Segment> {
+    Scan::over(buffer, readings.of(buffer), cohesion(buffer, vectors), config, DetectionMethod::Heuristic, false).segments()
 }
 
 /// Like [`segments`], but nothing is left over: the rest ends with `reason` (`Flush` or `Session`), whatever its length.

@@ -1,6 +1,9 @@
 //! What the rules need to know of one message, read once.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use super::cues;
 use crate::index::{for_each_word, is_function_word, is_unspaced as is_cjk};
@@ -59,6 +62,37 @@ impl Reading {
             asks: last.trim_end_matches(|c: char| c == ')' || c == '"' || c == '”' || c.is_whitespace()).ends_with(['?', '？', '吗', '呢']),
             replies: matches!(&*message.role, "assistant" | "tool" | "function"),
             terms,
+        }
+    }
+}
+
+/// Readings of one user's buffered messages, by their `seq`, from one look at the buffer to the next: who adds messages one by one has it looked at
+/// each time.
+#[derive(Debug, Default)]
+pub struct Readings(Mutex<FxHashMap<u64, Arc<Reading>>>);
+
+impl Readings {
+    /// Of each message.
+    pub(super) fn of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<Reading>> {
+        let known: Vec<Option<Arc<Reading>>> = {
+            let known = self.0.lock();
+            buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
+        };
+        // Other buffers are read meanwhile.
+        let read = |(message, known): (&Arc<Message>, Option<Arc<Reading>>)| known.unwrap_or_else(|| Arc::new(Reading::of(message)));
+        let readings: Vec<_> = buffer.iter().zip(known).map(read).collect();
+        self.0.lock().extend(buffer.iter().zip(&readings).map(|(message, reading)| (message.seq, Arc::clone(reading))));
+        readings
+    }
+
+    /// Messages that have left the buffer.
+    pub fn forget(&self, messages: &[Arc<Message>]) {
+        let mut known = self.0.lock();
+        messages.iter().for_each(|message| {
+            known.remove(&message.seq);
+        });
+        if known.is_empty() {
+            *known = FxHashMap::default();
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::cohesion::Cohesion;
-use super::reading::{Reading, Turn, surface};
+use super::reading::{Reading, Readings, Turn, surface};
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
@@ -55,7 +55,7 @@ pub fn describe(reason: BoundaryReason) -> &'static str {
 /// One pass over one buffer.
 pub(super) struct Scan<'a> {
     buffer: &'a [Arc<Message>],
-    readings: Vec<Reading>,
+    readings: Vec<Arc<Reading>>,
     cohesion: Cohesion<'a>,
     config: &'a Config,
     method: DetectionMethod,
@@ -66,7 +66,18 @@ pub(super) struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// Reads the messages.
     pub fn new(buffer: &'a [Arc<Message>], cohesion: Cohesion<'a>, config: &'a Config, method: DetectionMethod, complete: bool) -> Self {
-        let readings = buffer.iter().map(|message| Reading::of(message)).collect();
+        Self::over(buffer, Readings::default().of(buffer), cohesion, config, method, complete)
+    }
+
+    /// Over messages that were read.
+    pub fn over(
+        buffer: &'a [Arc<Message>],
+        readings: Vec<Arc<Reading>>,
+        cohesion: Cohesion<'a>,
+        config: &'a Config,
+        method: DetectionMethod,
+        complete: bool,
+    ) -> Self {
         Self { buffer, readings, cohesion, config, method, complete }
     }
 
@@ -300,7 +311,7 @@ impl Span {
 }
 
 /// The words that most messages share, in the order in which they first occur.
-fn topic_words(messages: &[Arc<Message>], readings: &[Reading]) -> String {
+fn topic_words(messages: &[Arc<Message>], readings: &[Arc<Reading>]) -> String {
     let mut all: Vec<(u64, usize)> =
         readings.iter().enumerate().flat_map(|(at, reading)| reading.terms.iter().map(move |term| (*term, at))).collect();
     all.sort_unstable();

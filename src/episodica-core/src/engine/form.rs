@@ -13,6 +13,7 @@ use super::user::User;
 use super::view::{episode_terms, rows_of};
 use super::write::Text;
 use crate::boundary::{self, Segment};
+use crate::clock::Moment;
 use crate::config::BoundaryMode;
 use crate::control::Control;
 use crate::error::Result;
@@ -189,7 +190,7 @@ impl Engine {
                 }
                 drafts
             }
-            _ => groups.into_par_iter().flat_map_iter(|group| self.cut_by_rules(group)).collect(),
+            _ => groups.into_par_iter().flat_map_iter(|group| self.cut_by_rules(user, group)).collect(),
         };
         let outcome = self.write_down(user, drafts, control);
         if outcome.is_err() {
@@ -225,12 +226,14 @@ impl Engine {
         Ok(episodes)
     }
 
-    fn cut_by_rules(&self, group: Group) -> Vec<Draft> {
+    fn cut_by_rules(&self, user: &User, group: Group) -> Vec<Draft> {
         let vectors = group.vectors.as_ref().map(|rows| rows.view());
         let segments = match group.complete {
             Some(reason) => boundary::flush(&group.messages, vectors, &self.config, reason),
-            None => boundary::segments(&group.messages, vectors, &self.config),
+            None => boundary::segments_read(&user.readings, &group.messages, vectors, &self.config),
         };
+        let cut: usize = segments.iter().map(|segment| segment.length).sum();
+        user.readings.forget(&group.messages[..cut.min(group.messages.len())]);
         let mut rest = group.messages.into_iter();
         let draft = |segment: Segment| Draft { messages: rest.by_ref().take(segment.length).collect(), segment, asked: Asked::default() };
         segments.into_iter().map(draft).collect()
@@ -263,7 +266,12 @@ impl Engine {
     /// The buffer by sessions, each with what is known of its vectors.
     fn groups(&self, user: &User, cut: Cut<'_>) -> Vec<Group> {
         let view = user.view.read();
-        let newest = view.buffer.iter().map(|slot| view.messages.get(*slot).timestamp).max();
+        // The latest moment of each buffered message and of those that came in after it.
+        let mut newest: Vec<(u32, Moment)> = view.buffer.iter().rev().map(|slot| (*slot, view.messages.get(*slot).timestamp)).collect();
+        for at in 1..newest.len() {
+            newest[at].1 = newest[at].1.max(newest[at - 1].1);
+        }
+        let newest_since = |slot: u32| newest.binary_search_by(|(other, _)| slot.cmp(other)).map(|at| newest[at].1).ok();
         let gap = self.config.time_gap_minutes * 60.0;
         let mut groups = Vec::new();
         for slots in view.buffered_sessions() {
@@ -271,6 +279,8 @@ impl Engine {
             let Some(last) = messages.last() else { continue };
             let session = last.session_id.as_deref();
             // Another session has gone on for longer than a pause: this one is over, though nobody said so.
+            // What came in before says nothing: somebody may be adding talk of former days.
+            let newest = slots.last().and_then(|slot| newest_since(*slot));
             let left = session.is_some() && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
             // Nothing was added to it, so it is as unfinished as it was.
             if cut == Cut::Finished && !left && !self.works_behind() && slots.last().is_some_and(|slot| *slot < view.formed) {

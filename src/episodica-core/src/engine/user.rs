@@ -16,6 +16,7 @@ use super::system::Engine;
 use super::turn::Turns;
 use super::view::{View, episode_terms};
 use super::work::Standing;
+use crate::boundary::Readings;
 use crate::control::Control;
 use crate::error::Result;
 use crate::ids::Owner;
@@ -25,6 +26,9 @@ use crate::store::{LoadedUser, LogKind, SessionState, StateRecord, UserStore};
 
 /// Texts embedded between two looks at whether the caller still waits.
 const EMBED_BATCH: usize = 1_024;
+
+/// From so many messages on vectors are read while records are indexed.
+const BUILT_BESIDE: usize = 1_024;
 
 /// What the allocator takes for each four bytes that records and indexes know of: room to grow, its own books, and what closed users leave in
 /// pieces. Measured: a process with 1,000 users of 100 messages took 1.45 bytes for each, before any was closed.
@@ -64,6 +68,8 @@ pub(crate) struct User {
     pub notes: Mutex<Notes>,
     /// Up to which message (its number in the log, exclusive) a model has seen each session.
     pub seen: Mutex<HashMap<Option<Arc<str>>, u64>>,
+    /// What the rules have read of messages in the buffer.
+    pub readings: Readings,
     /// Lines that were handed out as context.
     pub recalled: Mutex<Recalled>,
 }
@@ -106,8 +112,9 @@ impl Engine {
     /// view that is out of date, where these agree with the logs.
     pub(super) fn load(&self, owner: Owner, stale: Option<&User>, control: &dyn Control) -> Result<User> {
         let head = if stale.is_none() { self.snapshot_head(&owner) } else { None };
+        let open = || self.store.open_known_user(&owner, head.as_ref().map(|head| &head.logs));
         let restore = || head.as_ref().and_then(|head| self.restore(&owner, head));
-        let (opened, restored) = rayon::join(|| self.store.open_known_user(&owner, head.as_ref().map(|head| &head.logs)), restore);
+        let (opened, restored) = if head.is_some() { rayon::join(open, restore) } else { (open(), None) };
         let (store, loaded) = match (opened?, restored) {
             ((store, None), Some(Restored { view, next_seq })) => {
                 let positions = LogKind::ALL.map(|kind| store.position(kind));
@@ -137,7 +144,12 @@ impl Engine {
         };
         let next_seq = loaded.next_seq;
         let mut problems = std::mem::take(&mut loaded.problems);
-        let (known, view) = rayon::join(vectors, || self.build_records(loaded, control));
+        // What lasts of a small user is made by the caller's thread, which also frees it: an allocator that keeps the memory of threads apart
+        // would otherwise keep what closed users leave from those who are opened after them.
+        let (known, view) = match loaded.messages.len() < BUILT_BESIDE {
+            true => (vectors(), self.build_records(loaded, control)),
+            false => rayon::join(vectors, || self.build_records(loaded, control)),
+        };
         let (known, mut damaged) = known?;
         problems.append(&mut damaged);
         for problem in &problems {
@@ -177,6 +189,7 @@ impl Engine {
             leaving: AtomicBool::new(false),
             notes: Mutex::default(),
             seen: Mutex::default(),
+            readings: Readings::default(),
             recalled: Mutex::default(),
         };
         user.measure();

@@ -1,15 +1,15 @@
 //! Records that lie compressed until somebody looks at them.
 //!
 //! A search over many records reads few of them: taking all in at opening costs more than everything else. A shelf holds them as they were
-//! written, sixteen to a page; a record is read when first asked for, and kept.
+//! written, some to a page; a record is read when first asked for, and kept.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::pack::{Packer, Unpacker};
 
-/// Rows to a page: enough to find what repeats, few enough to take one out.
-const PAGE_ROWS: usize = 16;
+/// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take one row out.
+const PAGE_BYTES: usize = 4_096;
 
 /// Rows of bytes in compressed pages.
 #[derive(Debug, Default)]
@@ -17,7 +17,8 @@ struct Pages {
     bytes: Vec<u8>,
     /// Where each page ends.
     ends: Vec<u64>,
-    rows: usize,
+    /// How many rows there are up to the end of each page.
+    rows: Vec<u32>,
 }
 
 impl Pages {
@@ -26,18 +27,31 @@ impl Pages {
         let compressed = &self.bytes[start as usize..self.ends[number] as usize];
         let bytes =
             lz4_flex::block::decompress_size_prepended(compressed).expect("invariant: pages were compressed here and checked since");
-        Page { bytes, rows: PAGE_ROWS.min(self.rows - number * PAGE_ROWS) }
+        let first = if number == 0 { 0 } else { self.rows[number - 1] };
+        Page { bytes, first, rows: (self.rows[number] - first) as usize }
+    }
+
+    /// The number of the page with a row.
+    fn page_of(&self, row: u32) -> usize {
+        self.rows.partition_point(|end| *end <= row)
+    }
+
+    fn len(&self) -> usize {
+        self.rows.last().map_or(0, |rows| *rows as usize)
     }
 }
 
 /// The rows of one page: first where each ends, then all of them.
 struct Page {
     bytes: Vec<u8>,
+    /// Number of its first row.
+    first: u32,
     rows: usize,
 }
 
 impl Page {
-    fn row(&self, number: usize) -> &[u8] {
+    fn row(&self, number: u32) -> &[u8] {
+        let number = (number - self.first) as usize;
         let end = |row: usize| -> usize {
             let bytes = self.bytes[row * 4..][..4].try_into().expect("invariant: four bytes");
             u32::from_le_bytes(bytes) as usize
@@ -60,14 +74,14 @@ impl ShelfWriter {
     pub fn push(&mut self, row: &[u8]) {
         self.rows.extend_from_slice(row);
         self.ends.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
-        self.pages.rows += 1;
-        if self.pages.rows.is_multiple_of(PAGE_ROWS) {
+        if self.rows.len() >= PAGE_BYTES {
             self.turn();
         }
     }
 
     fn turn(&mut self) {
         if !self.ends.is_empty() {
+            self.pages.rows.push(self.pages.len() as u32 + (self.ends.len() / 4) as u32);
             self.ends.append(&mut self.rows);
             self.pages.bytes.extend(lz4_flex::block::compress_prepend_size(&self.ends));
             self.pages.ends.push(self.pages.bytes.len() as u64);
@@ -78,7 +92,7 @@ impl ShelfWriter {
     /// For a snapshot.
     pub fn pack(mut self, packer: &mut Packer) {
         self.turn();
-        packer.column(&[self.pages.rows as u64]);
+        packer.column(&self.pages.rows);
         packer.column(&self.pages.ends);
         packer.column(&self.pages.bytes);
     }
@@ -97,10 +111,10 @@ pub struct Shelf<R> {
 impl<R> Shelf<R> {
     /// From a snapshot; `read` reads a row that its writer was given.
     pub fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
-        let rows = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
-        let pages = Pages { rows, ends: unpacker.column()?, bytes: unpacker.column()? };
-        let whole = pages.ends.len() == rows.div_ceil(PAGE_ROWS) && pages.ends.last().is_none_or(|end| *end == pages.bytes.len() as u64);
-        whole.then(|| Self { pages, records: std::iter::repeat_with(OnceLock::new).take(rows).collect(), read })
+        let pages = Pages { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
+        let whole = pages.rows.len() == pages.ends.len() && pages.ends.last().is_none_or(|end| *end == pages.bytes.len() as u64);
+        let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
+        whole.then_some(Self { pages, records, read })
     }
 
     /// How many rows.
@@ -118,8 +132,7 @@ impl<R> Shelf<R> {
     /// # Panics
     /// If the row is empty or not there.
     pub fn get(&self, row: u32) -> &Arc<R> {
-        let (page, place) = (row as usize / PAGE_ROWS, row as usize % PAGE_ROWS);
-        self.records[row as usize].get_or_init(|| Arc::new((self.read)(self.pages.page(page).row(place))))
+        self.records[row as usize].get_or_init(|| Arc::new((self.read)(self.rows().row(row))))
     }
 
     /// The records of several rows; neighbours share the opening of their page.
@@ -137,7 +150,7 @@ impl<R> Shelf<R> {
 /// Opens the pages of a shelf, one at a time.
 pub struct Rows<'a> {
     pages: &'a Pages,
-    open: Option<(usize, Page)>,
+    open: Option<Page>,
 }
 
 impl Rows<'_> {
@@ -146,11 +159,11 @@ impl Rows<'_> {
     /// # Panics
     /// If there is no such row.
     pub fn row(&mut self, row: u32) -> &[u8] {
-        let (number, place) = (row as usize / PAGE_ROWS, row as usize % PAGE_ROWS);
-        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
-            self.open = Some((number, self.pages.page(number)));
+        let there = |page: &Page| row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows);
+        if !self.open.as_ref().is_some_and(there) {
+            self.open = Some(self.pages.page(self.pages.page_of(row)));
         }
-        self.open.as_ref().map_or(&[], |(_, page)| page.row(place))
+        self.open.as_ref().map_or(&[], |page| page.row(row))
     }
 }
 
@@ -172,7 +185,7 @@ mod tests {
 
     fn shelf(rows: usize) -> Shelf<String> {
         let mut writer = ShelfWriter::default();
-        (0..rows).for_each(|row| writer.push("row ".repeat(row % 5).as_bytes()));
+        (0..rows).for_each(|row| writer.push("row ".repeat(row % 5 * 97).as_bytes()));
         let mut packer = Packer::default();
         writer.pack(&mut packer);
         let (bytes, sum) = packer.finish();
@@ -182,12 +195,12 @@ mod tests {
 
     #[test]
     fn rows_come_back() {
-        for rows in [0, 1, 15, 16, 17, 50] {
+        for rows in [0, 1, 2, 7, 50] {
             let shelf = shelf(rows);
             assert_eq!(shelf.len(), rows);
             let numbers: Vec<u32> = (0..rows as u32).rev().collect();
             for (number, record) in numbers.iter().zip(shelf.several(&numbers)) {
-                assert_eq!(*record, "row ".repeat(*number as usize % 5));
+                assert_eq!(*record, "row ".repeat(*number as usize % 5 * 97));
                 assert!(Arc::ptr_eq(&record, shelf.get(*number)));
             }
             let mut unread = shelf.rows();
