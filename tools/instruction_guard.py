@@ -3,8 +3,8 @@
     python tools/instruction_guard.py [--write] PATH_TO_ONCE
 
 What a kernel takes is the difference between running it eleven times and once, so that making ready is left out. Hash tables are seeded at
-random and give the counts a spread of some percent, and what the compiler inlines moves with code elsewhere: a kernel that nobody had touched
-once took 14 % more. It may take ``TOLERANCE`` more than its baseline.
+random and give the counts a spread of some percent, and what the compiler inlines moves with code elsewhere: a kernel that nobody had
+touched once took 14 % more. It may take ``TOLERANCE`` more than its baseline.
 """
 
 from __future__ import annotations
