@@ -29,12 +29,12 @@ pub fn segments(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, c
 
 /// [`segments`] where `readings` has what was read of these messages before.
 pub fn segments_read(readings: &Readings, buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config) -> Vec<Segment> {
-    Scan::over(buffer, readings.of(buffer), cohesion(buffer, vectors), config, DetectionMethod::Heuristic, false).segments()
+    Scan::new(buffer, readings, cohesion(buffer, vectors), config, DetectionMethod::Heuristic, false).segments()
 }
 
 /// Like [`segments`], but nothing is left over: the rest ends with `reason` (`Flush` or `Session`), whatever its length.
 pub fn flush(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config, reason: BoundaryReason) -> Vec<Segment> {
-    let scan = Scan::new(buffer, cohesion(buffer, vectors), config, DetectionMethod::Heuristic, true);
+    let scan = Scan::new(buffer, &Readings::default(), cohesion(buffer, vectors), config, DetectionMethod::Heuristic, true);
     with_rest(&scan, buffer.len(), reason)
 }
 

@@ -64,20 +64,16 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads the messages.
-    pub fn new(buffer: &'a [Arc<Message>], cohesion: Cohesion<'a>, config: &'a Config, method: DetectionMethod, complete: bool) -> Self {
-        Self::over(buffer, Readings::default().of(buffer), cohesion, config, method, complete)
-    }
-
-    /// Over messages that were read.
-    pub fn over(
+    /// Reads the messages, but for those that `known` has been asked for before.
+    pub fn new(
         buffer: &'a [Arc<Message>],
-        readings: Vec<Arc<Reading>>,
+        known: &Readings,
         cohesion: Cohesion<'a>,
         config: &'a Config,
         method: DetectionMethod,
         complete: bool,
     ) -> Self {
+        let readings = known.of(buffer);
         Self { buffer, readings, cohesion, config, method, complete }
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::cohesion::Cohesion;
 use super::heuristic;
+use super::reading::Readings;
 use super::scan::{Scan, Segment, certain_places};
 use crate::config::Config;
 use crate::error::Result;
@@ -80,7 +81,7 @@ fn is_plain(buffer: &[Arc<Message>], config: &Config) -> bool {
 }
 
 pub(super) fn segment(messages: &[Arc<Message>], reason: BoundaryReason, confidence: f32, config: &Config) -> Segment {
-    let scan = Scan::new(messages, Cohesion::Words, config, DetectionMethod::Heuristic, true);
+    let scan = Scan::new(messages, &Readings::default(), Cohesion::Words, config, DetectionMethod::Heuristic, true);
     let method = match reason {
         BoundaryReason::Session | BoundaryReason::Flush => DetectionMethod::Forced,
         _ => DetectionMethod::Heuristic,

@@ -189,7 +189,6 @@ impl Engine {
         user.store.append_semantic(&learned.records, &[], &notes)?;
         log::debug!("{} semantic memories are in the log", learned.records.len());
         user.note_change();
-        let passing: Vec<&Arc<SemanticMemory>> = learned.records.iter().filter(|record| !learned.is_latest(record)).collect();
         let mut view = user.view.write();
         let mut other = 0;
         for fresh in learned.latest.values() {
@@ -203,7 +202,8 @@ impl Engine {
             view.put_fact(Arc::clone(&fresh.memory), vector, &self.indexing())?;
         }
         // Revisions that did not last longer than the step are history all the same, as they are when the log is read.
-        passing.into_iter().for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
+        let passing = learned.records.iter().filter(|record| !learned.is_latest(record));
+        passing.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
         for episode in episodes {
             if view.unlearned.get(&episode.episode_id).is_some_and(|revision| *revision <= episode.revision) {
                 view.unlearned.remove(&episode.episode_id);
