@@ -9,6 +9,7 @@ use ndarray::Axis;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::snapshot::VectorSums;
 use super::system::Engine;
 use super::user::User;
 use super::view::View;
@@ -206,26 +207,29 @@ impl Engine {
             // Its rows and labels have to be in one order with the file.
             user.note_change();
         }
-        self.save_caches(user)?;
-        let kept = user.snapshot.lock().is_some();
-        match (wanted, kept) {
-            (true, false) => self.save_snapshot(user),
-            (true, true) => Ok(()),
-            (false, _) => self.store.remove_snapshot(&user.owner),
+        // What is wanted and not written now is there already, and holds.
+        match self.write_changed(user)? {
+            _ if !wanted => self.store.remove_snapshot(&user.owner),
+            Some(vectors) => self.save_snapshot(user, vectors),
+            None => Ok(()),
         }
     }
 
     /// Writes the vectors of a user for the next opening, if any changed.
     pub(super) fn save_caches(&self, user: &User) -> Result<()> {
-        if self.read_only || !user.vectors_changed.swap(false, Ordering::SeqCst) {
-            return Ok(());
-        }
-        *user.snapshot.lock() = None;
-        self.write_caches(user).inspect_err(|_| user.note_change())
+        self.write_changed(user).map(drop)
     }
 
-    fn write_caches(&self, user: &User) -> Result<()> {
-        let view = user.view.read();
+    fn write_changed(&self, user: &User) -> Result<Option<VectorSums>> {
+        if self.read_only || !user.vectors_changed.swap(false, Ordering::SeqCst) {
+            return Ok(None);
+        }
+        *user.snapshot.lock() = None;
+        self.write_caches(user).map(Some).inspect_err(|_| user.note_change())
+    }
+
+    fn write_caches(&self, user: &User) -> Result<VectorSums> {
+        let (view, mut sums) = (user.view.read(), VectorSums::default());
         for kind in LogKind::ALL {
             let Some((rows, vectors)) = cached(&view, kind) else {
                 self.store.remove_vectors(&user.owner, kind)?;
@@ -255,9 +259,9 @@ impl Engine {
                     self.vectors.restore(labels, vectors.view())?.write(path)
                 }
             };
-            self.store.save_vectors(&user.owner, kind, &head, &vectors, Some(&mut write))?;
+            sums[kind as usize] = Some(self.store.save_vectors(&user.owner, kind, &head, &vectors, Some(&mut write))?);
         }
-        Ok(())
+        Ok(sums)
     }
 
     /// Opens a user with all vectors computed anew; `None` if there is no such user.

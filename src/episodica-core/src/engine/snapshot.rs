@@ -24,7 +24,7 @@ use crate::ids::Owner;
 use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex, VectorIndexKind};
 use crate::model::{Episode, Message, SemanticMemory, Shelf, ShelfWriter};
 use crate::pack::{Packer, Unpacker};
-use crate::store::{LogKind, LogPosition, SnapshotHead};
+use crate::store::{LogKind, LogPosition, SnapshotHead, Sum};
 
 /// What of a view is neither an index nor a record.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -143,8 +143,8 @@ impl Engine {
             && cfg!(target_endian = "little")
     }
 
-    /// Writes the snapshot of a user whose vectors were just written. The caller has the user's turn.
-    pub(super) fn save_snapshot(&self, user: &User) -> Result<()> {
+    /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's turn.
+    pub(super) fn save_snapshot(&self, user: &User, vectors: VectorSums) -> Result<()> {
         let writer = user.writer.lock();
         let view = user.view.read();
         let (Some(packed), Some(logs)) = (pack(&view, writer.next_seq), user.store.sums()?) else {
@@ -152,7 +152,6 @@ impl Engine {
         };
         let positions = logs.each_ref().map(|log| log.position);
         let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
-        let vectors = self.store.vector_sums(&user.owner)?;
         let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
         let head = SnapshotHead { made_by: self.maker(), logs, vectors, dimension, packs: sums };
         self.store.save_snapshot(&user.owner, &head, &packs)?;
@@ -160,6 +159,9 @@ impl Engine {
         Ok(())
     }
 }
+
+/// Length and checksum of the vectors of each log; `None` where there are none.
+pub(super) type VectorSums = [Option<Sum>; 3];
 
 /// The end of each log.
 pub(super) type Positions = [LogPosition; 3];

@@ -212,6 +212,7 @@ pub(super) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
 
 impl Store {
     /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the index there; `None` = there is no index.
+    /// Returns length and checksum of the file with the vectors.
     ///
     /// # Errors
     /// `ReadOnly`; `Internal` if rows and vectors don't match; what `write_index` returns; `Io`. The log is untouched; what is left of the
@@ -223,7 +224,7 @@ impl Store {
         head: &VectorCacheHead,
         vectors: &Matrix<'_>,
         write_index: Option<WriteIndex<'_>>,
-    ) -> Result<()> {
+    ) -> Result<Sum> {
         self.inner.check_writable()?;
         if vectors.dim() != (head.rows.len(), head.dimension) {
             return Err(Error::internal(format!("vectors and rows of a cache differ: `{:?}`", vectors.dim())));
@@ -241,9 +242,10 @@ impl Store {
         let embeddings = npy::encode(vectors);
         let pieces = embeddings.pieces();
         replace_with_pieces(backend, &paths.embeddings, &pieces)?;
-        let mut line = Vec::new();
-        encode_line(&mut line, &Manifest::new(head, sum(&pieces), index))?;
-        replace_file(backend, &paths.manifest, &line)
+        let (sum, mut line) = (sum(&pieces), Vec::new());
+        encode_line(&mut line, &Manifest::new(head, sum.clone(), index))?;
+        replace_file(backend, &paths.manifest, &line)?;
+        Ok(sum)
     }
 
     /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None` without one where there is none.

@@ -4,13 +4,13 @@
 //! only the engine understands. It is believed only if every byte of the logs and of the vectors is what it was when it was written, and the
 //! packs are; whatever disagrees is a snapshot that isn't there. It holds the texts of records, so it goes with every deletion.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::backend::{FileStamp, io_error, parent_of};
-use super::cache::{Sum, read_vectors, remove, sum_of_file};
+use super::cache::{Sum, read_vectors, remove};
 use super::layout::LogKind;
 use super::line::{check_line, encode_line};
 use super::log::{Log, LogSum};
@@ -89,22 +89,6 @@ impl Store {
             true => backend.sync_dir(parent_of(&path)).map_err(|error| io_error("cannot sync the directory", parent_of(&path), error)),
             false => Ok(()),
         }
-    }
-
-    /// Length and checksum of the vectors of each log, as they are on disk.
-    ///
-    /// # Errors
-    /// `Io` when a file can't be read.
-    pub fn vector_sums(&self, owner: &Owner) -> Result<[Option<Sum>; 3]> {
-        let mut sums = [const { None }; 3];
-        for (kind, found) in LogKind::ALL.into_iter().zip(&mut sums) {
-            let path = self.layout().cache_paths(owner, kind).embeddings;
-            *found = match sum_of_file(&**self.backend(), &path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                other => Some(other.map_err(|error| io_error("cannot read the vectors", &path, error))?),
-            };
-        }
-        Ok(sums)
     }
 
     /// As many vectors of a log; `None` if they are not those that the head means.
