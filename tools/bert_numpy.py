@@ -46,7 +46,9 @@ def erf(x: np.ndarray) -> np.ndarray:
     at = _GRID[index]
     step = x - at
     # erf' = s, erf'' = -2 x s, erf''' = (4 x^2 - 2) s
-    return _ERF[index] + _SLOPE[index] * step * (1.0 - step * (at - step * (2.0 * at * at - 1.0) / 3.0))
+    return _ERF[index] + _SLOPE[index] * step * (
+        1.0 - step * (at - step * (2.0 * at * at - 1.0) / 3.0)
+    )
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
@@ -103,7 +105,9 @@ class Bert:
             mixed = self._linear(mixed, f"{layer}.attention.output.dense")
             x = self._norm(x + mixed, f"{layer}.attention.output.LayerNorm")
             inner = gelu(self._linear(x, f"{layer}.intermediate.dense"))
-            x = self._norm(x + self._linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+            x = self._norm(
+                x + self._linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm"
+            )
         return x
 
 
@@ -145,7 +149,11 @@ class WordPiece:
                 continue
             else:
                 spaced.append(f" {char} " if is_cjk(char) else char)
-        bare = "".join(c for c in unicodedata.normalize("NFD", "".join(spaced)) if unicodedata.category(c) != "Mn")
+        bare = "".join(
+            c
+            for c in unicodedata.normalize("NFD", "".join(spaced))
+            if unicodedata.category(c) != "Mn"
+        )
         return "".join(f" {c} " if is_punctuation(c) else c for c in bare.lower()).split()
 
     def pieces(self, word: str) -> list[int]:

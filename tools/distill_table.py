@@ -67,7 +67,9 @@ def download(into: Path) -> Path:
 def check(path: Path, expected: str) -> bytes:
     data = path.read_bytes()
     if sha256(data) != expected:
-        raise SystemExit(f"error: not the file this recipe was made for: `{path}` (sha-256 {sha256(data)})")
+        raise SystemExit(
+            f"error: not the file this recipe was made for: `{path}` (sha-256 {sha256(data)})"
+        )
     return data
 
 
@@ -129,7 +131,11 @@ def serialise(embeddings: np.ndarray, scales: np.ndarray) -> bytes:
             "source": f"sentence-transformers/all-MiniLM-L6-v2 (PyPI {PACKAGE}), sha-256 {MODEL_SHA256}",
         },
         "embeddings": {"dtype": "I8", "shape": list(embeddings.shape), "data_offsets": [0, split]},
-        "scales": {"dtype": "F32", "shape": list(scales.shape), "data_offsets": [split, split + scales.nbytes]},
+        "scales": {
+            "dtype": "F32",
+            "shape": list(scales.shape),
+            "data_offsets": [split, split + scales.nbytes],
+        },
     }
     text = json.dumps(header, separators=(",", ":")).encode("ascii")
     text += b" " * (-len(text) % 8)
@@ -137,8 +143,12 @@ def serialise(embeddings: np.ndarray, scales: np.ndarray) -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Distil the static token table from all-MiniLM-L6-v2.")
-    parser.add_argument("model", type=Path, nargs="?", help="model folder (default: download the package)")
+    parser = argparse.ArgumentParser(
+        description="Distil the static token table from all-MiniLM-L6-v2."
+    )
+    parser.add_argument(
+        "model", type=Path, nargs="?", help="model folder (default: download the package)"
+    )
     parser.add_argument("--out", type=Path, default=Path("src/episodica-core/assets"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -150,7 +160,10 @@ def main() -> None:
     rows = principal_components(states, np.arange(len(vocabulary)) >= RESERVED)
     embeddings, scales = quantise(rows * weights(vocabulary)[:, None])
     args.out.mkdir(parents=True, exist_ok=True)
-    for name, data in {"static_table.safetensors": serialise(embeddings, scales), "vocab.txt": vocabulary_bytes}.items():
+    for name, data in {
+        "static_table.safetensors": serialise(embeddings, scales),
+        "vocab.txt": vocabulary_bytes,
+    }.items():
         (args.out / name).write_bytes(data)
         print(sha256(data), name)
 

@@ -34,4 +34,8 @@ class Roles(Extension):
     def link(self, role: re.Match[str]) -> str:
         """The Markdown for one role."""
         name = role[1]
-        return f"[`{name}`][episodica.{name}]" if name.partition(".")[0] in self.public else f"`{name}`"
+        return (
+            f"[`{name}`][episodica.{name}]"
+            if name.partition(".")[0] in self.public
+            else f"`{name}`"
+        )

@@ -24,9 +24,22 @@ MORE = 10
 
 def instructions(once: Path, kernel: str, count: int) -> int:
     """Instructions of the whole process, in one thread."""
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(once), kernel, str(count)]
+    command = [
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        str(once),
+        kernel,
+        str(count),
+    ]
     # FAISS is not in it; rayon with one thread does not steal.
-    outcome = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "RAYON_NUM_THREADS": "1"})
+    outcome = subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "RAYON_NUM_THREADS": "1"},
+    )
     found = re.search(r"Collected : (\d+)", outcome.stderr)
     if found is None:
         raise SystemExit(outcome.stderr)
@@ -35,16 +48,24 @@ def instructions(once: Path, kernel: str, count: int) -> int:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("once", type=Path)
     parser.add_argument("--write", action="store_true", help="make these counts the baseline")
     arguments = parser.parse_args()
-    kernels = subprocess.run([arguments.once], check=True, capture_output=True, text=True).stdout.split()
-    baseline: dict[str, int] = json.loads(BASELINE.read_text(encoding="utf-8")) if BASELINE.exists() else {}
+    kernels = subprocess.run(
+        [arguments.once], check=True, capture_output=True, text=True
+    ).stdout.split()
+    baseline: dict[str, int] = (
+        json.loads(BASELINE.read_text(encoding="utf-8")) if BASELINE.exists() else {}
+    )
     counts: dict[str, int] = {}
     worse = []
     for kernel in kernels:
-        counts[kernel] = (instructions(arguments.once, kernel, 1 + MORE) - instructions(arguments.once, kernel, 1)) // MORE
+        counts[kernel] = (
+            instructions(arguments.once, kernel, 1 + MORE) - instructions(arguments.once, kernel, 1)
+        ) // MORE
         before = baseline.get(kernel)
         change = "" if before is None else f"{counts[kernel] / before - 1:+8.1%}"
         print(f"{kernel:18} {counts[kernel]:14,} instructions {change}", flush=True)
@@ -53,7 +74,9 @@ def main() -> int:
     if arguments.write:
         BASELINE.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
     elif worse:
-        print(f"more than {TOLERANCE:.0%} above the baseline: {', '.join(worse)}; if that is wanted: make bench-guard GUARD=--write")
+        print(
+            f"more than {TOLERANCE:.0%} above the baseline: {', '.join(worse)}; if that is wanted: make bench-guard GUARD=--write"
+        )
         return 1
     return 0
 

@@ -28,7 +28,13 @@ def run(path: Path, write: bool) -> None:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
         # Sockets of the file system: nothing listens on a network, not even on the loopback.
         config = Config({"AsyncKernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
-        client = NotebookClient(notebook, config=config, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}})
+        client = NotebookClient(
+            notebook,
+            config=config,
+            timeout=120,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        )
         client.execute()
     tidy(notebook)
     text = nbformat.writes(notebook) + "\n"

@@ -30,7 +30,8 @@ SENTENCES = [
     "고양이가 소파에서 자고 있어요",
     "so proud of you 🎉👩‍🎓",
     "supercalifragilisticexpialidocious pneumonoultramicroscopicsilicovolcanoconiosis",
-    "On the third day the rain stopped, the road dried, and they carried the boats down to the river. " * 20,
+    "On the third day the rain stopped, the road dried, and they carried the boats down to the river. "
+    * 20,
 ]
 
 
@@ -49,8 +50,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("tests/fixtures/minilm_reference.json"))
     args = parser.parse_args()
     model, pieces = Bert(args.model), WordPiece(args.model / "vocab.txt")
-    cases = [{"text": text, "vector": [round(float(x), DIGITS) for x in embed(model, pieces, text)]} for text in SENTENCES]
-    document = {"made_by": "tools/reference_fixture.py", "model": "sentence-transformers/all-MiniLM-L6-v2", "sentences": cases}
+    cases = [
+        {"text": text, "vector": [round(float(x), DIGITS) for x in embed(model, pieces, text)]}
+        for text in SENTENCES
+    ]
+    document = {
+        "made_by": "tools/reference_fixture.py",
+        "model": "sentence-transformers/all-MiniLM-L6-v2",
+        "sentences": cases,
+    }
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
 

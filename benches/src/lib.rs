@@ -1,4 +1,5 @@
-//! The kernels that speed depends on, each over the same small material: for criterion (times) and for callgrind (instructions).
+//! The kernels that speed depends on, each over the same small material: for criterion (times) and
+//! for callgrind (instructions).
 
 use std::sync::Arc;
 
@@ -16,9 +17,12 @@ pub const MESSAGES: usize = 2_000;
 pub const APPENDED: usize = 16;
 
 const QUESTION: &str = "When did Ann buy the copper kettle at the market in Lisbon?";
-const NOUNS: [&str; 12] =
-    ["kettle", "market", "garden", "bridge", "violin", "ticket", "harbour", "lantern", "recipe", "puzzle", "window", "orchard"];
-const VERBS: [&str; 8] = ["bought", "painted", "lost", "repaired", "visited", "planned", "photographed", "remembered"];
+const NOUNS: [&str; 12] = [
+    "kettle", "market", "garden", "bridge", "violin", "ticket", "harbour", "lantern", "recipe",
+    "puzzle", "window", "orchard",
+];
+const VERBS: [&str; 8] =
+    ["bought", "painted", "lost", "repaired", "visited", "planned", "photographed", "remembered"];
 
 /// A kernel: a name, and what makes it ready to be run again and again.
 pub type Kernel = (&'static str, fn() -> Box<dyn FnMut()>);
@@ -38,7 +42,9 @@ pub const KERNELS: [Kernel; 9] = [
 
 fn text(number: usize) -> String {
     let (noun, other, verb) = (NOUNS[number % 12], NOUNS[number * 7 % 12], VERBS[number * 5 % 8]);
-    format!("I {verb} the {noun} number {number} near the {other} yesterday, and then we talked about it for an hour, didn't we?")
+    format!(
+        "I {verb} the {noun} number {number} near the {other} yesterday, and then we talked about it for an hour, didn't we?"
+    )
 }
 
 fn messages(count: usize) -> Vec<Arc<Message>> {
@@ -79,7 +85,9 @@ fn terms() -> Box<dyn FnMut()> {
 fn tokenizer() -> Box<dyn FnMut()> {
     let texts: Vec<String> = (0..100).map(text).collect();
     let table = StaticTable::shared();
-    Box::new(move || texts.iter().for_each(|text| drop(std::hint::black_box(table.token_ids(text)))))
+    Box::new(move || {
+        texts.iter().for_each(|text| drop(std::hint::black_box(table.token_ids(text))))
+    })
 }
 
 fn embedder() -> Box<dyn FnMut()> {
@@ -94,7 +102,9 @@ fn plain_bm25() -> Box<dyn FnMut()> {
     let mut postings = Postings::default();
     (0..MESSAGES).for_each(|number| postings.add(number as u32, &text(number)));
     let query = Query::new(QUESTION, &MessageIndex::default(), StaticTable::shared());
-    Box::new(move || (0..50).for_each(|_| drop(std::hint::black_box(bm25(&postings, &query.all_terms, BM25_B)))))
+    Box::new(move || {
+        (0..50).for_each(|_| drop(std::hint::black_box(bm25(&postings, &query.all_terms, BM25_B))))
+    })
 }
 
 fn window_bm25() -> Box<dyn FnMut()> {
@@ -113,7 +123,8 @@ fn late_interaction() -> Box<dyn FnMut()> {
 }
 
 fn fusion() -> Box<dyn FnMut()> {
-    let lists = vec![(0..100).collect::<Vec<u32>>(), (0..100).map(|slot| slot * 37 % 150).collect()];
+    let lists =
+        vec![(0..100).collect::<Vec<u32>>(), (0..100).map(|slot| slot * 37 % 150).collect()];
     Box::new(move || drop(std::hint::black_box(reciprocal_rank_fusion(&lists, 60.0))))
 }
 

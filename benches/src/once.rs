@@ -1,4 +1,5 @@
-//! `once KERNEL COUNT`: makes a kernel ready and runs it `COUNT` times. `once` alone lists the kernels.
+//! `once KERNEL COUNT`: makes a kernel ready and runs it `COUNT` times. `once` alone lists the
+//! kernels.
 
 use episodica_benches::KERNELS;
 

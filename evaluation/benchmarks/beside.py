@@ -48,7 +48,11 @@ def beside(store: Store, minutes: float) -> Iterator[dict[str, Any]]:
             reason = missing(rival)
             if not reason:
                 try:
-                    yield {**about, "reason": "", **_measured(memory, name, rival, folder, questions, 60 * minutes)}
+                    yield {
+                        **about,
+                        "reason": "",
+                        **_measured(memory, name, rival, folder, questions, 60 * minutes),
+                    }
                     continue
                 except GivenUpError as error:
                     reason = str(error)
@@ -61,7 +65,9 @@ def laid_out(memory: MemorySystem, store: Store, folder: Path) -> list[str]:
     contents = {message.message_id: message.content for message in memory.messages(USER)}
     vectors = asked_vectors(memory, store.questions[: WARM_UP + 2 * ROUNDS * EACH])
     # A question without a word that the embedder knows has no nearest vector.
-    questions = [text for text in dict.fromkeys(store.questions) if text in vectors and vectors[text].any()][: WARM_UP + ROUNDS * EACH]
+    questions = [
+        text for text in dict.fromkeys(store.questions) if text in vectors and vectors[text].any()
+    ][: WARM_UP + ROUNDS * EACH]
     given = {"texts": [contents[identity] for identity in ids], "questions": questions}
     (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
     np.save(folder / "rows.npy", np.ascontiguousarray(rows))
@@ -69,7 +75,14 @@ def laid_out(memory: MemorySystem, store: Store, folder: Path) -> list[str]:
     return questions
 
 
-def _measured(memory: MemorySystem, name: str, rival: Rival, folder: Path, questions: list[str], seconds: float) -> dict[str, Any]:
+def _measured(
+    memory: MemorySystem,
+    name: str,
+    rival: Rival,
+    folder: Path,
+    questions: list[str],
+    seconds: float,
+) -> dict[str, Any]:
     ours: dict[str, Callable[[str], object]] = {
         "bm25": lambda text: memory.search(USER, text, kinds=MESSAGES, method="bm25"),
         "vector": lambda text: memory.search(USER, text, kinds=MESSAGES, method="vector"),
@@ -77,13 +90,18 @@ def _measured(memory: MemorySystem, name: str, rival: Rival, folder: Path, quest
     }
     part, whole = ours[rival.part], lambda text: memory.search(USER, text, kinds=ALL)
     theirs, parts, wholes = Times(), Times(), Times()
-    with tempfile.TemporaryDirectory(dir=_own_folder(rival, folder)) as own, _Process(name, folder, Path(own), seconds) as process:
+    with (
+        tempfile.TemporaryDirectory(dir=_own_folder(rival, folder)) as own,
+        _Process(name, folder, Path(own), seconds) as process,
+    ):
         ready = process.ready
         warm = process.ask(0, min(WARM_UP, len(questions)))
         times(part, questions[:WARM_UP])
         times(whole, questions[:WARM_UP])
         # Who takes a second for a question is asked fewer.
-        each = max(_LEAST, min(EACH, round(1000 * _PATIENCE_SECONDS / ROUNDS / max(1e-3, warm.p50))))
+        each = max(
+            _LEAST, min(EACH, round(1000 * _PATIENCE_SECONDS / ROUNDS / max(1e-3, warm.p50)))
+        )
         for number in range(ROUNDS):
             start = WARM_UP + number * each
             end = min(start + each, len(questions))
@@ -126,7 +144,14 @@ class _Process:
         self._told = tempfile.TemporaryFile()
         self._answers = os.fdopen(reading, "rb", buffering=0)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "evaluation.benchmarks.rivals", self._name, str(self._folder), str(self._own)],
+            [
+                sys.executable,
+                "-m",
+                "evaluation.benchmarks.rivals",
+                self._name,
+                str(self._folder),
+                str(self._own),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._told,
@@ -135,7 +160,9 @@ class _Process:
         )
         os.close(writing)
         try:
-            self.ready = self._line(self._seconds, f"not built within {self._seconds / 60:.3g} minutes")
+            self.ready = self._line(
+                self._seconds, f"not built within {self._seconds / 60:.3g} minutes"
+            )
         except BaseException:
             self.__exit__()
             raise
@@ -152,7 +179,10 @@ class _Process:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{start} {end}\n".encode())
         self._process.stdin.flush()
-        figures = self._line(self._seconds, f"took more than {self._seconds / 60:.3g} minutes for {end - start} questions")
+        figures = self._line(
+            self._seconds,
+            f"took more than {self._seconds / 60:.3g} minutes for {end - start} questions",
+        )
         return Times(figures["walls"], figures["cpus"])
 
     def _line(self, seconds: float, late: str) -> dict[str, Any]:

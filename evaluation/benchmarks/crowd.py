@@ -27,7 +27,8 @@ EACH = 100
 CONVERSATIONS = 50
 # Users that are asked.
 ASKED = 1_000
-# Bytes of the disk that stay free: then no more users are added, and the rows say how many there are.
+# Bytes of the disk that stay free: then no more users are added, and the rows say how many there
+# are.
 LEFT_FREE = 4e9
 QUESTION = "What did they buy in May?"
 
@@ -36,16 +37,48 @@ def many_users(users: int) -> tuple[int, list[Row]]:
     """How many users there was room for, and the rows of those under the default budget of memory."""
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         figures = child("evaluation.benchmarks.crowd", str(users), folder)
-    filled, cold, warm, evicted, disk = (figures[key] for key in ("filled", "cold", "warm", "evicted", "disk"))
+    filled, cold, warm, evicted, disk = (
+        figures[key] for key in ("filled", "cold", "warm", "evicted", "disk")
+    )
     users = figures["users"]
     rows = [
-        Row("users_resident", f"highest resident memory, {users:,} users of {EACH} messages", figures["peak"], "MB", filled),
-        Row("users_resident_anonymous", "the process's own (RssAnon) when all was added", filled["anonymous"], "MB"),
-        Row("users_resident_file", "pages of files (RssFile) when all was added", filled["file"], "MB"),
+        Row(
+            "users_resident",
+            f"highest resident memory, {users:,} users of {EACH} messages",
+            figures["peak"],
+            "MB",
+            filled,
+        ),
+        Row(
+            "users_resident_anonymous",
+            "the process's own (RssAnon) when all was added",
+            filled["anonymous"],
+            "MB",
+        ),
+        Row(
+            "users_resident_file",
+            "pages of files (RssFile) when all was added",
+            filled["file"],
+            "MB",
+        ),
         Row("users_open", "users in memory then", figures["open_users"], ""),
-        Row("users_cold", "first search of a user who is not in memory, p50", cold["p50"], "ms", cold, cold["cpu_p50"]),
+        Row(
+            "users_cold",
+            "first search of a user who is not in memory, p50",
+            cold["p50"],
+            "ms",
+            cold,
+            cold["cpu_p50"],
+        ),
         Row("users_cold_p99", "the same, p99", cold["p99"], "ms", cpu=cold["cpu_p99"]),
-        Row("users_warm", "second search of the same users, p50", warm["p50"], "ms", warm, warm["cpu_p50"]),
+        Row(
+            "users_warm",
+            "second search of the same users, p50",
+            warm["p50"],
+            "ms",
+            warm,
+            warm["cpu_p50"],
+        ),
         Row("users_ingest", "adding the messages, a user at a time", figures["rate"], "/s"),
         Row("users_disk", "on disk", disk, "MB", {"each_kilobytes": 1000 * disk / users}),
     ]
@@ -53,7 +86,12 @@ def many_users(users: int) -> tuple[int, list[Row]]:
         rows.insert(
             6,
             Row(
-                "users_evicted", "first search of a user for whom another has to go, p50", evicted["p50"], "ms", evicted, evicted["cpu_p50"]
+                "users_evicted",
+                "first search of a user for whom another has to go, p50",
+                evicted["p50"],
+                "ms",
+                evicted,
+                evicted["cpu_p50"],
             ),
         )
     return users, rows
@@ -77,7 +115,11 @@ def main() -> None:
         opened = memory.stats()["open_users"]
         # Whoever was not used for longest is no longer in memory.
         longest = names[: min(ASKED, len(names) - opened)]
-        evicted = times(lambda user: memory.search(user, QUESTION), longest).to_dict() if longest else None
+        evicted = (
+            times(lambda user: memory.search(user, QUESTION), longest).to_dict()
+            if longest
+            else None
+        )
     asked = random.Random(len(names)).sample(names, min(len(names), ASKED))
     # Opened anew, nobody is in memory.
     with MemorySystem(folder) as memory:

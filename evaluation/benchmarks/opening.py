@@ -23,19 +23,46 @@ def opening(path: Path, question: str, trials: int = TRIALS) -> Iterator[Row]:
     }
     answered = statistics.median(one["answered"] for one in warm)
     worked = statistics.median(one["cpu"] for one in warm)
-    yield Row("cold_open", "opening in a new process, to the first answer", answered, "ms", detail, worked)
+    yield Row(
+        "cold_open", "opening in a new process, to the first answer", answered, "ms", detail, worked
+    )
     cold = []
     for _ in range(trials):
         _forget(path)
         cold.append(child("evaluation.benchmarks.fresh", str(path), question)["answered"])
-    yield Row("cold_open_disk", "the same with its files not in the page cache", statistics.median(cold), "ms", {"runs": cold})
+    yield Row(
+        "cold_open_disk",
+        "the same with its files not in the page cache",
+        statistics.median(cold),
+        "ms",
+        {"runs": cold},
+    )
     after, empty = (
-        Resident(**{kind: statistics.median(one[when][kind] for one in warm) for kind in Resident.__slots__})
+        Resident(
+            **{
+                kind: statistics.median(one[when][kind] for one in warm)
+                for kind in Resident.__slots__
+            }
+        )
         for when in ("resident", "empty")
     )
-    yield Row("resident", "resident memory of that process after 20 searches", after.total, "MB", {**after.to_dict(), "empty": empty.total})
-    yield Row("resident_anonymous", "of it the process's own (RssAnon)", after.anonymous, "MB", {"empty": empty.anonymous})
-    yield Row("resident_file", "of it pages of files (RssFile)", after.file, "MB", {"empty": empty.file})
+    yield Row(
+        "resident",
+        "resident memory of that process after 20 searches",
+        after.total,
+        "MB",
+        {**after.to_dict(), "empty": empty.total},
+    )
+    yield Row(
+        "resident_anonymous",
+        "of it the process's own (RssAnon)",
+        after.anonymous,
+        "MB",
+        {"empty": empty.anonymous},
+    )
+    yield Row(
+        "resident_file", "of it pages of files (RssFile)", after.file, "MB", {"empty": empty.file}
+    )
 
 
 def _forget(path: Path) -> None:

@@ -37,7 +37,8 @@ _STYLE: Any = {
     "grid.color": GRID,
     "grid.linewidth": 0.7,
     "legend.frameon": False,
-    # Letters as outlines look the same everywhere; the salt and no date make the same figures the same bytes.
+    # Letters as outlines look the same everywhere; the salt and no date make the same figures the
+    # same bytes.
     "svg.fonttype": "path",
     "svg.hashsalt": "episodica",
     "text.color": INK,
@@ -81,12 +82,20 @@ def draw(result: Result, folder: Path) -> dict[str, str]:
 
 
 def _figures(result: Result) -> Iterator[tuple[str, str, Figure]]:
-    measured = [one for one in result["budgets"] if one["value"] is not None and one["limit"] and one["value"] > 0]
+    measured = [
+        one
+        for one in result["budgets"]
+        if one["value"] is not None and one["limit"] and one["value"] > 0
+    ]
     if measured:
         yield "budgets.svg", "Each figure as a share of its budget", _shares(measured)
     if result[SIZES]:
         yield "growth.svg", "How figures grow with the number of messages", _growth(result)
-        if any(row["key"] == "ingest_batches" for part in result[SIZES].values() for row in part["rows"]):
+        if any(
+            row["key"] == "ingest_batches"
+            for part in result[SIZES].values()
+            for row in part["rows"]
+        ):
             yield "ingestion.svg", "Messages added a second, as the store grows", _ingestion(result)
     if any(not one["reason"] for part in result[SIZES].values() for one in part["rivals"]):
         yield "rivals.svg", "What one would use instead", _rivals(result)
@@ -104,10 +113,20 @@ def _shares(measured: Sequence[Mapping[str, Any]]) -> Figure:
     """Bars to the right of the line are over the budget."""
     figure = _figure(9, 0.7 + 0.27 * len(measured))
     axes = figure.subplots()
-    shares = [one["value"] / one["limit"] if one["most"] else one["limit"] / one["value"] for one in measured]
+    shares = [
+        one["value"] / one["limit"] if one["most"] else one["limit"] / one["value"]
+        for one in measured
+    ]
     for place, (one, share) in enumerate(zip(measured, shares, strict=True)):
         colour = FAINT if one["met"] is None else OURS if one["met"] else LIMIT
-        axes.plot([1, share], [place, place], color=colour, linewidth=2.2, alpha=0.55, solid_capstyle="butt")
+        axes.plot(
+            [1, share],
+            [place, place],
+            color=colour,
+            linewidth=2.2,
+            alpha=0.55,
+            solid_capstyle="butt",
+        )
         axes.plot([share], [place], "o", color=colour, markersize=5.5)
     axes.axvline(1, color=INK, linewidth=1)
     axes.set_xscale("log")
@@ -133,10 +152,19 @@ def _growth(result: Result) -> Figure:
         tails = _points(result, f"{key}_p99")
         if tails:
             axes.plot(*_columns(tails), "o--", color=OURS, alpha=0.5, markersize=3, label="p99")
-        axes.plot(*_columns(points), "o-", color=OURS, markersize=4, label="p50" if tails else "measured")
+        axes.plot(
+            *_columns(points), "o-", color=OURS, markersize=4, label="p50" if tails else "measured"
+        )
         worked = [(count, row["cpu"]) for count, row in _rows(result, key) if row["cpu"]]
         if worked:
-            axes.plot(*_columns(worked), "o-", color=PROCESSOR, markersize=3, linewidth=1, label="processor time")
+            axes.plot(
+                *_columns(worked),
+                "o-",
+                color=PROCESSOR,
+                markersize=3,
+                linewidth=1,
+                label="processor time",
+            )
         counts = [count for count, _ in points]
         limits = _limits(axes, key, counts)
         _log_log(axes, counts, [value for _, value in (*points, *tails, *worked)] + limits)
@@ -153,7 +181,12 @@ def _limits(axes: Axes, key: str, counts: Sequence[int]) -> list[float]:
     """Draws the budgets of a row as lines, those for a million only where that was measured; returns them."""
     drawn = []
     for budget in BUDGETS:
-        if budget.row == key and budget.part == SIZES and budget.due is not None and budget.due <= max(FULL, *counts):
+        if (
+            budget.row == key
+            and budget.part == SIZES
+            and budget.due is not None
+            and budget.due <= max(FULL, *counts)
+        ):
             drawn.append(budget.limit)
             axes.axhline(budget.limit, color=LIMIT, linewidth=1, linestyle=":")
             axes.annotate(
@@ -175,8 +208,23 @@ def _ingestion(result: Result) -> Figure:
     rates = next(row["detail"]["rates"] for row in part["rows"] if row["key"] == "ingest_batches")
     counts = [rate["messages"] for rate in rates]
     style = "o-" if len(counts) < 40 else "-"
-    axes.plot(counts, [rate["wall"] for rate in rates], style, color=OURS, markersize=3.5, label="of wall clock")
-    axes.plot(counts, [rate["cpu"] for rate in rates], style, color=PROCESSOR, markersize=3.5, linewidth=1, label="of processor time")
+    axes.plot(
+        counts,
+        [rate["wall"] for rate in rates],
+        style,
+        color=OURS,
+        markersize=3.5,
+        label="of wall clock",
+    )
+    axes.plot(
+        counts,
+        [rate["cpu"] for rate in rates],
+        style,
+        color=PROCESSOR,
+        markersize=3.5,
+        linewidth=1,
+        label="of processor time",
+    )
     limits = _limits(axes, "ingest_batches", [int(count)])
     _logarithmic(axes, [rate[kind] for rate in rates for kind in ("wall", "cpu")] + limits)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -189,9 +237,17 @@ def _ingestion(result: Result) -> Figure:
 
 def _rivals(result: Result) -> Figure:
     """Medians and middle halves on a common axis, one panel a size; ours stands first in each."""
-    sizes = [(int(count), part) for count, part in result[SIZES].items() if any(not one["reason"] for one in part["rivals"])]
+    sizes = [
+        (int(count), part)
+        for count, part in result[SIZES].items()
+        if any(not one["reason"] for one in part["rivals"])
+    ]
     names = list(dict.fromkeys(one["name"] for _, part in sizes for one in part["rivals"]))
-    ours = {"bm25": "ours, words alone", "vector": "ours, nearest vectors alone", "hybrid": "ours, hybrid, messages"}
+    ours = {
+        "bm25": "ours, words alone",
+        "vector": "ours, nearest vectors alone",
+        "hybrid": "ours, hybrid, messages",
+    }
     whole = "ours, hybrid, everything"
     labels = [*ours.values(), whole, *names]
     figure = _figure(9, 1.0 + 0.24 * len(labels))
@@ -201,14 +257,23 @@ def _rivals(result: Result) -> Figure:
         for one in part["rivals"]:
             place = labels.index(one["name"])
             if one["reason"]:
-                axes.annotate("not measured", (0.04, place), xycoords=("axes fraction", "data"), va="center", color=FAINT)
+                axes.annotate(
+                    "not measured",
+                    (0.04, place),
+                    xycoords=("axes fraction", "data"),
+                    va="center",
+                    color=FAINT,
+                )
                 continue
             _span(axes, place, one, OTHERS)
             own.setdefault(ours[one["part"]], []).append(one["ours_part"])
             own.setdefault(whole, []).append(one["ours_whole"])
         for label, found in own.items():
             # Once beside each rival.
-            middle = {kind: statistics.median(one[kind] for one in found) for kind in ("p25", "p50", "p75")}
+            middle = {
+                kind: statistics.median(one[kind] for one in found)
+                for kind in ("p25", "p50", "p75")
+            }
             _span(axes, labels.index(label), middle, OURS)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: plain(value))
@@ -216,17 +281,31 @@ def _rivals(result: Result) -> Figure:
         axes.set_yticks(range(len(labels)), labels)
         axes.set_ylim(len(labels) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
-    figure.supxlabel("milliseconds for a question: median and middle half", fontsize=8.5, color=FAINT)
+    figure.supxlabel(
+        "milliseconds for a question: median and middle half", fontsize=8.5, color=FAINT
+    )
     return figure
 
 
 def _span(axes: Axes, place: int, one: Mapping[str, float], colour: str) -> None:
-    axes.plot([one["p25"], one["p75"]], [place, place], color=colour, linewidth=4, alpha=0.4, solid_capstyle="butt")
+    axes.plot(
+        [one["p25"], one["p75"]],
+        [place, place],
+        color=colour,
+        linewidth=4,
+        alpha=0.4,
+        solid_capstyle="butt",
+    )
     axes.plot([one["p50"]], [place], "o", color=colour, markersize=4.5)
 
 
 def _rows(result: Result, key: str) -> list[tuple[int, Mapping[str, Any]]]:
-    return [(int(count), row) for count, part in result[SIZES].items() for row in part["rows"] if row["key"] == key]
+    return [
+        (int(count), row)
+        for count, part in result[SIZES].items()
+        for row in part["rows"]
+        if row["key"] == key
+    ]
 
 
 def _points(result: Result, key: str) -> list[tuple[int, float]]:

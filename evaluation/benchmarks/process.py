@@ -37,24 +37,36 @@ class Resident:
 def resident(status: str | None = None) -> Resident:
     """Of this process now; of the given text of ``/proc/<process>/status`` in tests."""
     text = Path("/proc/self/status").read_text(encoding="ascii") if status is None else status
-    kilobytes = {key: int(value) for key, value in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
-    total, anonymous, file, peak = (kilobytes[key] * 1024 / 1e6 for key in ("VmRSS", "RssAnon", "RssFile", "VmHWM"))
+    kilobytes = {
+        key: int(value) for key, value in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
+    }
+    total, anonymous, file, peak = (
+        kilobytes[key] * 1024 / 1e6 for key in ("VmRSS", "RssAnon", "RssFile", "VmHWM")
+    )
     return Resident(total, anonymous, file, peak)
 
 
 def environment() -> dict[str, str]:
     """The environment in which another process finds this package and these benchmarks."""
     found = importlib.util.find_spec("episodica")
-    places = [str(ROOT), *([str(Path(found.origin).parents[1])] if found and found.origin else []), os.environ.get("PYTHONPATH", "")]
+    places = [
+        str(ROOT),
+        *([str(Path(found.origin).parents[1])] if found and found.origin else []),
+        os.environ.get("PYTHONPATH", ""),
+    ]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
 
 
 def child(module: str, *arguments: str, before: Sequence[str] = ()) -> dict[str, Any]:
     """Runs a module as a process of its own, under the command ``before``, and reads the line of JSON that it prints."""
     command = [*before, sys.executable, "-m", module, *arguments]
-    outcome = subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
+    outcome = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=environment()
+    )
     if outcome.returncode != 0:
-        raise RuntimeError(f"{module} failed with status {outcome.returncode}:\n{outcome.stderr[-2000:]}")
+        raise RuntimeError(
+            f"{module} failed with status {outcome.returncode}:\n{outcome.stderr[-2000:]}"
+        )
     result: dict[str, Any] = json.loads(outcome.stdout)
     return result
 
@@ -69,7 +81,13 @@ def memory_disk(megabytes: float) -> Path | None:
     """The disk in memory, if that much on it is no burden to the machine."""
     if not MEMORY_DISK.is_dir():
         return None
-    available = int(re.findall(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)[0])
+    available = int(
+        re.findall(
+            r"^MemAvailable:\s+(\d+) kB",
+            Path("/proc/meminfo").read_text(encoding="ascii"),
+            re.MULTILINE,
+        )[0]
+    )
     room = min(available * 1024, shutil.disk_usage(MEMORY_DISK).free) / 1e6
     return MEMORY_DISK if 4 * megabytes < room else None
 
@@ -77,7 +95,14 @@ def memory_disk(megabytes: float) -> Path | None:
 def machine() -> dict[str, object]:
     """What it runs on, and how busy that is."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "unknown")
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in info.splitlines()
+            if line.startswith("model name")
+        ),
+        "unknown",
+    )
     name = os.uname()
     return {
         "processor": model,

@@ -32,7 +32,9 @@ def write(out: Path, result: Result) -> None:
     """`speed.json`, `speed.md` and the plots."""
     keep(out, result)
     drawn = pictures.draw(result, out / "plots")
-    (out / "speed.md").write_text(markdown(result, [f"plots/{name}" for name in drawn]), encoding="utf-8")
+    (out / "speed.md").write_text(
+        markdown(result, [f"plots/{name}" for name in drawn]), encoding="utf-8"
+    )
 
 
 def markdown(result: Result, plots: Sequence[str]) -> str:
@@ -55,7 +57,11 @@ def markdown(result: Result, plots: Sequence[str]) -> str:
 def machine(result: Result) -> str:
     """What it was measured on, and when."""
     one = result["machine"]
-    reused = " Stores, and the rates at which they grew, are those of an earlier run." if result["reused"] else ""
+    reused = (
+        " Stores, and the rates at which they grew, are those of an earlier run."
+        if result["reused"]
+        else ""
+    )
     return (
         f"{one['processor']}, {one['cores']} cores, {one['gigabytes']} GB, {one['system']}, Python {one['python']}; "
         f"{result['when'][:16].replace('T', ' ')} UTC, {result['seconds'] / 60:.1f} minutes; load at the start {one['load'][0]}.{reused}"
@@ -79,7 +85,9 @@ def console(result: Result) -> str:
     lines = ["every budget and its measured value"]
     for one in result["budgets"]:
         limit = f"{'<=' if one['most'] else '>='} {plain(one['limit'])}"
-        lines.append(f"  {one['name']:74} {_value(one):>18} {limit:>10}  {_verdict(one, bold=False)}")
+        lines.append(
+            f"  {one['name']:74} {_value(one):>18} {limit:>10}  {_verdict(one, bold=False)}"
+        )
     return "\n".join([*lines, f"  {tally(result)}"])
 
 
@@ -105,7 +113,13 @@ def _verdict(one: Mapping[str, Any], bold: bool) -> str:
 
 def _everywhere(one: Mapping[str, Any]) -> str:
     values = one["everywhere"]
-    return ", ".join(f"{short(int(count))}:{HARD_SPACE}{shown(value)}" for count, value in values.items()) if len(values) > 1 else ""
+    return (
+        ", ".join(
+            f"{short(int(count))}:{HARD_SPACE}{shown(value)}" for count, value in values.items()
+        )
+        if len(values) > 1
+        else ""
+    )
 
 
 def details(result: Result) -> str:
@@ -122,13 +136,23 @@ def details(result: Result) -> str:
             names.setdefault(row["key"], row["name"])
     rows = []
     for key, name in names.items():
-        cells = [next((row for row in part["rows"] if row["key"] == key), None) for part in sizes.values()]
+        cells = [
+            next((row for row in part["rows"] if row["key"] == key), None)
+            for part in sizes.values()
+        ]
         rows.append((name, *map(_cell, cells)))
     parts = ["* " + "\n* ".join(counts)] if counts else []
-    parts.append(table(("measured, with processor time in brackets", *(short(int(count)) for count in sizes)), rows))
+    parts.append(
+        table(
+            ("measured, with processor time in brackets", *(short(int(count)) for count in sizes)),
+            rows,
+        )
+    )
     for part, title in ((ONCE, "at any size"), (USERS, "many users")):
         if result.get(part):
-            parts.append(table((title, "value"), [(row["name"], _cell(row)) for row in result[part]["rows"]]))
+            parts.append(
+                table((title, "value"), [(row["name"], _cell(row)) for row in result[part]["rows"]])
+            )
     return "\n\n".join(parts)
 
 
@@ -141,24 +165,43 @@ def _cell(row: Mapping[str, Any] | None) -> str:
 
 def rivals(result: Result) -> str:
     """What one would use instead, size by size."""
-    heads = ("", "p50 ms (middle half)", "processor ms", "times our same part", "times our whole search", "built in s")
+    heads = (
+        "",
+        "p50 ms (middle half)",
+        "processor ms",
+        "times our same part",
+        "times our whole search",
+        "built in s",
+    )
     parts = []
     for count, part in result[SIZES].items():
         if part["rivals"]:
-            parts.append(f"**{int(count):,} messages**\n\n{table(heads, map(_rival_row, part['rivals']))}")
+            parts.append(
+                f"**{int(count):,} messages**\n\n{table(heads, map(_rival_row, part['rivals']))}"
+            )
     return "\n\n".join(parts)
 
 
 def _rival_row(one: Mapping[str, Any]) -> tuple[str, ...]:
     if one["reason"]:
         return (one["name"], one["reason"], "", "", "", "")
-    cells = (_middle(one), shown(one["cpu_p50"]), _middle(one["against_part"]), _middle(one["against_whole"]), shown(one["build_seconds"]))
+    cells = (
+        _middle(one),
+        shown(one["cpu_p50"]),
+        _middle(one["against_part"]),
+        _middle(one["against_whole"]),
+        shown(one["build_seconds"]),
+    )
     return (f"{one['name']} {one['version']}", *(cell.replace(" ", HARD_SPACE) for cell in cells))
 
 
 def legend(result: Result) -> str:
     """What each of them does."""
-    does = {one["name"]: f"* {one['name']}: {one['does']}" for part in result[SIZES].values() for one in part["rivals"]}
+    does = {
+        one["name"]: f"* {one['name']}: {one['does']}"
+        for part in result[SIZES].values()
+        for one in part["rivals"]
+    }
     return "\n".join(does.values())
 
 
@@ -185,7 +228,9 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _plots(result: Result, page: Path) -> str:
     folder = page.with_suffix("")
-    return "\n\n".join(f"![{title}]({folder.name}/{name})" for name, title in pictures.draw(result, folder).items())
+    return "\n\n".join(
+        f"![{title}]({folder.name}/{name})" for name, title in pictures.draw(result, folder).items()
+    )
 
 
 BLOCKS: dict[str, Callable[[Result, Path], str]] = {
@@ -200,12 +245,17 @@ BLOCKS: dict[str, Callable[[Result, Path], str]] = {
 def fill(page: Path, result: Result) -> None:
     """Writes the figures into the page; its prose stays as it is."""
     text = page.read_text(encoding="utf-8")
-    page.write_text(_BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]](result, page)}\n{found[3]}", text), encoding="utf-8")
+    page.write_text(
+        _BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]](result, page)}\n{found[3]}", text),
+        encoding="utf-8",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("result", type=Path, help="`speed.json` of a run")
     parser.add_argument("page", type=Path, help="the page to fill")
     options = parser.parse_args(arguments)

@@ -29,10 +29,20 @@ WEIGHTS = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
 KS = (5, 10, 20, 50)
 BUDGETS = (1000, 2000)
 
-# Turn-level recall@10 on all ten LoCoMo conversations, measured in November 2026 with MiniLM vectors: other conversations than
-# those of any file given here, so for orientation only.
-PEERS = {"mem0 (dense)": 0.451, "MemPalace": 0.535, "engram-search": 0.544, "cogito-mem": 0.565, "RRF of BM25 and dense": 0.571}
-PEERS |= {"BM25 with stemming": 0.611, "taosMD MaxSim": 0.660, "hand-mixed sums, MaxSim, session": 0.789}
+# Turn-level recall@10 on all ten LoCoMo conversations, measured in November 2026 with MiniLM
+# vectors: other conversations than those of any file given here, so for orientation only.
+PEERS = {
+    "mem0 (dense)": 0.451,
+    "MemPalace": 0.535,
+    "engram-search": 0.544,
+    "cogito-mem": 0.565,
+    "RRF of BM25 and dense": 0.571,
+}
+PEERS |= {
+    "BM25 with stemming": 0.611,
+    "taosMD MaxSim": 0.660,
+    "hand-mixed sums, MaxSim, session": 0.789,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,9 @@ class Row:
     values: dict[str, float]
 
 
-def measure(conversations: Sequence[Conversation], method: Method, contexts: bool, **settings: Any) -> list[Row]:
+def measure(
+    conversations: Sequence[Conversation], method: Method, contexts: bool, **settings: Any
+) -> list[Row]:
     """Ingests the conversations into a fresh store and asks every question that has evidence."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, MemorySystem(folder, **settings) as memory:
@@ -52,12 +64,22 @@ def measure(conversations: Sequence[Conversation], method: Method, contexts: boo
             memory.flush(conversation.user)
             memory.wait(conversation.user)
             for question, evidence in _scored(conversation):
-                hits = memory.search(conversation.user, question.text, kinds=["message"], top_k=max(KS), method=method)
+                hits = memory.search(
+                    conversation.user,
+                    question.text,
+                    kinds=["message"],
+                    top_k=max(KS),
+                    method=method,
+                )
                 ranked = [hit.id for hit in hits]
                 values = {f"r@{k}": recall(ranked, evidence, k) for k in KS}
                 for budget in BUDGETS if contexts else ():
-                    context = memory.context(conversation.user, question.text, max_tokens=budget, method=method)
-                    values[f"c@{budget}"] = coverage([message.message_id for message in context.messages], evidence)
+                    context = memory.context(
+                        conversation.user, question.text, max_tokens=budget, method=method
+                    )
+                    values[f"c@{budget}"] = coverage(
+                        [message.message_id for message in context.messages], evidence
+                    )
                 rows.append(Row(str(question.category), values))
     return rows
 
@@ -82,27 +104,46 @@ def print_table(title: str, variants: dict[str, list[Row]], by_category: bool) -
             for metric in metrics:
                 one = bootstrap([values[metric] for values in part])
                 cells.append(f"{one.mean:.3f} [{one.low:.2f}, {one.high:.2f}]")
-            print(f"| {name if group is None else '&nbsp;&nbsp;' + group} | {len(part)} | " + " | ".join(cells) + " |", flush=True)
+            print(
+                f"| {name if group is None else '&nbsp;&nbsp;' + group} | {len(part)} | "
+                + " | ".join(cells)
+                + " |",
+                flush=True,
+            )
 
 
 def print_ablation(full: list[Row], ablated: dict[str, list[Row]]) -> None:
     """Differences to the default, question by question."""
     metrics = list(full[0].values)
-    print("\n### What each term adds: difference to the default without it\n\n| without | " + " | ".join(metrics) + " |")
+    print(
+        "\n### What each term adds: difference to the default without it\n\n| without | "
+        + " | ".join(metrics)
+        + " |"
+    )
     print("|---" * (len(metrics) + 1) + "|")
     for name, rows in ablated.items():
         cells = []
         for metric in metrics:
-            one = bootstrap([after.values[metric] - before.values[metric] for before, after in zip(full, rows, strict=True)])
+            one = bootstrap(
+                [
+                    after.values[metric] - before.values[metric]
+                    for before, after in zip(full, rows, strict=True)
+                ]
+            )
             cells.append(f"{one.mean:+.3f} [{one.low:+.3f}, {one.high:+.3f}]")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path, nargs="+")
-    parser.add_argument("--embedding", help="a local sentence-transformers folder instead of the embedder in the package")
+    parser.add_argument(
+        "--embedding",
+        help="a local sentence-transformers folder instead of the embedder in the package",
+    )
     parser.add_argument("--out", type=Path, help="also write the means as JSON")
     arguments = parser.parse_args()
     settings = {"embedding": {"path": arguments.embedding}} if arguments.embedding else {}
@@ -111,10 +152,14 @@ def main() -> None:
         conversations = load(data).conversations
         print(f"\n## {data.name}")
         variants: dict[str, list[Row]] = {
-            method: measure(conversations, method, contexts=method == "hybrid", **settings) for method in METHODS
+            method: measure(conversations, method, contexts=method == "hybrid", **settings)
+            for method in METHODS
         }
         recalls = {
-            name: [Row(row.group, {k: v for k, v in row.values.items() if k[0] == "r"}) for row in rows] for name, rows in variants.items()
+            name: [
+                Row(row.group, {k: v for k, v in row.values.items() if k[0] == "r"}) for row in rows
+            ]
+            for name, rows in variants.items()
         }
         print_table("Methods", recalls, by_category=True)
         full = variants["hybrid"]
@@ -122,9 +167,14 @@ def main() -> None:
         ablated = {}
         for number, term in enumerate(TERMS):
             weights = tuple(0.0 if at == number else weight for at, weight in enumerate(WEIGHTS))
-            ablated[term] = measure(conversations, "hybrid", contexts=True, message_weights=weights, **settings)
+            ablated[term] = measure(
+                conversations, "hybrid", contexts=True, message_weights=weights, **settings
+            )
         print_ablation(full, ablated)
-        summary[data.name] = {metric: bootstrap([row.values[metric] for row in full]).mean for metric in full[0].values}
+        summary[data.name] = {
+            metric: bootstrap([row.values[metric] for row in full]).mean
+            for metric in full[0].values
+        }
     print("\n### For orientation: recall@10 of others on all ten LoCoMo conversations\n")
     for name, value in PEERS.items():
         print(f"* {name}: {value:.3f}")

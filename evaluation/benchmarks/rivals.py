@@ -111,7 +111,9 @@ def _bm25s(bm25s: Module, given: Given) -> Ask:
     index = bm25s.BM25()
     index.index(bm25s.tokenize(given.texts, show_progress=False), show_progress=False)
     most = min(K, len(given.texts))
-    return lambda text: index.retrieve(bm25s.tokenize([text], show_progress=False), k=most, show_progress=False)
+    return lambda text: index.retrieve(
+        bm25s.tokenize([text], show_progress=False), k=most, show_progress=False
+    )
 
 
 def _tantivy(tantivy: Module, given: Given) -> Ask:
@@ -129,17 +131,27 @@ def _tantivy(tantivy: Module, given: Given) -> Ask:
 
 def _lancedb(lancedb: Module, given: Given) -> Ask:
     pyarrow = importlib.import_module("pyarrow")
-    vectors = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(given.rows.ravel()), given.rows.shape[1])
-    table = lancedb.connect(str(given.folder)).create_table("messages", pyarrow.table({"text": given.texts, "vector": vectors}))
+    vectors = pyarrow.FixedSizeListArray.from_arrays(
+        pyarrow.array(given.rows.ravel()), given.rows.shape[1]
+    )
+    table = lancedb.connect(str(given.folder)).create_table(
+        "messages", pyarrow.table({"text": given.texts, "vector": vectors})
+    )
     return lambda text: table.search(given.asked[text]).metric("dot").limit(K).to_arrow()
 
 
 def _chromadb(chromadb: Module, given: Given) -> Ask:
-    client = chromadb.PersistentClient(str(given.folder), settings=chromadb.Settings(anonymized_telemetry=False))
-    collection = client.create_collection("messages", embedding_function=None, configuration={"hnsw": {"space": "ip"}})
+    client = chromadb.PersistentClient(
+        str(given.folder), settings=chromadb.Settings(anonymized_telemetry=False)
+    )
+    collection = client.create_collection(
+        "messages", embedding_function=None, configuration={"hnsw": {"space": "ip"}}
+    )
     for start in range(0, len(given.rows), 5_000):
         texts, rows = given.texts[start : start + 5_000], given.rows[start : start + 5_000]
-        collection.add(ids=[str(start + at) for at in range(len(rows))], embeddings=rows, documents=texts)
+        collection.add(
+            ids=[str(start + at) for at in range(len(rows))], embeddings=rows, documents=texts
+        )
     return lambda text: collection.query(query_embeddings=given.asked[text][None], n_results=K)
 
 
@@ -159,32 +171,75 @@ class _Ready:
 
 
 def _mem0(mem0: Module, given: Given) -> Ask:
-    store = {"path": str(given.folder / "qdrant"), "embedding_model_dims": given.rows.shape[1], "on_disk": True}
+    store = {
+        "path": str(given.folder / "qdrant"),
+        "embedding_model_dims": given.rows.shape[1],
+        "on_disk": True,
+    }
     memory = mem0.Memory.from_config(
         {
             "vector_store": {"provider": "qdrant", "config": store},
             # Never asked: messages are added as they are.
             "llm": {"provider": "openai", "config": {"api_key": "none"}},
-            "embedder": {"provider": "openai", "config": {"api_key": "none", "embedding_dims": given.rows.shape[1]}},
+            "embedder": {
+                "provider": "openai",
+                "config": {"api_key": "none", "embedding_dims": given.rows.shape[1]},
+            },
             "history_db_path": str(given.folder / "history.db"),
         }
     )
-    memory.embedding_model = _Ready({**dict(zip(given.texts, given.rows, strict=True)), **given.asked})
+    memory.embedding_model = _Ready(
+        {**dict(zip(given.texts, given.rows, strict=True)), **given.asked}
+    )
     for start in range(0, len(given.texts), 1_000):
-        messages = [{"role": "user", "content": text} for text in given.texts[start : start + 1_000]]
+        messages = [
+            {"role": "user", "content": text} for text in given.texts[start : start + 1_000]
+        ]
         memory.add(messages, user_id="user", infer=False)
     return lambda text: memory.search(text, filters={"user_id": "user"}, top_k=K)
 
 
 RIVALS = {
-    "faiss-cpu, flat": Rival("faiss-cpu", "faiss", "vector", "nearest of given vectors, exact, in memory", _faiss),
-    "faiss-cpu, HNSW": Rival("faiss-cpu", "faiss", "vector", "nearest of given vectors, by a graph (M 32, ef 64), in memory", _hnsw),
-    "numpy": Rival("numpy", "numpy", "vector", "nearest of given vectors, exact, by one product with all of them", _numpy),
-    "rank-bm25": Rival("rank-bm25", "rank_bm25", "bm25", "words as they are, in memory, in Python", _rank_bm25),
-    "bm25s": Rival("bm25s", "bm25s", "bm25", "words without stop words, no stemming, in memory, scores made beforehand", _bm25s),
-    "tantivy": Rival("tantivy", "tantivy", "bm25", "words with English stemming, in memory", _tantivy),
-    "lancedb": Rival("lancedb", "lancedb", "vector", "nearest of given vectors, exact, on disk", _lancedb),
-    "chromadb": Rival("chromadb", "chromadb", "vector", "nearest of given vectors, by a graph, and their texts, on disk", _chromadb),
+    "faiss-cpu, flat": Rival(
+        "faiss-cpu", "faiss", "vector", "nearest of given vectors, exact, in memory", _faiss
+    ),
+    "faiss-cpu, HNSW": Rival(
+        "faiss-cpu",
+        "faiss",
+        "vector",
+        "nearest of given vectors, by a graph (M 32, ef 64), in memory",
+        _hnsw,
+    ),
+    "numpy": Rival(
+        "numpy",
+        "numpy",
+        "vector",
+        "nearest of given vectors, exact, by one product with all of them",
+        _numpy,
+    ),
+    "rank-bm25": Rival(
+        "rank-bm25", "rank_bm25", "bm25", "words as they are, in memory, in Python", _rank_bm25
+    ),
+    "bm25s": Rival(
+        "bm25s",
+        "bm25s",
+        "bm25",
+        "words without stop words, no stemming, in memory, scores made beforehand",
+        _bm25s,
+    ),
+    "tantivy": Rival(
+        "tantivy", "tantivy", "bm25", "words with English stemming, in memory", _tantivy
+    ),
+    "lancedb": Rival(
+        "lancedb", "lancedb", "vector", "nearest of given vectors, exact, on disk", _lancedb
+    ),
+    "chromadb": Rival(
+        "chromadb",
+        "chromadb",
+        "vector",
+        "nearest of given vectors, by a graph, and their texts, on disk",
+        _chromadb,
+    ),
     "mem0": Rival(
         "mem0ai",
         "mem0",
@@ -214,7 +269,9 @@ def main() -> None:
     """The command."""
     rival, folder, own = RIVALS[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3])
     # None of them tells its makers that it was measured, nor writes into the user's folders.
-    os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", MEM0_DIR=str(own), TQDM_DISABLE="1")
+    os.environ.update(
+        MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", MEM0_DIR=str(own), TQDM_DISABLE="1"
+    )
     given, questions = read(folder, own)
     module = importlib.import_module(rival.module)
     before, started = resident(), time.perf_counter()

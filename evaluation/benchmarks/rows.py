@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# A store of 100,000 messages has some 10,000 episodes and 20,000 statements: what most budgets are for.
+# A store of 100,000 messages has some 10,000 episodes and 20,000 statements: what most budgets are
+# for.
 FULL = 100_000
 MILLION = 1_000_000
 CROWD = 100_000
@@ -31,7 +32,14 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """For the JSON file."""
-        return {"key": self.key, "name": self.name, "value": self.value, "unit": self.unit, "cpu": self.cpu, "detail": dict(self.detail)}
+        return {
+            "key": self.key,
+            "name": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "cpu": self.cpu,
+            "detail": dict(self.detail),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +87,140 @@ class Budget:
 BUDGETS = (
     Budget("search_p50", "search", "hybrid search, episodes and statements, p50", 2, "ms"),
     Budget("search_p99", "search_p99", "hybrid search, episodes and statements, p99", 8, "ms"),
-    Budget("search_messages_p50", "search_messages", "hybrid search, with messages too, p50", 6, "ms"),
+    Budget(
+        "search_messages_p50", "search_messages", "hybrid search, with messages too, p50", 6, "ms"
+    ),
     Budget("context_p50", "context", "context of 2,000 tokens, p50", 8, "ms"),
-    Budget("episode_p50", "episode", "storing one episode, synced, beyond the disk's own syncs, p50", 3, "ms"),
-    Budget("episode_any_size", "episode", "the same at whichever size takes longest: it does not grow", 3, "ms", due=None),
+    Budget(
+        "episode_p50",
+        "episode",
+        "storing one episode, synced, beyond the disk's own syncs, p50",
+        3,
+        "ms",
+    ),
+    Budget(
+        "episode_any_size",
+        "episode",
+        "the same at whichever size takes longest: it does not grow",
+        3,
+        "ms",
+        due=None,
+    ),
     Budget("cold_open", "cold_open", "opening in a new process, to the first answer", 150, "ms"),
     Budget("resident", "resident", "resident memory of that process after 20 searches", 250, "MB"),
-    Budget("million_search", "search_messages", "hybrid search, with messages too, p50, one million messages", 10, "ms", due=MILLION),
-    Budget("million_recall", "recall", "recall@10 of vector search against exact, one million messages", 0.95, "", False, due=MILLION),
-    Budget("users_resident", "users_resident", "highest resident memory, 100,000 users of 100 messages", 512, "MB", part=USERS, due=CROWD),
-    Budget("users_cold", "users_cold", "first search of a user who is not in memory, p50", 5, "ms", part=USERS, due=CROWD),
-    Budget("ingest_batches", "ingest_batches", "adding messages in batches, median of batches", 20_000, "/s", False),
-    Budget("ingest_one_user", "ingest_one_user", "adding single messages from 16 threads, one user", 5_000, "/s", False, ONCE, None),
-    Budget("ingest_many_users", "ingest_many_users", "adding single messages from 16 threads, 16 users", 5_000, "/s", False, ONCE, None),
-    Budget("ingest_kept", "ingest_kept", "rate of the last tenth of a million messages against the first", 1, "x", False, due=MILLION),
-    Budget("tail_other", "tail_other", "p99 of searches while another user's messages are added, against idle", 3, "x"),
-    Budget("tail_same", "tail_same", "p99 of searches while the same user's messages are added, against idle", 3, "x"),
-    Budget("call_native", "call_native", "a bare native call that does nothing", 1, "us", part=ONCE, due=None),
-    Budget("call_public", "call_public", "a call of the public API that does nothing", 1, "us", part=ONCE, due=None),
-    Budget("hits_built", "hits_built", "hits built in Python by a search before one is looked at", 0, "", part=ONCE, due=None),
+    Budget(
+        "million_search",
+        "search_messages",
+        "hybrid search, with messages too, p50, one million messages",
+        10,
+        "ms",
+        due=MILLION,
+    ),
+    Budget(
+        "million_recall",
+        "recall",
+        "recall@10 of vector search against exact, one million messages",
+        0.95,
+        "",
+        False,
+        due=MILLION,
+    ),
+    Budget(
+        "users_resident",
+        "users_resident",
+        "highest resident memory, 100,000 users of 100 messages",
+        512,
+        "MB",
+        part=USERS,
+        due=CROWD,
+    ),
+    Budget(
+        "users_cold",
+        "users_cold",
+        "first search of a user who is not in memory, p50",
+        5,
+        "ms",
+        part=USERS,
+        due=CROWD,
+    ),
+    Budget(
+        "ingest_batches",
+        "ingest_batches",
+        "adding messages in batches, median of batches",
+        20_000,
+        "/s",
+        False,
+    ),
+    Budget(
+        "ingest_one_user",
+        "ingest_one_user",
+        "adding single messages from 16 threads, one user",
+        5_000,
+        "/s",
+        False,
+        ONCE,
+        None,
+    ),
+    Budget(
+        "ingest_many_users",
+        "ingest_many_users",
+        "adding single messages from 16 threads, 16 users",
+        5_000,
+        "/s",
+        False,
+        ONCE,
+        None,
+    ),
+    Budget(
+        "ingest_kept",
+        "ingest_kept",
+        "rate of the last tenth of a million messages against the first",
+        1,
+        "x",
+        False,
+        due=MILLION,
+    ),
+    Budget(
+        "tail_other",
+        "tail_other",
+        "p99 of searches while another user's messages are added, against idle",
+        3,
+        "x",
+    ),
+    Budget(
+        "tail_same",
+        "tail_same",
+        "p99 of searches while the same user's messages are added, against idle",
+        3,
+        "x",
+    ),
+    Budget(
+        "call_native",
+        "call_native",
+        "a bare native call that does nothing",
+        1,
+        "us",
+        part=ONCE,
+        due=None,
+    ),
+    Budget(
+        "call_public",
+        "call_public",
+        "a call of the public API that does nothing",
+        1,
+        "us",
+        part=ONCE,
+        due=None,
+    ),
+    Budget(
+        "hits_built",
+        "hits_built",
+        "hits built in Python by a search before one is looked at",
+        0,
+        "",
+        part=ONCE,
+        due=None,
+    ),
     Budget("threads", "threads", "searches of two threads against one", 1.8, "x", False),
 )
 
@@ -160,7 +283,13 @@ def _judge(budget: Budget, result: Mapping[str, Any]) -> dict[str, Any]:
     if not found:
         return verdict
     if budget.due is None:
-        at = max(found, key=lambda count: (found[count]["value"] if budget.most else -found[count]["value"], count))
+        at = max(
+            found,
+            key=lambda count: (
+                found[count]["value"] if budget.most else -found[count]["value"],
+                count,
+            ),
+        )
     else:
         at = budget.due if budget.due in found else max(found)
     value = found[at]["value"]

@@ -45,11 +45,27 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
     with MemorySystem(store.path) as memory:
         hybrid = look(lambda text: memory.search(USER, text), runs)
         yield _median("search", "hybrid search, episodes and statements, p50", hybrid)
-        yield Row("search_p99", "hybrid search, episodes and statements, p99", hybrid.p99, "ms", cpu=hybrid.cpu_p99)
+        yield Row(
+            "search_p99",
+            "hybrid search, episodes and statements, p99",
+            hybrid.p99,
+            "ms",
+            cpu=hybrid.cpu_p99,
+        )
         everything = look(lambda text: memory.search(USER, text, kinds=ALL), runs)
         yield _median("search_messages", "hybrid search, with messages too, p50", everything)
-        yield Row("search_messages_p99", "hybrid search, with messages too, p99", everything.p99, "ms", cpu=everything.cpu_p99)
-        yield _median("context", "context of 2,000 tokens, p50", look(lambda text: memory.context(USER, text, max_tokens=2000)))
+        yield Row(
+            "search_messages_p99",
+            "hybrid search, with messages too, p99",
+            everything.p99,
+            "ms",
+            cpu=everything.cpu_p99,
+        )
+        yield _median(
+            "context",
+            "context of 2,000 tokens, p50",
+            look(lambda text: memory.context(USER, text, max_tokens=2000)),
+        )
         bm25 = look(lambda text: memory.search(USER, text, kinds=MESSAGES, method="bm25"))
         yield _median("bm25", "words alone (BM25), messages, p50", bm25)
         vector = look(lambda text: memory.search(USER, text, kinds=MESSAGES, method="vector"))
@@ -58,7 +74,13 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
         built = look(lambda text: list(memory.search(USER, text)))
         yield _median("search_built", "hybrid search, all hits looked at, p50", built)
         ratios = speed_up(memory, questions, seconds=runs / 2_000)
-        yield Row("threads", "searches of two threads against one", statistics.median(ratios), "x", {"trials": ratios})
+        yield Row(
+            "threads",
+            "searches of two threads against one",
+            statistics.median(ratios),
+            "x",
+            {"trials": ratios},
+        )
 
 
 def _median(key: str, name: str, measured: Times) -> Row:
@@ -77,11 +99,25 @@ def recall(memory: MemorySystem, store: Store, questions: list[str]) -> Row:
     bounds = _nearest(rows, np.stack([vectors[question] for question in asked]))
     shares = []
     for question, bound in zip(asked, bounds, strict=True):
-        found = [places[hit.id] for hit in memory.search(USER, question, kinds=MESSAGES, method="vector", top_k=K) if hit.id in places]
+        found = [
+            places[hit.id]
+            for hit in memory.search(USER, question, kinds=MESSAGES, method="vector", top_k=K)
+            if hit.id in places
+        ]
         near = int((rows[found] @ vectors[question] >= bound - _ROUNDING).sum()) if found else 0
         shares.append(near / min(K, len(ids)))
-    detail = {"questions": len(shares), "least": min(shares), "whole": sum(share == 1 for share in shares) / len(shares)}
-    return Row("recall", f"recall@{K} of vector search, messages, against exact", statistics.fmean(shares), "", detail)
+    detail = {
+        "questions": len(shares),
+        "least": min(shares),
+        "whole": sum(share == 1 for share in shares) / len(shares),
+    }
+    return Row(
+        "recall",
+        f"recall@{K} of vector search, messages, against exact",
+        statistics.fmean(shares),
+        "",
+        detail,
+    )
 
 
 def _nearest(rows: Vectors, asked: Vectors) -> Vectors:
@@ -95,7 +131,9 @@ def _nearest(rows: Vectors, asked: Vectors) -> Vectors:
     return least
 
 
-def speed_up(memory: MemorySystem, questions: list[str], seconds: float, trials: int = 5) -> list[float]:
+def speed_up(
+    memory: MemorySystem, questions: list[str], seconds: float, trials: int = 5
+) -> list[float]:
     """How many times as many searches two threads do in the same wall clock as one, trial by trial."""
 
     def run(threads: int) -> int:
@@ -123,12 +161,23 @@ def boundary() -> Iterator[Row]:
     """What a call costs that does nothing, and whether a search builds what nobody looks at."""
     count = episodica.count_tokens
     native = per_call(_native.version)
-    yield Row("call_native", "a bare native call (the module's version)", native["p50"], "us", native)
+    yield Row(
+        "call_native", "a bare native call (the module's version)", native["p50"], "us", native
+    )
     public = per_call(lambda: count(""))
     detail = {**public, "note": "through the checks of the public API and a lambda around it"}
-    yield Row("call_public", "the cheapest public call (tokens of an empty text)", public["p50"], "us", detail)
+    yield Row(
+        "call_public",
+        "the cheapest public call (tokens of an empty text)",
+        public["p50"],
+        "us",
+        detail,
+    )
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
-        memory.add_messages(USER, [{"role": "user", "content": f"I bought {number} apples."} for number in range(100)])
+        memory.add_messages(
+            USER,
+            [{"role": "user", "content": f"I bought {number} apples."} for number in range(100)],
+        )
         memory.get(USER, "0")
         reading = per_call(lambda: memory.get(USER, "no such id"))
         yield Row("call_get", "looking up an id that is not there", reading["p50"], "us", reading)
@@ -136,13 +185,22 @@ def boundary() -> Iterator[Row]:
         results = memory.search(USER, "How many apples?", kinds=MESSAGES, top_k=100)
         untouched = _hits() - before
         built = list(results)
-        yield Row("hits_built", "hits built in Python by a search before one is looked at", untouched, "", {"found": len(built)})
+        yield Row(
+            "hits_built",
+            "hits built in Python by a search before one is looked at",
+            untouched,
+            "",
+            {"found": len(built)},
+        )
 
 
 def per_call(call: Callable[[], object], count: int = 20_000, trials: int = 9) -> dict[str, float]:
     """Microseconds a call, the loop included: median and middle half over trials."""
     call()
-    return {**spread([1e6 * seconds / count for seconds in timeit.Timer(call).repeat(trials, count)]), "calls": count * trials}
+    return {
+        **spread([1e6 * seconds / count for seconds in timeit.Timer(call).repeat(trials, count)]),
+        "calls": count * trials,
+    }
 
 
 def _hits() -> int:

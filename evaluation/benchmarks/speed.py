@@ -24,9 +24,13 @@ SAMPLE = Path(episodica.__file__).parent / "data" / "sample_conversation.json"
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path, nargs="?", default=SAMPLE)
-    parser.add_argument("--questions", type=int, default=100, help="most questions per conversation")
+    parser.add_argument(
+        "--questions", type=int, default=100, help="most questions per conversation"
+    )
     arguments = parser.parse_args()
     conversations = load(arguments.data).conversations
     episodica.count_tokens("warm")
@@ -38,7 +42,9 @@ def main() -> None:
         started = time.perf_counter()
         with MemorySystem(folder) as memory:
             memory.search(conversations[0].user, "what happened?")
-            print(f"\nopening again, to the first answer: {1000 * (time.perf_counter() - started):.1f} ms")
+            print(
+                f"\nopening again, to the first answer: {1000 * (time.perf_counter() - started):.1f} ms"
+            )
 
 
 def ingest(memory: MemorySystem, conversations: Sequence[Conversation]) -> None:
@@ -50,7 +56,9 @@ def ingest(memory: MemorySystem, conversations: Sequence[Conversation]) -> None:
         memory.wait(conversation.user)
     count = sum(len(conversation.messages) for conversation in conversations)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    print(f"ingestion of {count} messages: {count / wall:,.0f} a second of wall clock, {count / cpu:,.0f} a second of one processor")
+    print(
+        f"ingestion of {count} messages: {count / wall:,.0f} a second of wall clock, {count / cpu:,.0f} a second of one processor"
+    )
 
 
 def ask(memory: MemorySystem, conversations: Sequence[Conversation], most: int) -> None:
@@ -58,8 +66,12 @@ def ask(memory: MemorySystem, conversations: Sequence[Conversation], most: int) 
     ways: dict[str, Callable[[str, str], object]] = {
         "search, hybrid, episodes + facts": lambda user, text: memory.search(user, text),
         "search, hybrid, messages": lambda user, text: memory.search(user, text, kinds=["message"]),
-        "search, bm25, messages": lambda user, text: memory.search(user, text, kinds=["message"], method="bm25"),
-        "search, vector, messages": lambda user, text: memory.search(user, text, kinds=["message"], method="vector"),
+        "search, bm25, messages": lambda user, text: memory.search(
+            user, text, kinds=["message"], method="bm25"
+        ),
+        "search, vector, messages": lambda user, text: memory.search(
+            user, text, kinds=["message"], method="vector"
+        ),
         "context, 2000 tokens": lambda user, text: memory.context(user, text, max_tokens=2000),
     }
     for name, way in ways.items():
@@ -71,7 +83,9 @@ def ask(memory: MemorySystem, conversations: Sequence[Conversation], most: int) 
                 walls.append(1000 * (time.perf_counter() - wall))
                 cpus.append(1000 * (time.thread_time() - cpu))
         p95 = sorted(walls)[int(0.95 * (len(walls) - 1))]
-        print(f"{name:34} {statistics.median(walls):12.3f} {p95:8.3f} {statistics.median(cpus):12.3f}")
+        print(
+            f"{name:34} {statistics.median(walls):12.3f} {p95:8.3f} {statistics.median(cpus):12.3f}"
+        )
 
 
 if __name__ == "__main__":

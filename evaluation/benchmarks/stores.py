@@ -88,7 +88,8 @@ def settled(count: int, reuse: bool = False) -> Store:
         for stale in cache_folder().glob(f"{count}-*"):
             shutil.rmtree(stale)
         folder.mkdir()
-        # In a process of its own: what it leaves behind in memory would be in the way of the searches that are measured next.
+        # In a process of its own: what it leaves behind in memory would be in the way of the
+        # searches that are measured next.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as builder:
             built = builder.submit(_build, folder / "store", count).result()
         note.write_text(json.dumps(built), encoding="utf-8")
@@ -112,18 +113,27 @@ def _build(path: Path, count: int) -> dict[str, Any]:
             wall, cpu = time.perf_counter(), time.process_time()
             added += memory.add_messages(USER, messages).messages_added
             spent, worked = time.perf_counter() - wall, time.process_time() - cpu
-            rates.append({"messages": added, "wall": len(messages) / spent, "cpu": len(messages) / worked})
+            rates.append(
+                {"messages": added, "wall": len(messages) / spent, "cpu": len(messages) / worked}
+            )
             share = QUESTIONS * (number + 1) // batches - QUESTIONS * number // batches
             questions += conversation.questions(messages, share)
         memory.flush(USER)
         memory.wait(USER)
         stats = memory.stats(USER)
-    counts = {key: stats[key] for key in ("messages", "episodes", "semantic_memories", "superseded")}
+    counts = {
+        key: stats[key] for key in ("messages", "episodes", "semantic_memories", "superseded")
+    }
     if counts["messages"] != count:
         raise RuntimeError(f"{count} messages were added, the store counts `{counts['messages']}`")
     # One part of the conversation after the other would let caches of processors learn it.
     Talk.shuffle(questions)
-    return {"built": datetime.now(UTC).isoformat(timespec="seconds"), "counts": counts, "rates": rates, "questions": questions}
+    return {
+        "built": datetime.now(UTC).isoformat(timespec="seconds"),
+        "counts": counts,
+        "rates": rates,
+        "questions": questions,
+    }
 
 
 def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
@@ -144,7 +154,9 @@ def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vecto
         tempfile.TemporaryDirectory(dir=cache_folder()) as folder,
         MemorySystem(folder, embedding=tell, semantic_memory=False) as listening,
     ):
-        listening.add_messages(USER, [{"role": "user", "name": name, "content": "Hello."} for name in speakers if name])
+        listening.add_messages(
+            USER, [{"role": "user", "name": name, "content": "Hello."} for name in speakers if name]
+        )
         listening.flush(USER)
         listening.wait(USER)
         for question in questions:
@@ -160,7 +172,15 @@ def embedded(texts: list[str]) -> dict[str, Vectors]:
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         path = Path(folder) / "store"
         with MemorySystem(path, semantic_memory=False) as memory:
-            memory.add_messages(USER, [{"role": "user", "content": text, "message_id": f"{at}"} for at, text in enumerate(distinct)])
+            memory.add_messages(
+                USER,
+                [
+                    {"role": "user", "content": text, "message_id": f"{at}"}
+                    for at, text in enumerate(distinct)
+                ],
+            )
         store = Store(path, "", {}, [], [])
         ids, rows = store.vectors()
-        return {distinct[int(identity)]: np.array(row) for identity, row in zip(ids, rows, strict=True)}
+        return {
+            distinct[int(identity)]: np.array(row) for identity, row in zip(ids, rows, strict=True)
+        }

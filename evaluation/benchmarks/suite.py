@@ -32,19 +32,40 @@ PARTS = ("rivals", "users", "writing")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default=os.environ.get("SIZES") or "1k,10k,100k", help="messages of one user")
-    parser.add_argument("--users", default=os.environ.get("USERS") or "2k", help="users with 100 messages each")
-    parser.add_argument("--skip", default=os.environ.get("SKIP", ""), help=f"parts to leave out: {', '.join(PARTS)}")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sizes", default=os.environ.get("SIZES") or "1k,10k,100k", help="messages of one user"
+    )
+    parser.add_argument(
+        "--users", default=os.environ.get("USERS") or "2k", help="users with 100 messages each"
+    )
+    parser.add_argument(
+        "--skip", default=os.environ.get("SKIP", ""), help=f"parts to leave out: {', '.join(PARTS)}"
+    )
     minutes = float(os.environ.get("RIVAL_MINUTES") or 3)
-    parser.add_argument("--rival-minutes", type=float, default=minutes, help="how long building one rival may take")
-    parser.add_argument("--runs", type=int, default=1_000, help="searches behind a 99th percentile; what else is repeated follows it")
-    parser.add_argument("--reuse", action="store_true", help="take stores that this engine built before; rates are those of then")
+    parser.add_argument(
+        "--rival-minutes", type=float, default=minutes, help="how long building one rival may take"
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=1_000,
+        help="searches behind a 99th percentile; what else is repeated follows it",
+    )
+    parser.add_argument(
+        "--reuse",
+        action="store_true",
+        help="take stores that this engine built before; rates are those of then",
+    )
     parser.add_argument("--out", type=Path, help="folder for the results")
     options = parser.parse_args(arguments)
     skipped = set(filter(None, options.skip.split(",")))
     if skipped - set(PARTS):
-        parser.error(f"--skip knows {', '.join(PARTS)}, not `{', '.join(sorted(skipped - set(PARTS)))}`")
+        parser.error(
+            f"--skip knows {', '.join(PARTS)}, not `{', '.join(sorted(skipped - set(PARTS)))}`"
+        )
     out: Path = options.out or cache_folder() / "results"
     out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -57,7 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SIZES: {},
     }
     title("once")
-    result[ONCE] = {"count": 0, "rows": shown_rows([*boundary(), *(() if "writing" in skipped else singles(options.runs // 4))])}
+    result[ONCE] = {
+        "count": 0,
+        "rows": shown_rows(
+            [*boundary(), *(() if "writing" in skipped else singles(options.runs // 4))]
+        ),
+    }
     for count in sorted({size(text) for text in options.sizes.split(",")}):
         result[SIZES][str(count)] = measured(count, skipped, options)
         report.keep(out, finished(result, started))
@@ -67,8 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         result[USERS] = {"count": users, "rows": shown_rows(rows)}
     report.write(out, finished(result, started))
     print("\n" + report.console(result))
-    kept = ", ".join(f"{short(int(count))} {part['disk']:,.0f} MB" for count, part in result[SIZES].items())
-    print(f"\n{result['seconds'] / 60:.1f} minutes; stores kept in {cache_folder()}: {kept}\nwritten to {out}")
+    kept = ", ".join(
+        f"{short(int(count))} {part['disk']:,.0f} MB" for count, part in result[SIZES].items()
+    )
+    print(
+        f"\n{result['seconds'] / 60:.1f} minutes; stores kept in {cache_folder()}: {kept}\nwritten to {out}"
+    )
 
 
 def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict[str, Any]:
@@ -77,9 +107,14 @@ def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict
     store = settled(count, options.reuse)
     counts = store.counts
     statements = counts["semantic_memories"] + counts["superseded"]
-    print(f"  {counts['episodes']:,} episodes, {statements:,} statements, {disk_megabytes(store.path):,.0f} MB", flush=True)
+    print(
+        f"  {counts['episodes']:,} episodes, {statements:,} statements, {disk_megabytes(store.path):,.0f} MB",
+        flush=True,
+    )
     rows = shown_rows(searching(store, options.runs))
-    rows += shown_rows(opening(store.path, store.questions[0], max(1, min(TRIALS, options.runs // 4))))
+    rows += shown_rows(
+        opening(store.path, store.questions[0], max(1, min(TRIALS, options.runs // 4)))
+    )
     if "writing" not in skipped:
         rows += shown_rows(one_episode(store, min(EPISODES, options.runs)))
         rows += shown_rows(building(store))

@@ -20,7 +20,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / "python/episodica/data/sample_conversation.json", *sorted((ROOT / "tests/fixtures/conversations").glob("*.json"))]
+SOURCES = [
+    ROOT / "python/episodica/data/sample_conversation.json",
+    *sorted((ROOT / "tests/fixtures/conversations").glob("*.json")),
+]
 # Sessions that are before what is added to a store, more than any of them has.
 LATER = 150_000
 START = datetime(2019, 1, 1, 8, tzinfo=UTC)
@@ -30,7 +33,30 @@ _NUMBER = re.compile(r"\d+")
 _SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]*\s*")  # noqa: RUF001
 # Share of content words that are exchanged.
 _EXCHANGED = 0.35
-_ONSETS = ("b", "br", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "w", "z")
+_ONSETS = (
+    "b",
+    "br",
+    "d",
+    "dr",
+    "f",
+    "g",
+    "gr",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "st",
+    "t",
+    "tr",
+    "v",
+    "w",
+    "z",
+)
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "io")
 _ENDS = ("", "n", "r", "l", "s", "th", "m", "nd", "ck")
 _STATEMENTS = (
@@ -57,7 +83,20 @@ _QUESTIONS = (
     "What did {speaker} say about {name}?",
     "Which {word} did they talk about in {month} {year}?",
 )
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +151,11 @@ class Talk:
         """Questions with the words of some of the messages."""
         chance = self._asking
         asked: list[str] = []
-        fit = [(message, words) for message in messages if len(words := self._known(message["content"])) > 1]
+        fit = [
+            (message, words)
+            for message in messages
+            if len(words := self._known(message["content"])) > 1
+        ]
         while fit and len(asked) < count:
             message, words = chance.choice(fit)
             names = [word for word in words if word[0].isupper()] or self._names[:40]
@@ -180,7 +223,9 @@ class Talk:
         if len(sentences) > 1 and self._chance.random() < 0.4:
             sentences.pop(self._chance.randrange(len(sentences)))
         varied = _WORD.sub(exchange, "".join(sentences))
-        return _NUMBER.sub(lambda number: str(self._chance.randrange(1, 10 ** len(number[0]))), varied)
+        return _NUMBER.sub(
+            lambda number: str(self._chance.randrange(1, 10 ** len(number[0]))), varied
+        )
 
     def _other(self, word: str) -> str:
         rank = self._ranks.get(word.lower())
@@ -196,7 +241,9 @@ class Talk:
         chance = self._chance
         day = f"{chance.randrange(1, 29)} {chance.choice(_MONTHS)} {chance.randrange(2010, 2024)}"
         noun, thing = (self._words[int(len(self._words) * chance.random() ** 2)] for _ in range(2))
-        return chance.choice(_STATEMENTS).format(name=self._name(), place=self._name(), noun=noun, thing=thing, day=day)
+        return chance.choice(_STATEMENTS).format(
+            name=self._name(), place=self._name(), noun=noun, thing=thing, day=day
+        )
 
     def _name(self) -> str:
         if self._chance.random() < 0.05:
@@ -222,6 +269,12 @@ def _read(path: Path) -> _Source:
     number = 1
     while f"session_{number}" in talk:
         turns = talk[f"session_{number}"]
-        sessions.append(tuple((int(turn["speaker"] == speakers[1]), turn["text"]) for turn in turns if turn["text"].strip()))
+        sessions.append(
+            tuple(
+                (int(turn["speaker"] == speakers[1]), turn["text"])
+                for turn in turns
+                if turn["text"].strip()
+            )
+        )
         number += 1
     return _Source(speakers, tuple(session for session in sessions if session))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The operation's own share of what the process does: with threads of others beside it, `time.thread_time` is the one to take.
+# The operation's own share of what the process does: with threads of others beside it,
+# `time.thread_time` is the one to take.
 Clock = Callable[[], float]
 
 
@@ -67,10 +68,16 @@ def quantile(values: Iterable[float], share: float) -> float:
 
 def spread(values: Sequence[float]) -> dict[str, float]:
     """Median and middle half."""
-    return {"p50": statistics.median(values), "p25": quantile(values, 0.25), "p75": quantile(values, 0.75)}
+    return {
+        "p50": statistics.median(values),
+        "p25": quantile(values, 0.25),
+        "p75": quantile(values, 0.75),
+    }
 
 
-def times(operation: Callable[[str], object], inputs: Iterable[str], clock: Clock = time.process_time) -> Times:
+def times(
+    operation: Callable[[str], object], inputs: Iterable[str], clock: Clock = time.process_time
+) -> Times:
     """Runs the operation once for each input, with the collector of garbage out of the way.
 
     Processor time is that of all threads of the process: what a quiet machine would take at most.

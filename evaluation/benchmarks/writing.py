@@ -25,9 +25,11 @@ from evaluation.benchmarks.timing import Times, times
 
 EPISODES = 40
 _EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
-# Sessions whose syncs are counted, in two runs; the difference has neither opening nor closing in it.
+# Sessions whose syncs are counted, in two runs; the difference has neither opening nor closing in
+# it.
 _COUNTED = (4, 24)
-# Each writes once and syncs once for a session that ends: messages, episodes, statements (docs/format.md, "What is promised").
+# Each writes once and syncs once for a session that ends: messages, episodes, statements
+# (docs/format.md, "What is promised").
 _LOGS = 3
 _CHUNK = 256
 
@@ -39,13 +41,31 @@ def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
         told, synced = stored(path, count, seed=77)
     whole = told.to_dict()
     less = told.p50 - syncs * synced.p50
-    ways = {"whole_less_syncs": less, "whole": whole, "sync": synced.to_dict(), "syncs": syncs, "counted_by": how}
+    ways = {
+        "whole_less_syncs": less,
+        "whole": whole,
+        "sync": synced.to_dict(),
+        "syncs": syncs,
+        "counted_by": how,
+    }
     free = _on_memory_disk(store, count)
     if free is None:
         yield Row("episode", _EPISODE, max(less, whole["cpu_p50"]), "ms", ways, whole["cpu_p50"])
     else:
-        yield Row("episode", _EPISODE, max(less, free.p50), "ms", {**ways, "memory_disk": free.to_dict()}, free.cpu)
-        yield Row("episode_memory_disk", "one way to know it: on a disk in memory, where a sync costs nothing, p50", free.p50, "ms")
+        yield Row(
+            "episode",
+            _EPISODE,
+            max(less, free.p50),
+            "ms",
+            {**ways, "memory_disk": free.to_dict()},
+            free.cpu,
+        )
+        yield Row(
+            "episode_memory_disk",
+            "one way to know it: on a disk in memory, where a sync costs nothing, p50",
+            free.p50,
+            "ms",
+        )
     yield Row("episode_less_syncs", f"the other: the whole, less {syncs:.3g} syncs", less, "ms")
     yield Row("episode_whole", "the whole, p50", told.p50, "ms")
     yield Row("sync", "one sync of the disk, p50", synced.p50, "ms", synced.to_dict())
@@ -68,27 +88,66 @@ def counted_syncs(path: Path) -> tuple[float, str]:
     syncs, episodes = [], []
     for number, count in enumerate(_COUNTED):
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as told:
-            before = [tracer, "-f", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs", "-o", told.name]
-            episodes.append(child("evaluation.benchmarks.episodes", str(path), str(count), str(90 + number), before=before)["episodes"])
-            # A call that another thread interrupts stands in two lines, the second of which has no bracket after the name.
-            syncs.append(sum("sync(" in line or "sync_file_range(" in line or "syncfs(" in line for line in told))
+            before = [
+                tracer,
+                "-f",
+                "-e",
+                "trace=fsync,fdatasync,sync_file_range,syncfs",
+                "-o",
+                told.name,
+            ]
+            episodes.append(
+                child(
+                    "evaluation.benchmarks.episodes",
+                    str(path),
+                    str(count),
+                    str(90 + number),
+                    before=before,
+                )["episodes"]
+            )
+            # A call that another thread interrupts stands in two lines, the second of which has no
+            # bracket after the name.
+            syncs.append(
+                sum(
+                    "sync(" in line or "sync_file_range(" in line or "syncfs(" in line
+                    for line in told
+                )
+            )
     made = episodes[1] - episodes[0]
-    return (syncs[1] - syncs[0]) / (_COUNTED[1] - _COUNTED[0]), f"strace, over {made} episodes in {_COUNTED[1]} sessions"
+    return (syncs[1] - syncs[0]) / (
+        _COUNTED[1] - _COUNTED[0]
+    ), f"strace, over {made} episodes in {_COUNTED[1]} sessions"
 
 
 def _may_trace(tracer: str) -> bool:
     """Whether the kernel lets it; containers often don't."""
-    return subprocess.run([tracer, "-o", "/dev/null", "true"], check=False, capture_output=True).returncode == 0
+    return (
+        subprocess.run(
+            [tracer, "-o", "/dev/null", "true"], check=False, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 def building(store: Store) -> Iterator[Row]:
     """Rates at which the store was built."""
     rates = store.rates
     detail = {"rates": rates, "built": store.built, "batch": BATCH}
-    yield Row("ingest_batches", "adding messages in batches, median of batches", _middle(rates, "wall"), "/s", detail)
-    yield Row("ingest_batches_cpu", "the same for a second of processor time", _middle(rates, "cpu"), "/s")
+    yield Row(
+        "ingest_batches",
+        "adding messages in batches, median of batches",
+        _middle(rates, "wall"),
+        "/s",
+        detail,
+    )
+    yield Row(
+        "ingest_batches_cpu", "the same for a second of processor time", _middle(rates, "cpu"), "/s"
+    )
     messages = store.counts["messages"]
-    added = [rate["messages"] - before for rate, before in zip(rates, [0, *(one["messages"] for one in rates)], strict=False)]
+    added = [
+        rate["messages"] - before
+        for rate, before in zip(rates, [0, *(one["messages"] for one in rates)], strict=False)
+    ]
     whole = messages / sum(count / rate["wall"] for count, rate in zip(added, rates, strict=True))
     yield Row("ingest_whole", "the same over all of them", whole, "/s")
     if len(rates) >= 10:
@@ -99,7 +158,11 @@ def building(store: Store) -> Iterator[Row]:
         wall = _middle(last, "wall") / _middle(first, "wall")
         name = "a million" if messages >= MILLION else f"{messages:,}"
         yield Row(
-            "ingest_kept", f"rate of the last tenth of {name} messages against the first, by processor time", kept, "x", {"wall": wall}
+            "ingest_kept",
+            f"rate of the last tenth of {name} messages against the first, by processor time",
+            kept,
+            "x",
+            {"wall": wall},
         )
 
 
@@ -112,11 +175,20 @@ def singles(each: int, trials: int = 3) -> Iterator[Row]:
     for key, users in (("ingest_one_user", 1), ("ingest_many_users", 16)):
         rates = [_singles(users, each) for _ in range(trials)]
         whose = "one user" if users == 1 else f"{users} users"
-        yield Row(key, f"adding single messages from 16 threads, {whose}", statistics.median(rates), "/s", {"trials": rates})
+        yield Row(
+            key,
+            f"adding single messages from 16 threads, {whose}",
+            statistics.median(rates),
+            "/s",
+            {"trials": rates},
+        )
 
 
 def _singles(users: int, each: int, threads: int = 16) -> float:
-    lists = [[renamed(message, f"{number}") for message in Talk(seed=100 + number).messages(each)] for number in range(threads)]
+    lists = [
+        [renamed(message, f"{number}") for message in Talk(seed=100 + number).messages(each)]
+        for number in range(threads)
+    ]
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
         for user in range(users):
             memory.add_messages(f"user-{user}", [{"role": "user", "content": "Hello."}])
@@ -138,7 +210,10 @@ def tails(store: Store, runs: int) -> Iterator[Row]:
     """Tails of searches while another thread adds messages without a pause, against the same searches alone."""
     questions = store.questions[WARM_UP : WARM_UP + runs]
     messages = Talk(seed=5, after=LATER).messages(10_000)
-    for key, user, whose in (("tail_other", "another", "another user's"), ("tail_same", USER, "the same user's")):
+    for key, user, whose in (
+        ("tail_other", "another", "another user's"),
+        ("tail_same", USER, "the same user's"),
+    ):
         with store.copied() as path, MemorySystem(path) as memory:
             search = partial(memory.search, USER)
             times(search, store.questions[:WARM_UP])
@@ -150,8 +225,19 @@ def tails(store: Store, runs: int) -> Iterator[Row]:
             after = times(search, questions, time.thread_time)
         detail = {"idle": idle.to_dict(), "busy": busy.to_dict(), "after": after.to_dict(), **added}
         idle.extend(after)
-        yield Row(key, f"p99 of searches while {whose} messages are added, against idle", busy.p99 / idle.p99, "x", detail)
-        yield Row(f"{key}_cpu", "the same by processor time of the searching thread", busy.cpu_p99 / idle.cpu_p99, "x")
+        yield Row(
+            key,
+            f"p99 of searches while {whose} messages are added, against idle",
+            busy.p99 / idle.p99,
+            "x",
+            detail,
+        )
+        yield Row(
+            f"{key}_cpu",
+            "the same by processor time of the searching thread",
+            busy.cpu_p99 / idle.cpu_p99,
+            "x",
+        )
         yield Row(f"{key}_p50", "the same, p50", busy.p50 / idle.p50, "x")
 
 
@@ -170,7 +256,10 @@ class _Adding:
             for start in range(0, len(messages), _CHUNK):
                 if self._stop.is_set():
                     return
-                new = [renamed(message, f"again-{again}") for message in messages[start : start + _CHUNK]]
+                new = [
+                    renamed(message, f"again-{again}")
+                    for message in messages[start : start + _CHUNK]
+                ]
                 self._added += memory.add_messages(user, new).messages_added
 
     def stop(self) -> dict[str, float]:

@@ -34,31 +34,59 @@ def trap_comes_first(key: str) -> bool:
     return random.Random(f"choice/{key}").random() < 0.5
 
 
-def answer(rows: list[dict[str, Any]], folder: Path, client: ChatClient, *, workers: int = 4) -> dict[str, dict[str, Any]]:
+def answer(
+    rows: list[dict[str, Any]], folder: Path, client: ChatClient, *, workers: int = 4
+) -> dict[str, dict[str, Any]]:
     """Answers every question of a system from its context. Failed calls are kept as failures, and tried again by a rerun."""
     tasks = [(row["key"], row, False) for row in rows]
-    tasks += [(f"{row['key']}#choice", row, True) for row in rows if row["kind"] == ADVERSARIAL and row["trap"]]
+    tasks += [
+        (f"{row['key']}#choice", row, True)
+        for row in rows
+        if row["kind"] == ADVERSARIAL and row["trap"]
+    ]
     with Journal(folder / "answers.jsonl") as journal:
         missing = [task for task in tasks if (journal.get(task[0]) or {"failure": True})["failure"]]
 
         def work(task: tuple[str, dict[str, Any], bool]) -> None:
             key, row, choice = task
-            journal.append({"key": key, **(_choose if choice else _answer)(row, context_of(row, folder), client)})
+            journal.append(
+                {
+                    "key": key,
+                    **(_choose if choice else _answer)(row, context_of(row, folder), client),
+                }
+            )
 
-        in_parallel(f"answer {folder.name}", missing, work, workers=workers, total=len(tasks), done=len(tasks) - len(missing))
+        in_parallel(
+            f"answer {folder.name}",
+            missing,
+            work,
+            workers=workers,
+            total=len(tasks),
+            done=len(tasks) - len(missing),
+        )
         return {row["key"]: row for row in journal.rows()}
 
 
 def _answer(row: dict[str, Any], context: str, client: ChatClient) -> dict[str, Any]:
     today = f"\nToday is {row['asked_at']}.\n" if row.get("asked_at") else ""
     template = prompt("answer")
-    return _asked(client, template, template.fill(context=context, question=row["question"], today=today))
+    return _asked(
+        client, template, template.fill(context=context, question=row["question"], today=today)
+    )
 
 
 def _choose(row: dict[str, Any], context: str, client: ChatClient) -> dict[str, Any]:
     template = prompt("choice")
-    options = (row["trap"], NOT_MENTIONED) if trap_comes_first(row["key"]) else (NOT_MENTIONED, row["trap"])
-    made = _asked(client, template, template.fill(context=context, question=row["question"], a=options[0], b=options[1]))
+    options = (
+        (row["trap"], NOT_MENTIONED)
+        if trap_comes_first(row["key"])
+        else (NOT_MENTIONED, row["trap"])
+    )
+    made = _asked(
+        client,
+        template,
+        template.fill(context=context, question=row["question"], a=options[0], b=options[1]),
+    )
     letter = chosen(made["response"])
     right = letter is not None and options["ab".index(letter)] == NOT_MENTIONED
     return {**made, "choice": letter, "knows_not_choice": float(right)}
@@ -66,15 +94,27 @@ def _choose(row: dict[str, Any], context: str, client: ChatClient) -> dict[str, 
 
 def chosen(response: str) -> str | None:
     """The letter that a reply names, ``None`` if it names none or both."""
-    letters = set(re.findall(r"\(([ab])\)", response.lower())) or set(re.findall(r"^\W*([ab])\W*$", response.lower()))
+    letters = set(re.findall(r"\(([ab])\)", response.lower())) or set(
+        re.findall(r"^\W*([ab])\W*$", response.lower())
+    )
     return letters.pop() if len(letters) == 1 else None
 
 
 def _asked(client: ChatClient, template: Prompt, text: str) -> dict[str, Any]:
     try:
-        return {"response": (reply := client.ask(text)).text, **told(reply), "prompt_version": template.stamp, "failure": None}
+        return {
+            "response": (reply := client.ask(text)).text,
+            **told(reply),
+            "prompt_version": template.stamp,
+            "failure": None,
+        }
     except ChatError as error:
-        return {"response": "", "model": client.model, "prompt_version": template.stamp, "failure": f"answer: {error}"}
+        return {
+            "response": "",
+            "model": client.model,
+            "prompt_version": template.stamp,
+            "failure": f"answer: {error}",
+        }
 
 
 def told(reply: Reply) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from .ranking import verbatim
 from .systems import Packed, Retrieved
 
 Value = TypeVar("Value")
-# Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009): the usual middle of their ranges.
+# Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009): the usual
+# middle of their ranges.
 BM25_K1 = 1.2
 BM25_B = 0.75
 
@@ -58,11 +59,20 @@ class _Baseline:
         """Tokens of each message's line. A line break may be a token of its own."""
         if (known := self._costs.get(conversation.user)) is not None:
             return known
-        return _keep(self._costs, conversation.user, [count_tokens(rendered(one)) + 1 for one in conversation.messages])
+        return _keep(
+            self._costs,
+            conversation.user,
+            [count_tokens(rendered(one)) + 1 for one in conversation.messages],
+        )
 
     def build(self, conversation: Conversation) -> dict[str, Any]:
         """Nothing is built."""
-        return {"messages": len(conversation.messages), "duplicates": 0, "complete": True, "seconds": 0.0}
+        return {
+            "messages": len(conversation.messages),
+            "duplicates": 0,
+            "complete": True,
+            "seconds": 0.0,
+        }
 
     def ranked(self, conversation: Conversation, question: str) -> list[int]:
         """Positions of the messages, best first; in the order of time where a baseline has no opinion."""
@@ -72,7 +82,10 @@ class _Baseline:
         """Messages only: a baseline has no episodes."""
         order = self.ranked(conversation, question.text)[:k]
         messages = [conversation.messages[place] for place in order]
-        memories = [{"type": "message", "timestamp": one["timestamp"], "content": rendered(one)} for one in messages[:10]]
+        memories = [
+            {"type": "message", "timestamp": one["timestamp"], "content": rendered(one)}
+            for one in messages[:10]
+        ]
         return Retrieved([one["message_id"] for one in messages], None, memories)
 
     def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
@@ -99,7 +112,11 @@ class _Baseline:
 def packed(messages: list[dict[str, Any]]) -> Packed:
     """Messages as a context, one line each."""
     text = "\n".join(map(rendered, messages))
-    return Packed(text, count_tokens(text), verbatim(text, {one["message_id"]: one["content"] for one in messages}))
+    return Packed(
+        text,
+        count_tokens(text),
+        verbatim(text, {one["message_id"]: one["content"] for one in messages}),
+    )
 
 
 class Bm25(_Baseline):
@@ -124,12 +141,21 @@ class Bm25(_Baseline):
                 self._stems[word] = self._stemmer.stemWord(word)
             return self._stems[word]
 
-    def _index(self, conversation: Conversation) -> tuple[list[Counter[str]], list[int], Counter[str]]:
+    def _index(
+        self, conversation: Conversation
+    ) -> tuple[list[Counter[str]], list[int], Counter[str]]:
         if (known := self._indexes.get(conversation.user)) is not None:
             return known
-        counts = [Counter(self._terms(f"{one.get('name') or ''} {one['content']}")) for one in conversation.messages]
+        counts = [
+            Counter(self._terms(f"{one.get('name') or ''} {one['content']}"))
+            for one in conversation.messages
+        ]
         found_in = Counter(term for count in counts for term in count)
-        return _keep(self._indexes, conversation.user, (counts, [count.total() for count in counts], found_in))
+        return _keep(
+            self._indexes,
+            conversation.user,
+            (counts, [count.total() for count in counts], found_in),
+        )
 
     def ranked(self, conversation: Conversation, question: str) -> list[int]:
         """By score; equal scores in the order of time."""
@@ -142,7 +168,10 @@ class Bm25(_Baseline):
         }
         scores = [
             sum(
-                weight * count[term] * (BM25_K1 + 1) / (count[term] + BM25_K1 * (1 - BM25_B + BM25_B * length / average))
+                weight
+                * count[term]
+                * (BM25_K1 + 1)
+                / (count[term] + BM25_K1 * (1 - BM25_B + BM25_B * length / average))
                 for term, weight in weights.items()
                 if term in count
             )

@@ -17,7 +17,20 @@ from .judging import JUDGES, LEAST_RUNS, Rules, ask_judges, locomo_rules
 from .text_scores import words
 
 KINDS = ("right", "vague", "specific", "date_off_by_one")
-_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _MONTH = "|".join(_MONTHS)
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}}) ({_MONTH}),? (\d{{4}})\b", re.IGNORECASE)
 _MONTH_FIRST = re.compile(rf"\b({_MONTH}) (\d{{1,2}}),? (\d{{4}})\b", re.IGNORECASE)
@@ -37,7 +50,11 @@ def vague(row: dict[str, Any]) -> str:
 def specific(row: dict[str, Any], others: list[dict[str, Any]]) -> str | None:
     """The right answer to another question of the same category, if it shares no word with this one's."""
     mine = {word for gold in row["gold"].values() for word in words(gold["answer"])}
-    fitting = [one["answer"] for one in others if one["category"] == row["category"] and not mine & set(words(one["answer"]))]
+    fitting = [
+        one["answer"]
+        for one in others
+        if one["category"] == row["category"] and not mine & set(words(one["answer"]))
+    ]
     return random.Random(f"specific/{row['key']}").choice(fitting) if fitting else None
 
 
@@ -74,14 +91,22 @@ def calibrate(
     workers: int = 4,
 ) -> dict[str, Any]:
     """Marks known answers of a seeded sample of questions. The rate accepted should be near 1 for ``right``, and near 0 else."""
-    asked = [row for row in rows if row["kind"] == ANSWERABLE and row["gold"]["corrected"]["answer"]]
+    asked = [
+        row for row in rows if row["kind"] == ANSWERABLE and row["gold"]["corrected"]["answer"]
+    ]
     sample = random.Random("calibration").sample(asked, min(questions, len(asked)))
     tasks = []
     for row in sample:
         for kind, text in _known_answers(row, asked):
             given = {"response": text, "wrongness": kind}
-            tasks += [(row, given, judge_name, "corrected", run) for judge_name in JUDGES for run in range(runs)]
-    ask_judges("calibrate judges", tasks, out / "calibration.jsonl", client, rules=rules, workers=workers)
+            tasks += [
+                (row, given, judge_name, "corrected", run)
+                for judge_name in JUDGES
+                for run in range(runs)
+            ]
+    ask_judges(
+        "calibrate judges", tasks, out / "calibration.jsonl", client, rules=rules, workers=workers
+    )
     return summarise(out / "calibration.jsonl")
 
 
@@ -95,10 +120,16 @@ def summarise(path: Path) -> dict[str, Any]:
     """The rate of answers accepted (by most runs), by judge and kind, with Wilson's interval."""
     marks: dict[tuple[str, str, str], list[float]] = {}
     for row in {row["key"]: row for row in read_rows(path)}.values():
-        marks.setdefault((row["judge"], row["key"].rpartition("/")[2], row["question"]), []).append(row["label"])
+        marks.setdefault((row["judge"], row["key"].rpartition("/")[2], row["question"]), []).append(
+            row["label"]
+        )
     table: dict[str, Any] = {}
     for judge_name in JUDGES:
         for kind in KINDS:
-            accepted = [sum(runs) * 2 > len(runs) for (name, one, _), runs in marks.items() if (name, one) == (judge_name, kind)]
+            accepted = [
+                sum(runs) * 2 > len(runs)
+                for (name, one, _), runs in marks.items()
+                if (name, one) == (judge_name, kind)
+            ]
             table.setdefault(judge_name, {})[kind] = wilson(sum(accepted), len(accepted)).to_dict()
     return table if marks else {}

@@ -55,8 +55,13 @@ class ChatClient:
         ChatError
             After three attempts (for network errors and the statuses 408, 409, 429 and 5xx), or at once for other refusals.
         """
-        options = {**self.options, **({"seed": self.options["seed"] + run} if "seed" in self.options else {})}
-        body = json.dumps({"model": self.model, "messages": [{"role": "user", "content": prompt}], **options}).encode()
+        options = {
+            **self.options,
+            **({"seed": self.options["seed"] + run} if "seed" in self.options else {}),
+        }
+        body = json.dumps(
+            {"model": self.model, "messages": [{"role": "user", "content": prompt}], **options}
+        ).encode()
         started = time.perf_counter()
         problem = ""
         for attempt in range(1, ATTEMPTS + 1):
@@ -80,7 +85,9 @@ class ChatClient:
         headers = {"Content-Type": "application/json"}
         if self.api_key:
             headers["Authorization"] = f"Bearer {self.api_key}"
-        request = urllib.request.Request(f"{self.base_url.rstrip('/')}/chat/completions", body, headers)
+        request = urllib.request.Request(
+            f"{self.base_url.rstrip('/')}/chat/completions", body, headers
+        )
         with urllib.request.urlopen(request, timeout=self.timeout_seconds) as response:
             return json.load(response)
 

@@ -87,12 +87,15 @@ class Dataset:
     @property
     def questions(self) -> list[Question]:
         """All questions, in the order of the files."""
-        return [question for conversation in self.conversations for question in conversation.questions]
+        return [
+            question for conversation in self.conversations for question in conversation.questions
+        ]
 
     def limited(self, conversations: int | None, questions: int | None) -> Dataset:
         """The first conversations, with at most so many questions each."""
         kept = tuple(
-            Conversation(one.user, one.index, one.messages, one.questions[:questions]) for one in self.conversations[:conversations]
+            Conversation(one.user, one.index, one.messages, one.questions[:questions])
+            for one in self.conversations[:conversations]
         )
         users = {one.user for one in kept}
         problems = tuple(one for one in self.problems if one.question.rpartition("/")[0] in users)

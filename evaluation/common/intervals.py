@@ -25,7 +25,9 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, rounded to 6 digits."""
-        rounded = (None if one is None else round(one, 6) for one in (self.mean, self.low, self.high))
+        rounded = (
+            None if one is None else round(one, 6) for one in (self.mean, self.low, self.high)
+        )
         return dict(zip(("mean", "low", "high"), rounded, strict=True)) | {"n": self.n}
 
 
@@ -48,7 +50,12 @@ def bootstrap(values: Sequence[float], seed: int = SEED) -> Estimate:
         return NOTHING
     sample = np.asarray(values, dtype=float)
     random = np.random.default_rng(seed)
-    means = np.concatenate([sample[random.integers(0, len(sample), (100, len(sample)))].mean(axis=1) for _ in range(RESAMPLES // 100)])
+    means = np.concatenate(
+        [
+            sample[random.integers(0, len(sample), (100, len(sample)))].mean(axis=1)
+            for _ in range(RESAMPLES // 100)
+        ]
+    )
     low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(float(sample.mean()), float(low), float(high), len(sample))
 

@@ -50,12 +50,27 @@ def judge(
         if row["failure"] or given.get("failure") or not given:
             continue  # wrong without being asked: there is no answer
         for judge_name in JUDGES if row["kind"] == ANSWERABLE else ("abstention",):
-            tasks += [(row, given, judge_name, key, run) for key in gold_keys(row) for run in range(runs)]
-    return ask_judges(f"judge {folder.name}", tasks, folder / "judgements.jsonl", client, rules=rules, workers=workers)
+            tasks += [
+                (row, given, judge_name, key, run) for key in gold_keys(row) for run in range(runs)
+            ]
+    return ask_judges(
+        f"judge {folder.name}",
+        tasks,
+        folder / "judgements.jsonl",
+        client,
+        rules=rules,
+        workers=workers,
+    )
 
 
 def ask_judges(
-    label: str, tasks: list[tuple[Any, ...]], path: Path, client: ChatClient, *, rules: Rules, workers: int
+    label: str,
+    tasks: list[tuple[Any, ...]],
+    path: Path,
+    client: ChatClient,
+    *,
+    rules: Rules,
+    workers: int,
 ) -> dict[str, dict[str, Any]]:
     """Does the judgements that are not there yet; all judgements by key."""
     with Journal(path) as journal:
@@ -64,17 +79,25 @@ def ask_judges(
         def work(task: tuple[Any, ...]) -> None:
             journal.append(_judgement(task, client, rules))
 
-        in_parallel(label, missing, work, workers=workers, total=len(tasks), done=len(tasks) - len(missing))
+        in_parallel(
+            label, missing, work, workers=workers, total=len(tasks), done=len(tasks) - len(missing)
+        )
         return {row["key"]: row for row in journal.rows()}
 
 
 def gold_keys(row: dict[str, Any]) -> list[str]:
     """The keys to mark against: both only where they differ."""
     original, corrected = KEYS
-    return [original] if row["gold"][original]["answer"] == row["gold"][corrected]["answer"] else [original, corrected]
+    return (
+        [original]
+        if row["gold"][original]["answer"] == row["gold"][corrected]["answer"]
+        else [original, corrected]
+    )
 
 
-def judgement_key(row: dict[str, Any], given: dict[str, Any], judge_name: str, key: str, run: int) -> str:
+def judgement_key(
+    row: dict[str, Any], given: dict[str, Any], judge_name: str, key: str, run: int
+) -> str:
     """Names one judgement."""
     suffix = f"/{given['wrongness']}" if "wrongness" in given else ""
     return f"{row['key']}/{judge_name}/{key}/{run}{suffix}"
@@ -99,12 +122,21 @@ def _judgement(task: tuple[Any, ...], client: ChatClient, rules: Rules) -> dict[
         "prompt_version": template.stamp,
     }
     try:
-        reply = client.ask(template.fill(question=row["question"], gold=gold, response=given["response"]), run=run)
+        reply = client.ask(
+            template.fill(question=row["question"], gold=gold, response=given["response"]), run=run
+        )
     except ChatError as error:
         return {**base, "label": 0.0, "model": client.model, "failure": f"judge: {error}"}
     marked = verdict(reply.text)
     unreadable = None if marked is not None else f"judge: unreadable verdict `{reply.text[:60]}`"
-    return {**base, "label": float(bool(marked)), "said": reply.text[:200], **told(reply), "failure": None, "unreadable": unreadable}
+    return {
+        **base,
+        "label": float(bool(marked)),
+        "said": reply.text[:200],
+        **told(reply),
+        "failure": None,
+        "unreadable": unreadable,
+    }
 
 
 def labels(judgements: dict[str, dict[str, Any]]) -> dict[tuple[str, str, str], list[float]]:

@@ -13,7 +13,10 @@ def phase(rows: Iterable[dict[str, Any]], *, seconds: str = "seconds") -> dict[s
     """Sums over rows, and the usual percentiles of their seconds."""
     kept = list(rows)
     times = sorted(row[seconds] for row in kept if row.get(seconds) is not None)
-    totals = {name: sum(row.get(name) or 0 for row in kept) for name in ("calls", "prompt_tokens", "completion_tokens")}
+    totals = {
+        name: sum(row.get(name) or 0 for row in kept)
+        for name in ("calls", "prompt_tokens", "completion_tokens")
+    }
     return {
         "items": len(kept),
         **totals,
@@ -23,7 +26,12 @@ def phase(rows: Iterable[dict[str, Any]], *, seconds: str = "seconds") -> dict[s
     }
 
 
-def summary(build: list[dict[str, Any]], search: list[dict[str, Any]], answer: list[dict[str, Any]], judge: list[dict[str, Any]]) -> Any:
+def summary(
+    build: list[dict[str, Any]],
+    search: list[dict[str, Any]],
+    answer: list[dict[str, Any]],
+    judge: list[dict[str, Any]],
+) -> Any:
     """The ledger of one system, with the tokens that its contexts hold."""
     tokens = [row["context_tokens"] for row in search if row.get("context_tokens") is not None]
     return {

@@ -49,7 +49,9 @@ def describe(dataset: Dataset, settings: dict[str, Any], limits: dict[str, Any])
     }
 
 
-def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
+def open_manifest(
+    out: Path, dataset: Dataset, settings: dict[str, Any], limits: dict[str, Any]
+) -> dict[str, Any]:
     """The manifest in ``out``, begun if there is none.
 
     Raises
@@ -65,7 +67,9 @@ def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any], limits:
     known: dict[str, Any] = read_json(path)
     for name in FIXED:
         if known.get(name) != fresh[name]:
-            raise ManifestError(f"{out} holds a run with another `{name}` ({known.get(name)}, now {fresh[name]}): choose another --out")
+            raise ManifestError(
+                f"{out} holds a run with another `{name}` ({known.get(name)}, now {fresh[name]}): choose another --out"
+            )
     return known
 
 
@@ -81,7 +85,9 @@ def note(out: Path, section: str, name: str, value: Any) -> None:
     manifest = read_json(path)
     known = manifest.setdefault(section, {}).setdefault(name, value)
     if known != json.loads(json.dumps(value)):
-        raise ManifestError(f"{out} was begun with another {section} `{name}` ({known}, now {value}): choose another --out")
+        raise ManifestError(
+            f"{out} was begun with another {section} `{name}` ({known}, now {value}): choose another --out"
+        )
     write_json(path, manifest)
 
 

@@ -22,38 +22,108 @@ Loader = Callable[[Path, Path | None], Dataset]
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """A parser with the options that say what is measured and where results go."""
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--data", type=Path, required=True, help="the dataset's file, or a folder of such files")
-    made.add_argument("--corrections", type=Path, help="audited answers and evidence (default: <data>_corrections.json if it exists)")
-    made.add_argument("--out", type=Path, default=Path("evaluation/runs/latest"), help="folder of the run (default: %(default)s)")
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument(
+        "--data", type=Path, required=True, help="the dataset's file, or a folder of such files"
+    )
+    made.add_argument(
+        "--corrections",
+        type=Path,
+        help="audited answers and evidence (default: <data>_corrections.json if it exists)",
+    )
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("evaluation/runs/latest"),
+        help="folder of the run (default: %(default)s)",
+    )
     made.add_argument("--limit", type=int, metavar="N", help="only the first N conversations")
-    made.add_argument("--questions", type=int, metavar="N", help="at most N questions of each conversation")
-    made.add_argument("--workers", type=int, default=1, metavar="N", help="conversations, questions or calls at a time (default: 1)")
-    made.add_argument("--config", type=_settings, default={}, metavar="JSON", help="fields of MemoryConfig, as JSON or a JSON file")
+    made.add_argument(
+        "--questions", type=int, metavar="N", help="at most N questions of each conversation"
+    )
+    made.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="conversations, questions or calls at a time (default: 1)",
+    )
+    made.add_argument(
+        "--config",
+        type=_settings,
+        default={},
+        metavar="JSON",
+        help="fields of MemoryConfig, as JSON or a JSON file",
+    )
     return made
 
 
 def add_systems(made: argparse.ArgumentParser) -> None:
     """Which systems, and how ``episodica`` searches."""
-    made.add_argument("--systems", type=_systems, default=list(SYSTEMS), metavar="A,B", help=f"of {', '.join(SYSTEMS)} (default: all)")
     made.add_argument(
-        "--method", default="hybrid", choices=("hybrid", "rrf", "vector", "bm25", "norlift"), help="search method of episodica"
+        "--systems",
+        type=_systems,
+        default=list(SYSTEMS),
+        metavar="A,B",
+        help=f"of {', '.join(SYSTEMS)} (default: all)",
     )
-    made.add_argument("--top-k", type=int, default=10, help="episodes and facts a question (default: 10)")
-    made.add_argument("--budget", type=int, default=2000, help="tokens of the context that answers are given from (default: 2000)")
+    made.add_argument(
+        "--method",
+        default="hybrid",
+        choices=("hybrid", "rrf", "vector", "bm25", "norlift"),
+        help="search method of episodica",
+    )
+    made.add_argument(
+        "--top-k", type=int, default=10, help="episodes and facts a question (default: 10)"
+    )
+    made.add_argument(
+        "--budget",
+        type=int,
+        default=2000,
+        help="tokens of the context that answers are given from (default: 2000)",
+    )
 
 
 def add_models(made: argparse.ArgumentParser) -> None:
     """Which models answer and judge. Without them the run needs no network."""
-    made.add_argument("--answer-model", metavar="NAME", help="answers from the contexts; without it there are no answers to score")
-    made.add_argument("--judge-model", metavar="NAME", help="marks the answers")
-    made.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint (default: $OPENAI_BASE_URL); key: $OPENAI_API_KEY")
-    made.add_argument("--judge-base-url", metavar="URL", help="the judge's endpoint, if it is another; key: $JUDGE_API_KEY")
     made.add_argument(
-        "--llm-options", type=_json_object, metavar="JSON", help='sent with each call (default: {"temperature": 0, "seed": 1})'
+        "--answer-model",
+        metavar="NAME",
+        help="answers from the contexts; without it there are no answers to score",
     )
-    made.add_argument("--judge-runs", type=_judge_runs, default=3, metavar="N", help="times each judge is asked, 3 or more (default: 3)")
-    made.add_argument("--calibration", type=int, default=40, metavar="N", help="questions for the judges' calibration (default: 40)")
+    made.add_argument("--judge-model", metavar="NAME", help="marks the answers")
+    made.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="OpenAI-compatible endpoint (default: $OPENAI_BASE_URL); key: $OPENAI_API_KEY",
+    )
+    made.add_argument(
+        "--judge-base-url",
+        metavar="URL",
+        help="the judge's endpoint, if it is another; key: $JUDGE_API_KEY",
+    )
+    made.add_argument(
+        "--llm-options",
+        type=_json_object,
+        metavar="JSON",
+        help='sent with each call (default: {"temperature": 0, "seed": 1})',
+    )
+    made.add_argument(
+        "--judge-runs",
+        type=_judge_runs,
+        default=3,
+        metavar="N",
+        help="times each judge is asked, 3 or more (default: 3)",
+    )
+    made.add_argument(
+        "--calibration",
+        type=int,
+        default=40,
+        metavar="N",
+        help="questions for the judges' calibration (default: 40)",
+    )
 
 
 def make_client(args: argparse.Namespace, role: str) -> ChatClient | None:
@@ -81,7 +151,9 @@ def _systems(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in SYSTEMS]
     if unknown or not names:
-        raise argparse.ArgumentTypeError(f"unknown system `{', '.join(unknown)}`: there are {', '.join(SYSTEMS)}")
+        raise argparse.ArgumentTypeError(
+            f"unknown system `{', '.join(unknown)}`: there are {', '.join(SYSTEMS)}"
+        )
     return names
 
 
@@ -93,7 +165,9 @@ def _settings(text: str) -> dict[str, Any]:
         part = rest.pop()
         if isinstance(part, dict):
             if secret := {"api_key", "headers", "proxy", "organization"} & part.keys():
-                raise argparse.ArgumentTypeError(f"{min(secret)} would be published with the run: keys come from $OPENAI_API_KEY")
+                raise argparse.ArgumentTypeError(
+                    f"{min(secret)} would be published with the run: keys come from $OPENAI_API_KEY"
+                )
             rest.extend(part.values())
     return settings
 
@@ -113,7 +187,12 @@ def prepare(args: argparse.Namespace, load: Loader) -> Dataset:
     """
     try:
         dataset = load(args.data, args.corrections).limited(args.limit, args.questions)
-        open_manifest(args.out, dataset, args.config, {"conversations": args.limit, "questions": args.questions})
+        open_manifest(
+            args.out,
+            dataset,
+            args.config,
+            {"conversations": args.limit, "questions": args.questions},
+        )
     except (OSError, ValueError, KeyError) as error:
         raise SystemExit(f"error: {error}") from error
     return dataset

@@ -55,7 +55,9 @@ def evals(benchmark: Benchmark, description: str | None, argv: Sequence[str] | N
     return _guarded(lambda: _evals(options.prepare(args, benchmark.load), args, benchmark.rules))
 
 
-def generate_scores(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
+def generate_scores(
+    benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None
+) -> int:
     """Command: sums up, and writes the report."""
     args = options.parser(description).parse_args(argv)
     return _guarded(lambda: _report(options.prepare(args, benchmark.load), args))
@@ -112,7 +114,11 @@ def _search(dataset: Dataset, args: argparse.Namespace, export: Export | None) -
             rows = stages.search(dataset, system, folder, budget=args.budget, workers=args.workers)
         finally:
             system.close()
-        answers = answer(rows, folder, client, workers=args.workers) if client else _by_key(folder / "answers.jsonl")
+        answers = (
+            answer(rows, folder, client, workers=args.workers)
+            if client
+            else _by_key(folder / "answers.jsonl")
+        )
         stages.write_results(folder, rows, answers)
         if export and answers:
             export(folder, rows, answers)
@@ -133,34 +139,60 @@ def _evals(dataset: Dataset, args: argparse.Namespace, rules: Rules) -> None:
         answered = True
         marks = _by_key(folder / "judgements.jsonl")
         if client:
-            marks = judge(rows, answers, folder, client, rules=rules, runs=args.judge_runs, workers=args.workers)
+            marks = judge(
+                rows,
+                answers,
+                folder,
+                client,
+                rules=rules,
+                runs=args.judge_runs,
+                workers=args.workers,
+            )
         write_metrics(folder, score_answers(rows, answers, marks))
     if client and answered:
         rows = _search_rows(dataset, args.out / options.present_systems(args.out)[0])
-        calibrate(rows, args.out, client, rules=rules, questions=args.calibration, runs=args.judge_runs, workers=args.workers)
+        calibrate(
+            rows,
+            args.out,
+            client,
+            rules=rules,
+            questions=args.calibration,
+            runs=args.judge_runs,
+            workers=args.workers,
+        )
     if not answered:
-        print("no answers in this run, so there are none to score: name an --answer-model when searching")
+        print(
+            "no answers in this run, so there are none to score: name an --answer-model when searching"
+        )
 
 
 def _report(dataset: Dataset, args: argparse.Namespace) -> None:
     names = options.present_systems(args.out)
     if not names:
         raise SystemExit(f"error: nothing was searched in {args.out} yet")
-    print(write_report(dataset, args.out, {name: _search_rows(dataset, args.out / name) for name in names}))
+    print(
+        write_report(
+            dataset, args.out, {name: _search_rows(dataset, args.out / name) for name in names}
+        )
+    )
 
 
 def _require_build(dataset: Dataset, folder: Path) -> None:
     built = {row["key"] for row in read_rows(folder / "build.jsonl")}
     missing = [one.user for one in dataset.conversations if one.user not in built]
     if missing:
-        raise SystemExit(f"error: {len(missing)} conversations are not in the store yet (first: {missing[0]}): run add first")
+        raise SystemExit(
+            f"error: {len(missing)} conversations are not in the store yet (first: {missing[0]}): run add first"
+        )
 
 
 def _search_rows(dataset: Dataset, folder: Path) -> list[dict[str, Any]]:
     rows = _by_key(folder / "search.jsonl")
     missing = [one.key for one in dataset.questions if one.key not in rows]
     if missing:
-        raise SystemExit(f"error: {len(missing)} questions were not searched with {folder.name} yet (first: {missing[0]})")
+        raise SystemExit(
+            f"error: {len(missing)} questions were not searched with {folder.name} yet (first: {missing[0]})"
+        )
     return [rows[one.key] for one in dataset.questions]
 
 

@@ -29,24 +29,37 @@ class Progress:
             now = time.monotonic()
             if now - self._drawn >= (0.1 if self._terminal else _SECONDS_BETWEEN_LINES):
                 self._drawn = now
-                self._stream.write(f"\r{self.line(now)}\033[K" if self._terminal else f"{self.line(now)}\n")
+                self._stream.write(
+                    f"\r{self.line(now)}\033[K" if self._terminal else f"{self.line(now)}\n"
+                )
                 self._stream.flush()
 
     def line(self, now: float) -> str:
         """The bar as text."""
         filled = _CELLS * self._done // max(self._total, 1)
         made = self._done - self._start
-        left = f", {(self._total - self._done) * (now - self._started) / made:.0f} s left" if made else ""
+        left = (
+            f", {(self._total - self._done) * (now - self._started) / made:.0f} s left"
+            if made
+            else ""
+        )
         return f"{self._label:<22} [{'#' * filled}{'-' * (_CELLS - filled)}] {self._done}/{self._total}{left}"
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._terminal:
             self._stream.write("\r\033[K")
         state = "" if error is None else " (stopped)"
         seconds = time.monotonic() - self._started
         resumed = f", {self._start} of them from an earlier run" if self._start else ""
-        self._stream.write(f"{self._label:<22} {self._done}/{self._total}{state} in {seconds:.1f} s{resumed}\n")
+        self._stream.write(
+            f"{self._label:<22} {self._done}/{self._total}{state} in {seconds:.1f} s{resumed}\n"
+        )
         self._stream.flush()

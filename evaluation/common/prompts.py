@@ -22,7 +22,9 @@ class Prompt:
     @property
     def stamp(self) -> str:
         """Name, version and checksum: changed words show even where the version was forgotten."""
-        return f"{self.name}/{self.version}/{hashlib.sha256(self.template.encode()).hexdigest()[:8]}"
+        return (
+            f"{self.name}/{self.version}/{hashlib.sha256(self.template.encode()).hexdigest()[:8]}"
+        )
 
     def fill(self, **values: str) -> str:
         """The prompt. Values are put in as they are: braces in them mean nothing."""

@@ -35,14 +35,25 @@ def metric_names() -> list[str]:
     ]
 
 
-def score(question: Question, retrieved: Retrieved, contexts: Mapping[int | str, Packed], session_of: Mapping[str, str]) -> dict[str, Any]:
+def score(
+    question: Question,
+    retrieved: Retrieved,
+    contexts: Mapping[int | str, Packed],
+    session_of: Mapping[str, str],
+) -> dict[str, Any]:
     """The scores under each key that has evidence; a metric that a system can't have is absent."""
-    return {key: _score(question.gold[key], retrieved, contexts, session_of) for key in KEYS if is_scored(question, key)}
+    return {
+        key: _score(question.gold[key], retrieved, contexts, session_of)
+        for key in KEYS
+        if is_scored(question, key)
+    }
 
 
 def is_scored(question: Question, key: str) -> bool:
     """Whether retrieval can be scored: the question has an answer, and something that exists proves it."""
-    return question.kind == "answerable" and bool(question.gold[key].messages or question.gold[key].sessions)
+    return question.kind == "answerable" and bool(
+        question.gold[key].messages or question.gold[key].sessions
+    )
 
 
 def failed(question: Question, system_metrics: Iterable[str]) -> dict[str, Any]:
@@ -55,21 +66,42 @@ def sessions_of(messages: Iterable[str], session_of: Mapping[str, str]) -> list[
     return list(dict.fromkeys(session_of[one] for one in messages))
 
 
-def _score(gold: Gold, retrieved: Retrieved, contexts: Mapping[int | str, Packed], session_of: Mapping[str, str]) -> dict[str, float]:
+def _score(
+    gold: Gold,
+    retrieved: Retrieved,
+    contexts: Mapping[int | str, Packed],
+    session_of: Mapping[str, str],
+) -> dict[str, float]:
     scores: dict[str, float] = {}
     if retrieved.messages is not None:
         if gold.messages:
-            scores |= {f"message_recall@{k}": ranking.recall(retrieved.messages, gold.messages, k) for k in MESSAGE_KS}
-            scores[f"message_all@{NDCG_K}"] = ranking.all_found(retrieved.messages, gold.messages, NDCG_K)
-            scores[f"message_ndcg@{NDCG_K}"] = ranking.ndcg(retrieved.messages, gold.messages, NDCG_K)
-            scores[f"message_mrr@{DEPTH}"] = ranking.reciprocal_rank(retrieved.messages, gold.messages, DEPTH)
+            scores |= {
+                f"message_recall@{k}": ranking.recall(retrieved.messages, gold.messages, k)
+                for k in MESSAGE_KS
+            }
+            scores[f"message_all@{NDCG_K}"] = ranking.all_found(
+                retrieved.messages, gold.messages, NDCG_K
+            )
+            scores[f"message_ndcg@{NDCG_K}"] = ranking.ndcg(
+                retrieved.messages, gold.messages, NDCG_K
+            )
+            scores[f"message_mrr@{DEPTH}"] = ranking.reciprocal_rank(
+                retrieved.messages, gold.messages, DEPTH
+            )
         sessions = sessions_of(retrieved.messages, session_of)
         if gold.sessions:
-            scores |= {f"session_recall@{k}": ranking.recall(sessions, gold.sessions, k) for k in GROUP_KS}
-            scores |= {f"session_all@{k}": ranking.all_found(sessions, gold.sessions, k) for k in GROUP_KS}
+            scores |= {
+                f"session_recall@{k}": ranking.recall(sessions, gold.sessions, k) for k in GROUP_KS
+            }
+            scores |= {
+                f"session_all@{k}": ranking.all_found(sessions, gold.sessions, k) for k in GROUP_KS
+            }
             scores[f"session_ndcg@{NDCG_K}"] = ranking.ndcg(sessions, gold.sessions, NDCG_K)
     if retrieved.episodes is not None and gold.messages:
-        scores |= {f"episode_recall@{k}": ranking.group_recall(retrieved.episodes, gold.messages, k) for k in GROUP_KS}
+        scores |= {
+            f"episode_recall@{k}": ranking.group_recall(retrieved.episodes, gold.messages, k)
+            for k in GROUP_KS
+        }
     for budget, context in contexts.items():
         if gold.messages:
             scores[f"message_coverage@{budget}"] = ranking.coverage(context.inside, gold.messages)

@@ -17,16 +17,25 @@ ABSTENTION_METRICS = ("knows_not_choice", "knows_not_rule", "knows_not_judge")
 
 
 def score_answers(
-    rows: list[dict[str, Any]], answers: dict[str, dict[str, Any]], judgements: dict[str, dict[str, Any]]
+    rows: list[dict[str, Any]],
+    answers: dict[str, dict[str, Any]],
+    judgements: dict[str, dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """One row a question. A question without an answer scores 0 everywhere and says why."""
     marks = labels(judgements)
-    return [(_answerable if row["kind"] == ANSWERABLE else _unanswerable)(row, answers, marks, bool(judgements)) for row in rows]
+    return [
+        (_answerable if row["kind"] == ANSWERABLE else _unanswerable)(
+            row, answers, marks, bool(judgements)
+        )
+        for row in rows
+    ]
 
 
 def _common(row: dict[str, Any], answers: dict[str, dict[str, Any]]) -> dict[str, Any]:
     given = answers.get(row["key"], {})
-    failure = row["failure"] or given.get("failure") or (None if given else "answer: none was given")
+    failure = (
+        row["failure"] or given.get("failure") or (None if given else "answer: none was given")
+    )
     return {
         "key": row["key"],
         "conversation": row["conversation"],
@@ -78,7 +87,9 @@ def _unanswerable(row: dict[str, Any], answers: Any, marks: Any, judged: bool) -
         **made,
         "trap": row["trap"],
         "knows_not_rule": 0.0 if made["failure"] else float(abstains(made["response"])),
-        "knows_not_judge": _mean(marks.get((row["key"], "abstention", KEYS[0])), judged, made["failure"]),
+        "knows_not_judge": _mean(
+            marks.get((row["key"], "abstention", KEYS[0])), judged, made["failure"]
+        ),
         "knows_not_choice": choice.get("knows_not_choice", 0.0) if choice else None,
         "choice_failure": choice.get("failure") if choice else None,
     }

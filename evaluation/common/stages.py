@@ -22,7 +22,15 @@ Item = TypeVar("Item")
 LONG_CONTEXT = 32_000
 
 
-def in_parallel(label: str, items: list[Item], work: Callable[[Item], None], *, workers: int, total: int, done: int) -> None:
+def in_parallel(
+    label: str,
+    items: list[Item],
+    work: Callable[[Item], None],
+    *,
+    workers: int,
+    total: int,
+    done: int,
+) -> None:
     """Does the work on each item, with a progress bar. The first error ends it, after the work under way."""
     with Progress(label, total, done) as bar, ThreadPoolExecutor(max(1, workers)) as pool:
         futures = [pool.submit(work, item) for item in items]
@@ -35,37 +43,81 @@ def in_parallel(label: str, items: list[Item], work: Callable[[Item], None], *, 
             raise
 
 
-def build(dataset: Dataset, system: System, folder: Path, *, workers: int = 1) -> list[dict[str, Any]]:
+def build(
+    dataset: Dataset, system: System, folder: Path, *, workers: int = 1
+) -> list[dict[str, Any]]:
     """Takes every conversation in. Finished ones are skipped; one that was cut off is completed, its messages not doubled."""
     with Journal(folder / "build.jsonl") as journal:
         missing = [one for one in dataset.conversations if one.user not in journal]
 
         def work(conversation: Conversation) -> None:
-            journal.append({"key": conversation.user, "system": system.name, **system.build(conversation)})
+            journal.append(
+                {"key": conversation.user, "system": system.name, **system.build(conversation)}
+            )
 
         done = len(dataset.conversations) - len(missing)
-        in_parallel(f"build {system.name}", missing, work, workers=workers, total=len(dataset.conversations), done=done)
+        in_parallel(
+            f"build {system.name}",
+            missing,
+            work,
+            workers=workers,
+            total=len(dataset.conversations),
+            done=done,
+        )
         return journal.rows()
 
 
-def search(dataset: Dataset, system: System, folder: Path, *, budget: int = 2000, workers: int = 1) -> list[dict[str, Any]]:
+def search(
+    dataset: Dataset, system: System, folder: Path, *, budget: int = 2000, workers: int = 1
+) -> list[dict[str, Any]]:
     """Asks every question of the memory, and scores what comes back. Questions that failed before are tried again."""
     conversations = {one.user: one for one in dataset.conversations}
-    sessions = {user: {m["message_id"]: m["session_id"] for m in one.messages} for user, one in conversations.items()}
+    sessions = {
+        user: {m["message_id"]: m["session_id"] for m in one.messages}
+        for user, one in conversations.items()
+    }
     with Journal(folder / "search.jsonl") as journal:
-        missing = [one for one in dataset.questions if (journal.get(one.key) or {"failure": True})["failure"]]
+        missing = [
+            one
+            for one in dataset.questions
+            if (journal.get(one.key) or {"failure": True})["failure"]
+        ]
 
         def work(question: Question) -> None:
-            journal.append(_search_row(system, conversations[question.user], question, sessions[question.user], budget, folder))
+            journal.append(
+                _search_row(
+                    system,
+                    conversations[question.user],
+                    question,
+                    sessions[question.user],
+                    budget,
+                    folder,
+                )
+            )
 
         total = len(dataset.questions)
-        in_parallel(f"search {system.name}", missing, work, workers=workers, total=total, done=total - len(missing))
+        in_parallel(
+            f"search {system.name}",
+            missing,
+            work,
+            workers=workers,
+            total=total,
+            done=total - len(missing),
+        )
         order = {question.key: place for place, question in enumerate(dataset.questions)}
-        return sorted((row for row in journal.rows() if row["key"] in order), key=lambda row: order[row["key"]])
+        return sorted(
+            (row for row in journal.rows() if row["key"] in order),
+            key=lambda row: order[row["key"]],
+        )
 
 
 def _search_row(
-    system: System, conversation: Conversation, question: Question, session_of: dict[str, str], budget: int, folder: Path
+    system: System,
+    conversation: Conversation,
+    question: Question,
+    session_of: dict[str, str],
+    budget: int,
+    folder: Path,
 ) -> dict[str, Any]:
     row: dict[str, Any] = {**_about(question), "system": system.name, "failure": None}
     try:
@@ -75,10 +127,23 @@ def _search_row(
         contexts = _contexts(system, conversation, question, budget)
         packed = time.perf_counter()
     except EpisodicaError as error:
-        names = [name for name in retrieval.metric_names() if not name.endswith("@everything") or not system.budgets]
-        return {**row, "failure": f"{type(error).__name__}: {error}", "scores": retrieval.failed(question, names), "context": ""}
+        names = [
+            name
+            for name in retrieval.metric_names()
+            if not name.endswith("@everything") or not system.budgets
+        ]
+        return {
+            **row,
+            "failure": f"{type(error).__name__}: {error}",
+            "scores": retrieval.failed(question, names),
+            "context": "",
+        }
     shown = contexts[budget if system.budgets else "everything"]
-    scored = {name: context for name, context in contexts.items() if name in retrieval.BUDGETS or name == "everything"}
+    scored = {
+        name: context
+        for name, context in contexts.items()
+        if name in retrieval.BUDGETS or name == "everything"
+    }
     return {
         **row,
         "ranked_messages": found.messages,
@@ -91,14 +156,22 @@ def _search_row(
         "context_tokens": shown.tokens,
         "search_seconds": round(searched - started, 6),
         "context_seconds": round(packed - searched, 6),
-        "scores": {key: _rounded(scores) for key, scores in retrieval.score(question, found, scored, session_of).items()},
+        "scores": {
+            key: _rounded(scores)
+            for key, scores in retrieval.score(question, found, scored, session_of).items()
+        },
     }
 
 
-def _contexts(system: System, conversation: Conversation, question: Question, budget: int) -> dict[int | str, Packed]:
+def _contexts(
+    system: System, conversation: Conversation, question: Question, budget: int
+) -> dict[int | str, Packed]:
     if not system.budgets:
         return {"everything": system.context(conversation, question, budget)}
-    return {one: system.context(conversation, question, one) for one in dict.fromkeys((*retrieval.BUDGETS, budget))}
+    return {
+        one: system.context(conversation, question, one)
+        for one in dict.fromkeys((*retrieval.BUDGETS, budget))
+    }
 
 
 def _about(question: Question) -> dict[str, Any]:
@@ -114,7 +187,11 @@ def _about(question: Question) -> dict[str, Any]:
         "kind": question.kind,
         "evidence": list(question.cited),
         "gold": {
-            key: {"answer": gold.answer, "messages": list(gold.messages), "sessions": list(gold.sessions)}
+            key: {
+                "answer": gold.answer,
+                "messages": list(gold.messages),
+                "sessions": list(gold.sessions),
+            }
             for key, gold in question.gold.items()
         },
         "trap": question.trap,
@@ -145,7 +222,9 @@ def _rounded(scores: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in scores.items()}
 
 
-def write_results(folder: Path, rows: Iterable[dict[str, Any]], answers: dict[str, dict[str, Any]]) -> None:
+def write_results(
+    folder: Path, rows: Iterable[dict[str, Any]], answers: dict[str, dict[str, Any]]
+) -> None:
     """``results.json`` in the shape that LoCoMo scripts exchange: rows by the index of their conversation."""
     by_conversation: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -166,7 +245,16 @@ def write_results(folder: Path, rows: Iterable[dict[str, Any]], answers: dict[st
                 "context_tokens": row.get("context_tokens"),
                 "search_seconds": row.get("search_seconds"),
                 "failure": row["failure"] or answer.get("failure"),
-                **{name: answer.get(name) for name in ("model", "prompt_version", "prompt_tokens", "completion_tokens", "seconds")},
+                **{
+                    name: answer.get(name)
+                    for name in (
+                        "model",
+                        "prompt_version",
+                        "prompt_tokens",
+                        "completion_tokens",
+                        "seconds",
+                    )
+                },
             }
         )
     write_json(folder / "results.json", by_conversation)

@@ -65,7 +65,15 @@ class Episodica:
 
     budgets = True
 
-    def __init__(self, store: Path, settings: dict[str, Any], *, method: str = "hybrid", top_k: int = 10, name: str = "episodica") -> None:
+    def __init__(
+        self,
+        store: Path,
+        settings: dict[str, Any],
+        *,
+        method: str = "hybrid",
+        top_k: int = 10,
+        name: str = "episodica",
+    ) -> None:
         self.name = name
         self._memory = MemorySystem(store, **settings)
         self._counted: Counter[str] = Counter()
@@ -92,14 +100,29 @@ class Episodica:
         """What models have used since the last time: with several conversations at once each call is in one of their rows."""
         with self._counting:
             usage = self._memory.usage()
-            now = Counter({name: int(usage[name]) for name in ("calls", "prompt_tokens", "completion_tokens")})
+            now = Counter(
+                {name: int(usage[name]) for name in ("calls", "prompt_tokens", "completion_tokens")}
+            )
             before, self._counted = self._counted, now
         return {name: now[name] - before[name] for name in now}
 
     def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
         """Messages by one search, episodes and facts by another."""
-        found = self._memory.search(conversation.user, question.text, kinds=["message"], top_k=k, method=self._method, now=question.now)
-        wider = self._memory.search(conversation.user, question.text, top_k=self._top_k, method=self._method, now=question.now)
+        found = self._memory.search(
+            conversation.user,
+            question.text,
+            kinds=["message"],
+            top_k=k,
+            method=self._method,
+            now=question.now,
+        )
+        wider = self._memory.search(
+            conversation.user,
+            question.text,
+            top_k=self._top_k,
+            method=self._method,
+            now=question.now,
+        )
         return Retrieved(
             [message.message_id for hit in found for message in hit.messages],
             [_message_ids(hit.record) for hit in wider.episodic],
@@ -109,13 +132,23 @@ class Episodica:
 
     def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
         """The package's own packing."""
-        context = self._memory.context(conversation.user, question.text, max_tokens=max_tokens, method=self._method, now=question.now)
+        context = self._memory.context(
+            conversation.user,
+            question.text,
+            max_tokens=max_tokens,
+            method=self._method,
+            now=question.now,
+        )
         claimed = {message.message_id: message.content for message in context.messages}
         return Packed(context.text, context.token_count, verbatim(context.text, claimed))
 
     def describe(self) -> dict[str, Any]:
         """Every setting in force."""
-        return {"method": self._method, "top_k": self._top_k, "config": self._memory.config.to_dict()}
+        return {
+            "method": self._method,
+            "top_k": self._top_k,
+            "config": self._memory.config.to_dict(),
+        }
 
     def close(self) -> None:
         """Closes the store."""
@@ -123,7 +156,11 @@ class Episodica:
 
 
 def _message_ids(record: object) -> list[str]:
-    return [message.message_id for message in record.original_messages] if isinstance(record, Episode) else []
+    return (
+        [message.message_id for message in record.original_messages]
+        if isinstance(record, Episode)
+        else []
+    )
 
 
 def _memories(found: SearchResults) -> list[dict[str, Any]]:

@@ -20,7 +20,11 @@ _FUNCTION_WORDS = _ARTICLES | {
 
 def words(text: str) -> list[str]:
     """Lower-case words without punctuation and articles, the usual normalisation of question answering."""
-    return [word for word in re.findall(r"\w+", text.lower().replace("'", "").replace("\u2019", "")) if word not in _ARTICLES]
+    return [
+        word
+        for word in re.findall(r"\w+", text.lower().replace("'", "").replace("\u2019", ""))
+        if word not in _ARTICLES
+    ]
 
 
 def _f1(common: int, predicted: int, gold: int) -> float:

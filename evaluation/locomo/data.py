@@ -9,15 +9,41 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evaluation.common.dataset import ADVERSARIAL, ANSWERABLE, CORRECTED, ORIGINAL, Conversation, Dataset, Gold, Problem, Question, checksum
+from evaluation.common.dataset import (
+    ADVERSARIAL,
+    ANSWERABLE,
+    CORRECTED,
+    ORIGINAL,
+    Conversation,
+    Dataset,
+    Gold,
+    Problem,
+    Question,
+    checksum,
+)
 
 # As the dataset's own evaluation code numbers them; papers often swap 1 and 4.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D\d+:\d+")
 # Sessions are dated, turns are not: this spacing keeps their order.
 _SPACING = timedelta(seconds=5)
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
-_DATE = re.compile(r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE)
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DATE = re.compile(
+    r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
+)
 
 
 def load(data: Path, corrections: Path | None = None) -> Dataset:
@@ -25,7 +51,11 @@ def load(data: Path, corrections: Path | None = None) -> Dataset:
 
     Without ``corrections``, ``<name>_corrections.json`` beside a data file is taken where it exists.
     """
-    files = [data] if data.is_file() else sorted(one for one in data.glob("*.json") if not one.stem.endswith("_corrections"))
+    files = (
+        [data]
+        if data.is_file()
+        else sorted(one for one in data.glob("*.json") if not one.stem.endswith("_corrections"))
+    )
     if not files:
         raise FileNotFoundError(f"no LoCoMo data at `{data}`")
     samples: list[Mapping[str, Any]] = []
@@ -36,9 +66,15 @@ def load(data: Path, corrections: Path | None = None) -> Dataset:
         candidate = file.with_name(f"{file.stem}_corrections.json")
         if corrections is None and candidate.exists():
             beside.append(candidate)
-    fixes = {(row["sample_id"], row["qa_index"]): row for file in beside for row in json.loads(file.read_text(encoding="utf-8"))}
+    fixes = {
+        (row["sample_id"], row["qa_index"]): row
+        for file in beside
+        for row in json.loads(file.read_text(encoding="utf-8"))
+    }
     problems: list[Problem] = []
-    conversations = tuple(_conversation(sample, index, fixes, problems) for index, sample in enumerate(samples))
+    conversations = tuple(
+        _conversation(sample, index, fixes, problems) for index, sample in enumerate(samples)
+    )
     checksums = {file.name: checksum(file) for file in [*files, *beside]}
     return Dataset("LoCoMo", conversations, checksums, tuple(problems), tuple(CATEGORIES.values()))
 
@@ -49,7 +85,14 @@ def session_date(text: str) -> datetime:
     if not found or found[5].lower() not in _MONTHS:
         raise ValueError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
-    return datetime(int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]), tzinfo=UTC)
+    return datetime(
+        int(found[6]),
+        _MONTHS.index(found[5].lower()) + 1,
+        int(found[4]),
+        hour,
+        int(found[2]),
+        tzinfo=UTC,
+    )
 
 
 def messages_of(talk: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -77,7 +120,9 @@ def messages_of(talk: Mapping[str, Any]) -> list[dict[str, Any]]:
     return messages
 
 
-def _conversation(sample: Mapping[str, Any], index: int, fixes: Mapping[Any, Any], problems: list[Problem]) -> Conversation:
+def _conversation(
+    sample: Mapping[str, Any], index: int, fixes: Mapping[Any, Any], problems: list[Problem]
+) -> Conversation:
     user = str(sample.get("sample_id") or f"conversation-{index + 1}")
     messages = messages_of(sample["conversation"])
     session_of = {one["message_id"]: one["session_id"] for one in messages}
@@ -104,10 +149,14 @@ def _question(
     corrected = original
     if fix:
         evidence = [str(one) for one in fix.get("correct_evidence") or cited]
-        corrected = Gold(str(fix.get("correct_answer") or original.answer), *_located(evidence, session_of))
+        corrected = Gold(
+            str(fix.get("correct_answer") or original.answer), *_located(evidence, session_of)
+        )
     problems += _problems(key, cited, session_of)
     if code != 5 and not original.messages and not corrected.messages:
-        problems.append(Problem(key, "no evidence: retrieval not scored", ", ".join(cited) or "(none cited)"))
+        problems.append(
+            Problem(key, "no evidence: retrieval not scored", ", ".join(cited) or "(none cited)")
+        )
     return Question(
         user=user,
         number=number,
@@ -123,9 +172,13 @@ def _question(
     )
 
 
-def _located(cited: Iterable[str], session_of: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _located(
+    cited: Iterable[str], session_of: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The cited turns that exist, and their sessions."""
-    turns = tuple(dict.fromkeys(turn for one in cited for turn in _TURN.findall(one) if turn in session_of))
+    turns = tuple(
+        dict.fromkeys(turn for one in cited for turn in _TURN.findall(one) if turn in session_of)
+    )
     return turns, tuple(dict.fromkeys(session_of[turn] for turn in turns))
 
 
@@ -133,7 +186,11 @@ def _problems(key: str, cited: Iterable[str], session_of: Mapping[str, str]) -> 
     for one in cited:
         turns = _TURN.findall(one)
         if not _TURN.fullmatch(one):
-            what = f"malformed evidence id, read as {', '.join(turns)}" if turns else "malformed evidence id, not readable"
+            what = (
+                f"malformed evidence id, read as {', '.join(turns)}"
+                if turns
+                else "malformed evidence id, not readable"
+            )
             yield Problem(key, what, one)
         for turn in turns:
             if turn not in session_of:

@@ -35,7 +35,8 @@ TYPES = (
     "knowledge-update",
     "multi-session",
 )
-# By which prompt the lenient judge marks a type: the rules that the benchmark publishes, in our words.
+# By which prompt the lenient judge marks a type: the rules that the benchmark publishes, in our
+# words.
 _RULES = {
     "temporal-reasoning": "longmemeval_temporal",
     "knowledge-update": "longmemeval_update",
@@ -64,8 +65,12 @@ def load(data: Path, corrections: Path | None = None) -> Dataset:
         entries += json.loads(file.read_text(encoding="utf-8"))
     fixes = json.loads(corrections.read_text(encoding="utf-8")) if corrections else {}
     problems: list[Problem] = []
-    conversations = tuple(_conversation(entry, index, fixes, problems) for index, entry in enumerate(entries))
-    checksums = {file.name: checksum(file) for file in [*files, *([corrections] if corrections else [])]}
+    conversations = tuple(
+        _conversation(entry, index, fixes, problems) for index, entry in enumerate(entries)
+    )
+    checksums = {
+        file.name: checksum(file) for file in [*files, *([corrections] if corrections else [])]
+    }
     return Dataset("LongMemEval", conversations, checksums, tuple(problems), TYPES)
 
 
@@ -77,12 +82,16 @@ def session_date(text: str) -> datetime:
     return datetime(*(int(part or 0) for part in found.groups()), tzinfo=UTC)  # type: ignore[arg-type]
 
 
-def _conversation(entry: Mapping[str, Any], index: int, fixes: Mapping[str, Any], problems: list[Problem]) -> Conversation:
+def _conversation(
+    entry: Mapping[str, Any], index: int, fixes: Mapping[str, Any], problems: list[Problem]
+) -> Conversation:
     user, key = str(entry["question_id"]), f"{entry['question_id']}/0"
     messages: list[dict[str, Any]] = []
     proof: list[str] = []
     ids = _single(entry["haystack_session_ids"])
-    for session, date, turns in zip(ids, entry["haystack_dates"], entry["haystack_sessions"], strict=True):
+    for session, date, turns in zip(
+        ids, entry["haystack_dates"], entry["haystack_sessions"], strict=True
+    ):
         start = session_date(date)
         for place, turn in enumerate(turns):
             if not turn["content"].strip():
@@ -101,11 +110,21 @@ def _conversation(entry: Mapping[str, Any], index: int, fixes: Mapping[str, Any]
             )
     question = _question(entry, user, index, ids, proof, fixes.get(user, {}))
     problems += _problems(entry, key, ids, question)
-    # The oracle files don't sort their sessions; a memory is told things in the order in which they happened.
-    return Conversation(user, index, sorted(messages, key=lambda one: one["timestamp"]), (question,))
+    # The oracle files don't sort their sessions; a memory is told things in the order in which they
+    # happened.
+    return Conversation(
+        user, index, sorted(messages, key=lambda one: one["timestamp"]), (question,)
+    )
 
 
-def _question(entry: Mapping[str, Any], user: str, index: int, ids: list[str], proof: list[str], fix: Mapping[str, Any]) -> Question:
+def _question(
+    entry: Mapping[str, Any],
+    user: str,
+    index: int,
+    ids: list[str],
+    proof: list[str],
+    fix: Mapping[str, Any],
+) -> Question:
     cited = [str(one) for one in entry.get("answer_session_ids", ())]
     original = Gold(str(entry["answer"]), tuple(proof), tuple(one for one in cited if one in ids))
     corrected = original
@@ -128,7 +147,9 @@ def _question(entry: Mapping[str, Any], user: str, index: int, ids: list[str], p
     )
 
 
-def _problems(entry: Mapping[str, Any], key: str, ids: list[str], question: Question) -> Iterable[Problem]:
+def _problems(
+    entry: Mapping[str, Any], key: str, ids: list[str], question: Question
+) -> Iterable[Problem]:
     for one in question.cited:
         if one not in ids:
             yield Problem(key, "evidence session that the history lacks", one)
@@ -150,10 +171,18 @@ def _single(ids: Iterable[str]) -> list[str]:
     return made
 
 
-def write_hypotheses(folder: Path, rows: list[dict[str, Any]], answers: Mapping[str, Mapping[str, Any]]) -> None:
+def write_hypotheses(
+    folder: Path, rows: list[dict[str, Any]], answers: Mapping[str, Mapping[str, Any]]
+) -> None:
     """``hypotheses.jsonl``: what the benchmark's own scorer reads, a line a question."""
     lines = [
-        json.dumps({"question_id": row["user"], "hypothesis": answers.get(row["key"], {}).get("response", "")}, ensure_ascii=False)
+        json.dumps(
+            {
+                "question_id": row["user"],
+                "hypothesis": answers.get(row["key"], {}).get("response", ""),
+            },
+            ensure_ascii=False,
+        )
         for row in rows
     ]
     write_text(folder / "hypotheses.jsonl", "\n".join(lines) + "\n")

@@ -12,4 +12,6 @@ from evaluation.common import pipeline
 from evaluation.longmemeval.data import load, rules, write_hypotheses
 
 if __name__ == "__main__":
-    raise SystemExit(pipeline.generate_scores(pipeline.Benchmark(load, rules, write_hypotheses), __doc__))
+    raise SystemExit(
+        pipeline.generate_scores(pipeline.Benchmark(load, rules, write_hypotheses), __doc__)
+    )

@@ -57,7 +57,14 @@ def charts(summary: dict[str, Any], key: str = "corrected") -> list[Chart]:
             "tokens of the context (mean)",
             "message coverage",
             tuple(
-                Series(name, colours[name], tuple(Point(at["tokens"], at["mean"], at["low"], at["high"]) for at in one["curve"]))
+                Series(
+                    name,
+                    colours[name],
+                    tuple(
+                        Point(at["tokens"], at["mean"], at["low"], at["high"])
+                        for at in one["curve"]
+                    ),
+                )
                 for name, one in systems.items()
                 if one["curve"]
             ),
@@ -72,14 +79,28 @@ def charts(summary: dict[str, Any], key: str = "corrected") -> list[Chart]:
             tuple(
                 Series(name, colours[name], points)
                 for name, one in systems.items()
-                if (points := _over(one["retrieval"][key], [(k, f"message_recall@{k}") for k in MESSAGE_KS]))
+                if (
+                    points := _over(
+                        one["retrieval"][key], [(k, f"message_recall@{k}") for k in MESSAGE_KS]
+                    )
+                )
             ),
             log_x=True,
         ),
-        _bars("recall_by_category", "Evidence among the first 10 messages, by category", "message_recall@10", systems, colours, key),
+        _bars(
+            "recall_by_category",
+            "Evidence among the first 10 messages, by category",
+            "message_recall@10",
+            systems,
+            colours,
+            key,
+        ),
         _cost(systems, colours, key),
     ]
-    for metric, title in (("llm_score_strict", "Strict judge, by category"), ("f1_multiset", "F1 (multiset), by category")):
+    for metric, title in (
+        ("llm_score_strict", "Strict judge, by category"),
+        ("f1_multiset", "F1 (multiset), by category"),
+    ):
         made.append(_answer_bars(f"answers_{metric}", title, metric, systems, colours, key))
     return [chart for chart in made if chart.series]
 
@@ -90,7 +111,10 @@ def _over(table: dict[str, Any], names: list[tuple[float, str]]) -> tuple[Point,
 
 
 def _by_category(table: dict[str, Any], metric: str) -> tuple[Point, ...]:
-    return tuple(Point(group, one["mean"], one["low"], one["high"]) for group, one in table.get(metric, {}).items())
+    return tuple(
+        Point(group, one["mean"], one["low"], one["high"])
+        for group, one in table.get(metric, {}).items()
+    )
 
 
 def _bars(name: str, title: str, metric: str, systems: Any, colours: Any, key: str) -> Chart:
@@ -114,20 +138,44 @@ def _answer_bars(name: str, title: str, metric: str, systems: Any, colours: Any,
 def _cost(systems: Any, colours: Any, key: str) -> Chart:
     """Cost against quality: the tokens that an answer costs, and the best quality that was measured of it."""
     metric = next(
-        (one for one in ("llm_score_strict", "f1_multiset") if any(one in s["answers"].get(key, {}) for s in systems.values())), ""
+        (
+            one
+            for one in ("llm_score_strict", "f1_multiset")
+            if any(one in s["answers"].get(key, {}) for s in systems.values())
+        ),
+        "",
     )
     if metric:
         series = []
         for name, one in systems.items():
-            table, tokens = one["answers"].get(key, {}), one["ledger"]["search"]["mean_context_tokens"]
+            table, tokens = (
+                one["answers"].get(key, {}),
+                one["ledger"]["search"]["mean_context_tokens"],
+            )
             if metric in table and tokens:
                 points = _over(table, [(tokens, metric)])
                 series.append(Series(name, colours[name], points))
-        return Chart("answers_cost", "line", "Cost against quality", "tokens of the context (mean)", metric, tuple(series), log_x=True)
+        return Chart(
+            "answers_cost",
+            "line",
+            "Cost against quality",
+            "tokens of the context (mean)",
+            metric,
+            tuple(series),
+            log_x=True,
+        )
     series = []
     for name, one in systems.items():
         names = [(at["tokens"], f"answer_token_recall@{at['budget']}") for at in one["curve"]]
         if points := _over(one["retrieval"][key], names):
             series.append(Series(name, colours[name], points))
     title = "Cost against quality, without an LLM: the answer's words in the context"
-    return Chart("cost_and_quality", "line", title, "tokens of the context (mean)", "gold-answer token recall", tuple(series), log_x=True)
+    return Chart(
+        "cost_and_quality",
+        "line",
+        title,
+        "tokens of the context (mean)",
+        "gold-answer token recall",
+        tuple(series),
+        log_x=True,
+    )

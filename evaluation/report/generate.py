@@ -38,14 +38,20 @@ def plots(drawn: list[Chart], folder: Path) -> None:
     """Writes every chart to a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     for chart in drawn:
-        (folder / f"{chart.name}.svg").write_text(svg.render(chart, standalone=True) + "\n", encoding="utf-8")
+        (folder / f"{chart.name}.svg").write_text(
+            svg.render(chart, standalone=True) + "\n", encoding="utf-8"
+        )
         if png.available():
             png.draw(chart, folder / f"{chart.name}.png")
 
 
 def _scored(folder: Path) -> dict[str, dict[str, Any]]:
     path = folder / "metrics.json"
-    return {row["key"]: row for part in read_json(path).values() for row in part} if path.exists() else {}
+    return (
+        {row["key"]: row for part in read_json(path).values() for row in part}
+        if path.exists()
+        else {}
+    )
 
 
 def _retrieval_tables(summary: dict[str, Any]) -> list[tables.Table]:
@@ -61,7 +67,12 @@ def _answer_tables(summary: dict[str, Any]) -> list[tables.Table]:
     made = tables.answers(summary, corrected)
     if made and summary["counts"]["corrected"]:
         made += tables.answers(summary, original)[:1]
-    return [*made, *tables.abstention(summary), *tables.judge_spread(summary), *tables.calibration(summary)]
+    return [
+        *made,
+        *tables.abstention(summary),
+        *tables.judge_spread(summary),
+        *tables.calibration(summary),
+    ]
 
 
 def _counts(summary: dict[str, Any]) -> str:
@@ -78,10 +89,20 @@ def _plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _html(summary: dict[str, Any], drawn: list[Chart], examples: list[dict[str, Any]], shown: str) -> str:
+def _html(
+    summary: dict[str, Any], drawn: list[Chart], examples: list[dict[str, Any]], shown: str
+) -> str:
     manifest = summary["manifest"]
     answered = _answer_tables(summary)
-    sections = ["Retrieval", *(["Answers"] if answered else []), "Differences", "Cost", "Worst questions", "Data and failures", "Manifest"]
+    sections = [
+        "Retrieval",
+        *(["Answers"] if answered else []),
+        "Differences",
+        "Cost",
+        "Worst questions",
+        "Data and failures",
+        "Manifest",
+    ]
     body = [
         f"<h1>{escape(summary['dataset'])}, measured</h1>",
         f'<p class="soft">episodica {escape(manifest["episodica"])}, {escape(manifest["started"])}. {escape(_counts(summary))}</p>',
@@ -89,16 +110,35 @@ def _html(summary: dict[str, Any], drawn: list[Chart], examples: list[dict[str, 
         "<nav>" + "".join(f'<a href="#{_anchor(one)}">{one}</a>' for one in sections) + "</nav>",
         html.tiles(_tiles(summary, shown)),
         _heading("Retrieval"),
-        html.charts([svg.render(chart) for chart in drawn if not chart.name.startswith("answers_")]),
+        html.charts(
+            [svg.render(chart) for chart in drawn if not chart.name.startswith("answers_")]
+        ),
         *map(html.table, _retrieval_tables(summary)),
     ]
     if answered:
-        body += [_heading("Answers"), html.charts([svg.render(chart) for chart in drawn if chart.name.startswith("answers_")])]
+        body += [
+            _heading("Answers"),
+            html.charts(
+                [svg.render(chart) for chart in drawn if chart.name.startswith("answers_")]
+            ),
+        ]
         body += map(html.table, answered)
-    body += [_heading("Differences"), *map(html.table, tables.comparisons(summary)), _heading("Cost"), html.table(tables.costs(summary))]
-    body += [_heading("Worst questions"), f"<p>Of {escape(shown)}, by what it found; ranks are among the first 50 messages.</p>"]
+    body += [
+        _heading("Differences"),
+        *map(html.table, tables.comparisons(summary)),
+        _heading("Cost"),
+        html.table(tables.costs(summary)),
+    ]
+    body += [
+        _heading("Worst questions"),
+        f"<p>Of {escape(shown)}, by what it found; ranks are among the first 50 messages.</p>",
+    ]
     body += [*map(html.question, examples)] or ["<p>Everything was found.</p>"]
-    body += [_heading("Data and failures"), *_or_none(tables.problems(summary)), *_or_none(tables.failures(summary))]
+    body += [
+        _heading("Data and failures"),
+        *_or_none(tables.problems(summary)),
+        *_or_none(tables.failures(summary)),
+    ]
     body += [_heading("Manifest"), html.data(manifest)]
     return html.page(f"{summary['dataset']} with episodica {manifest['episodica']}", body)
 
@@ -119,10 +159,20 @@ def _tiles(summary: dict[str, Any], shown: str) -> list[tuple[str, str]]:
     """Figures of one kind only: recall never stands beside answer scores."""
     table = summary["systems"][shown]["retrieval"]["corrected"]
     found = []
-    for metric in ("message_recall@10", "episode_recall@5", "session_recall@5", "message_coverage@2000"):
+    for metric in (
+        "message_recall@10",
+        "episode_recall@5",
+        "session_recall@5",
+        "message_coverage@2000",
+    ):
         if metric in table:
             one = table[metric][OVERALL]
-            found.append((f"{one['mean']:.4f}", f"{shown} {metric} (95 %: {one['low']:.3f} to {one['high']:.3f})"))
+            found.append(
+                (
+                    f"{one['mean']:.4f}",
+                    f"{shown} {metric} (95 %: {one['low']:.3f} to {one['high']:.3f})",
+                )
+            )
     return found
 
 
@@ -134,15 +184,36 @@ def _markdown(summary: dict[str, Any], drawn: list[Chart], shown: str) -> str:
         _READING,
         "## Retrieval",
     ]
-    parts += [f"![{chart.title}](plots/{chart.name}.svg)" for chart in drawn if not chart.name.startswith("answers_")]
+    parts += [
+        f"![{chart.title}](plots/{chart.name}.svg)"
+        for chart in drawn
+        if not chart.name.startswith("answers_")
+    ]
     parts += map(markdown.table, _retrieval_tables(summary))
     if answered := _answer_tables(summary):
-        parts += ["## Answers", *(f"![{chart.title}](plots/{chart.name}.svg)" for chart in drawn if chart.name.startswith("answers_"))]
+        parts += [
+            "## Answers",
+            *(
+                f"![{chart.title}](plots/{chart.name}.svg)"
+                for chart in drawn
+                if chart.name.startswith("answers_")
+            ),
+        ]
         parts += map(markdown.table, answered)
-    parts += ["## Differences", *map(markdown.table, tables.comparisons(summary)), "## Cost", markdown.table(tables.costs(summary))]
+    parts += [
+        "## Differences",
+        *map(markdown.table, tables.comparisons(summary)),
+        "## Cost",
+        markdown.table(tables.costs(summary)),
+    ]
     for made in (tables.problems(summary), tables.failures(summary)):
-        parts.append(f"## {made.title}\n\n" + (markdown.table(made).partition("\n\n")[2] if made.rows else "None."))
-    parts.append(f"Questions that went worst for {shown}, with their evidence and what was retrieved, and the manifest: `report.html`.")
+        parts.append(
+            f"## {made.title}\n\n"
+            + (markdown.table(made).partition("\n\n")[2] if made.rows else "None.")
+        )
+    parts.append(
+        f"Questions that went worst for {shown}, with their evidence and what was retrieved, and the manifest: `report.html`."
+    )
     return "\n\n".join(parts) + "\n"
 
 
@@ -150,11 +221,19 @@ def _terminal(summary: dict[str, Any], out: Path) -> str:
     """The first retrieval table and the answers' overall scores, each on its own."""
     lines = []
     for made in [tables.retrieval(summary, "corrected"), *tables.answers(summary, "corrected")[:1]]:
-        widths = [max(len(row[i]) for row in [made.head, *made.rows]) for i in range(len(made.head))]
+        widths = [
+            max(len(row[i]) for row in [made.head, *made.rows]) for i in range(len(made.head))
+        ]
         lines += ["", made.title]
         lines += [
-            "  " + "  ".join(one.ljust(width) for one, width in zip(row, widths, strict=True)).rstrip() for row in [made.head, *made.rows]
+            "  "
+            + "  ".join(one.ljust(width) for one, width in zip(row, widths, strict=True)).rstrip()
+            for row in [made.head, *made.rows]
         ]
     failed = sum(len(one["failures"]) for one in summary["systems"].values())
-    lines += ["", f"{failed} failures, {len(summary['problems'])} problems in the data", f"report: {out / 'report.html'}"]
+    lines += [
+        "",
+        f"{failed} failures, {len(summary['problems'])} problems in the data",
+        f"report: {out / 'report.html'}",
+    ]
     return "\n".join(lines)

@@ -52,7 +52,9 @@ def table(made: Table) -> str:
     """A table; intervals stand smaller than their figures."""
     kind = ' class="text"' if _TEXT_HEADS & set(made.head) else ""
     head = "".join(f"<th>{escape(one)}</th>" for one in made.head)
-    rows = "".join("<tr>" + "".join(f"<td>{_cell(one)}</td>" for one in row) + "</tr>" for row in made.rows)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{_cell(one)}</td>" for one in row) + "</tr>" for row in made.rows
+    )
     note = f'<p class="soft">{escape(made.note)}</p>' if made.note else ""
     heading = f"<h3>{escape(made.title)}</h3>" if made.title else ""
     return f'{heading}<div class="scroll"><table{kind}><tr>{head}</tr>{rows}</table></div>{note}'
@@ -60,28 +62,44 @@ def table(made: Table) -> str:
 
 def _cell(text: str) -> str:
     figure, bracket, interval = text.partition(" [")
-    return f"{escape(figure)} <small>[{escape(interval)}</small>" if bracket and figure[:1] in "+-0123456789" else escape(text)
+    return (
+        f"{escape(figure)} <small>[{escape(interval)}</small>"
+        if bracket and figure[:1] in "+-0123456789"
+        else escape(text)
+    )
 
 
 def tiles(entries: list[tuple[str, str]]) -> str:
     """A row of figures with their names."""
     return (
         '<div class="tiles">'
-        + "".join(f'<div class="tile"><b>{escape(b)}</b><span>{escape(s)}</span></div>' for b, s in entries)
+        + "".join(
+            f'<div class="tile"><b>{escape(b)}</b><span>{escape(s)}</span></div>'
+            for b, s in entries
+        )
         + "</div>"
     )
 
 
 def charts(drawings: list[str]) -> str:
     """Drawings side by side where there is room."""
-    return '<div class="charts">' + "".join(f"<figure>{one}</figure>" for one in drawings) + "</div>"
+    return (
+        '<div class="charts">' + "".join(f"<figure>{one}</figure>" for one in drawings) + "</div>"
+    )
 
 
 def question(entry: dict[str, Any]) -> str:
     """One of the worst questions, folded."""
     evidence = "".join(_evidence(*one) for one in entry["evidence"])
-    found = "".join(f'<li class="{"hit" if hit else ""}">{escape(one)}: {escape(text)}</li>' for one, hit, text in entry["retrieved"])
-    said = f"<p>Given answer: <b>{escape(entry['response'] or '(none)')}</b></p>" if entry["response"] else ""
+    found = "".join(
+        f'<li class="{"hit" if hit else ""}">{escape(one)}: {escape(text)}</li>'
+        for one, hit, text in entry["retrieved"]
+    )
+    said = (
+        f"<p>Given answer: <b>{escape(entry['response'] or '(none)')}</b></p>"
+        if entry["response"]
+        else ""
+    )
     failure = f'<p class="miss">{escape(entry["failure"])}</p>' if entry["failure"] else ""
     head = f"{escape(entry['question'])}<small>{escape(entry['key'])}, {escape(entry['category'])}, recall@10 {entry['recall']:.2f}</small>"
     right = f"<p>Right answer: <b>{escape(entry['answer'])}</b></p>"
@@ -92,7 +110,9 @@ def question(entry: dict[str, Any]) -> str:
 
 
 def _evidence(one: str, place: int | None, text: str) -> str:
-    where = f'<span class="hit">rank {place}</span>' if place else '<span class="miss">not found</span>'
+    where = (
+        f'<span class="hit">rank {place}</span>' if place else '<span class="miss">not found</span>'
+    )
     return f"<li>{escape(one)} ({where}): {escape(text)}</li>"
 
 

@@ -7,7 +7,12 @@ from .tables import Table
 
 def table(made: Table) -> str:
     """A table in GitHub's form."""
-    lines = [f"### {made.title}", "", _row(made.head), _row(["---", *["---:"] * (len(made.head) - 1)])]
+    lines = [
+        f"### {made.title}",
+        "",
+        _row(made.head),
+        _row(["---", *["---:"] * (len(made.head) - 1)]),
+    ]
     lines += [_row(row) for row in made.rows]
     return "\n".join([*lines, *(["", made.note] if made.note else [])])
 

@@ -28,12 +28,26 @@ def draw(chart: Chart, path: Path) -> None:
         above = [point.high - point.y for point in series.points]
         if chart.kind == "line":
             xs = [float(point.x) for point in series.points]
-            axes.errorbar(xs, ys, yerr=[below, above], color=series.colour, label=series.name, marker="o", markersize=4, capsize=2)
+            axes.errorbar(
+                xs,
+                ys,
+                yerr=[below, above],
+                color=series.colour,
+                label=series.name,
+                marker="o",
+                markersize=4,
+                capsize=2,
+            )
         else:
             width = 0.8 / len(chart.series)
-            places = [groups.index(str(point.x)) + width * (index - (len(chart.series) - 1) / 2) for point in series.points]
+            places = [
+                groups.index(str(point.x)) + width * (index - (len(chart.series) - 1) / 2)
+                for point in series.points
+            ]
             axes.bar(places, ys, width=width * 0.94, color=series.colour, label=series.name)
-            axes.errorbar(places, ys, yerr=[below, above], fmt="none", ecolor="#1c2024", elinewidth=1)
+            axes.errorbar(
+                places, ys, yerr=[below, above], fmt="none", ecolor="#1c2024", elinewidth=1
+            )
     if chart.kind == "bar":
         axes.set_xticks(range(len(groups)), groups)
     elif chart.log_x:

@@ -21,8 +21,12 @@ def render(chart: Chart, *, standalone: bool = False) -> str:
         f'font-family="system-ui, -apple-system, Segoe UI, sans-serif" font-size="12" fill="currentColor">'
     ]
     if standalone:
-        parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/><g color="#1c2024" fill="#1c2024">')
-    parts.append(f'<text x="{LEFT}" y="20" font-size="14" font-weight="600">{escape(chart.title)}</text>')
+        parts.append(
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/><g color="#1c2024" fill="#1c2024">'
+        )
+    parts.append(
+        f'<text x="{LEFT}" y="20" font-size="14" font-weight="600">{escape(chart.title)}</text>'
+    )
     parts += _legend(chart)
     top = _ceiling(chart)
     parts += _y_axis(chart, top)
@@ -41,7 +45,9 @@ def _ceiling(chart: Chart) -> float:
 def _legend(chart: Chart) -> list[str]:
     parts, x = [], float(LEFT)
     for series in chart.series:
-        parts.append(f'<rect x="{x:.0f}" y="32" width="11" height="11" rx="2" fill="{series.colour}"/>')
+        parts.append(
+            f'<rect x="{x:.0f}" y="32" width="11" height="11" rx="2" fill="{series.colour}"/>'
+        )
         parts.append(f'<text x="{x + 16:.0f}" y="42">{escape(series.name)}</text>')
         x += 34 + 6.8 * len(series.name)
     return parts
@@ -56,8 +62,12 @@ def _y_axis(chart: Chart, top: float) -> list[str]:
     for step in range(6):
         value = top * step / 5
         y = _y(value, top)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" stroke-opacity="0.15"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill-opacity="0.75">{value:.2g}</text>')
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" stroke-opacity="0.15"/>'
+        )
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill-opacity="0.75">{value:.2g}</text>'
+        )
     middle = TOP + _INNER_HEIGHT / 2
     label = f'<text x="16" y="{middle:.0f}" text-anchor="middle" transform="rotate(-90 16 {middle:.0f})" fill-opacity="0.75">'
     return [*parts, f"{label}{escape(chart.y_label)}</text>"]
@@ -87,9 +97,13 @@ def _lines(chart: Chart, top: float) -> list[str]:
         if len(points) > 1:
             upper = [f"{x(point.x):.1f},{_y(point.high, top):.1f}" for point in points]
             lower = [f"{x(point.x):.1f},{_y(point.low, top):.1f}" for point in reversed(points)]
-            parts.append(f'<polygon points="{" ".join(upper + lower)}" fill="{series.colour}" fill-opacity="0.13"/>')
+            parts.append(
+                f'<polygon points="{" ".join(upper + lower)}" fill="{series.colour}" fill-opacity="0.13"/>'
+            )
             line = " ".join(f"{x(point.x):.1f},{_y(point.y, top):.1f}" for point in points)
-            parts.append(f'<polyline points="{line}" fill="none" stroke="{series.colour}" stroke-width="2"/>')
+            parts.append(
+                f'<polyline points="{line}" fill="none" stroke="{series.colour}" stroke-width="2"/>'
+            )
         for point in points:
             if len(points) == 1:
                 parts.append(_whisker(x(point.x), point, top, series.colour))
@@ -104,7 +118,12 @@ def _ticks(xs: list[float], log: bool) -> list[float]:
     """The values themselves where these are few and whole, else round numbers within the range, else its ends."""
     if len(xs) <= 8 and all(value == round(value) for value in xs):
         return xs
-    rounded = [base * 10**power for power in range(7) for base in (1, 2, 5) if xs[0] <= base * 10**power <= xs[-1]]
+    rounded = [
+        base * 10**power
+        for power in range(7)
+        for base in (1, 2, 5)
+        if xs[0] <= base * 10**power <= xs[-1]
+    ]
     return [float(one) for one in rounded] if log and len(rounded) > 1 else [xs[0], xs[-1]]
 
 
@@ -120,7 +139,9 @@ def _bars(chart: Chart, top: float) -> list[str]:
     parts = []
     for place, group in enumerate(groups):
         middle = LEFT + slot * (place + 0.5)
-        parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill-opacity="0.75">{escape(group)}</text>')
+        parts.append(
+            f'<text x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill-opacity="0.75">{escape(group)}</text>'
+        )
         for index, series in enumerate(chart.series):
             point = next((one for one in series.points if one.x == group), None)
             if point is None:

@@ -1,4 +1,5 @@
-//! Readers of bytes that somebody else wrote: none may panic, and what each promises must hold for every input.
+//! Readers of bytes that somebody else wrote: none may panic, and what each promises must hold for
+//! every input.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a finding")]
 
@@ -19,19 +20,24 @@ fn now() -> Moment {
 }
 
 fn load(disk: &MemoryBackend, mode: Mode, user: &str) -> LoadedUser {
-    let store = Store::open_on(Arc::new(disk.clone()), Path::new("/m"), mode, &FixedClock::new(now())).unwrap();
+    let store =
+        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), mode, &FixedClock::new(now()))
+            .unwrap();
     store.open_user(&Owner::new("default", user).unwrap()).unwrap().1
 }
 
 fn texts(loaded: &LoadedUser) -> Vec<(String, String)> {
-    let messages = loaded.messages.iter().map(|message| (message.message_id.clone(), message.content.clone()));
-    let episodes = loaded.episodes.iter().map(|episode| (episode.episode_id.clone(), episode.content.clone()));
-    let memories = loaded.semantic.iter().map(|memory| (memory.memory_id.clone(), memory.content.clone()));
+    let messages =
+        loaded.messages.iter().map(|message| (message.message_id.clone(), message.content.clone()));
+    let episodes =
+        loaded.episodes.iter().map(|episode| (episode.episode_id.clone(), episode.content.clone()));
+    let memories =
+        loaded.semantic.iter().map(|memory| (memory.memory_id.clone(), memory.content.clone()));
     messages.chain(episodes).chain(memories).collect()
 }
 
-/// Any bytes as the log of messages: a reader and a writer read the same records, a second opening finds nothing to mend, and appending
-/// works.
+/// Any bytes as the log of messages: a reader and a writer read the same records, a second opening
+/// finds nothing to mend, and appending works.
 pub fn log_reader(data: &[u8]) {
     let disk = MemoryBackend::new();
     disk.put("/m/messages/alice_messages.jsonl", data);
@@ -40,17 +46,28 @@ pub fn log_reader(data: &[u8]) {
     let message = serde_json::json!({"message_id": "\u{1}new", "seq": u32::MAX, "role": "user", "content": "x", "timestamp": now()});
     let message: Arc<Message> = Arc::new(serde_json::from_value(message).unwrap());
     {
-        let store = Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite, &FixedClock::new(now())).unwrap();
+        let store = Store::open_on(
+            Arc::new(disk.clone()),
+            Path::new("/m"),
+            Mode::ReadWrite,
+            &FixedClock::new(now()),
+        )
+        .unwrap();
         let (user, loaded) = store.open_user(&Owner::new("default", "alice").unwrap()).unwrap();
         assert_eq!(texts(&loaded), read, "a second opening reads something else");
-        assert!(loaded.problems.is_empty(), "the first opening left something to mend: {:?}", loaded.problems);
+        assert!(
+            loaded.problems.is_empty(),
+            "the first opening left something to mend: {:?}",
+            loaded.problems
+        );
         user.append_messages(&[message], &[]).unwrap();
     }
     let after = load(&disk, Mode::ReadWrite, "alice");
     assert_eq!(after.messages.len(), read.len() + 1);
 }
 
-/// Any bytes as the files of another program (the first byte says which): read-only, adopted and opened again they say the same.
+/// Any bytes as the files of another program (the first byte says which): read-only, adopted and
+/// opened again they say the same.
 pub fn nemori(data: &[u8]) {
     let (form, bytes) = data.split_first().map_or((0, data), |(form, bytes)| (form % 5, bytes));
     let names = [
@@ -85,7 +102,8 @@ pub fn dates(data: &[u8]) {
     }
 }
 
-/// Any text as a model's answer: what is read of it is JSON, and JSON that is well-formed is read as it stands.
+/// Any text as a model's answer: what is read of it is JSON, and JSON that is well-formed is read
+/// as it stands.
 pub fn model_answer(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let found = json::object(&text);

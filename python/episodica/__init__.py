@@ -10,7 +10,9 @@ My dog is called Pickle.
 from __future__ import annotations
 
 from . import _cpu as _cpu  # asks before the next import dies of an illegal instruction
-from . import _interpreter as _interpreter  # asks before a subinterpreter gets what belongs to the main one
+from . import (
+    _interpreter as _interpreter,
+)  # asks before a subinterpreter gets what belongs to the main one
 from . import _native
 from ._async import AsyncMemorySystem
 from ._config import EmbeddingConfig, LLMConfig, MemoryConfig

@@ -59,7 +59,9 @@ class AsyncMemorySystem:
         embedding: Embedding | None = None,
         **overrides: Any,
     ) -> None:
-        self._memory = MemorySystem(path, config=config, tenant=tenant, llm=llm, embedding=embedding, **overrides)
+        self._memory = MemorySystem(
+            path, config=config, tenant=tenant, llm=llm, embedding=embedding, **overrides
+        )
 
     @property
     def path(self) -> Path:
@@ -95,7 +97,9 @@ class AsyncMemorySystem:
         progress: Progress = None,
     ) -> AddResult:
         """See :meth:`MemorySystem.add_messages`."""
-        return await _run(self._memory.add_messages, user_id, messages, session_id=session_id, progress=progress)
+        return await _run(
+            self._memory.add_messages, user_id, messages, session_id=session_id, progress=progress
+        )
 
     async def flush(self, user_id: str) -> list[Episode]:
         """See :meth:`MemorySystem.flush`."""
@@ -193,7 +197,14 @@ class AsyncMemorySystem:
     ) -> AsyncRecords[Episode]:
         """See :meth:`MemorySystem.episodes`."""
         return AsyncRecords(
-            self._memory.episodes(user_id, since=since, until=until, session_id=session_id, newest_first=newest_first, limit=limit)
+            self._memory.episodes(
+                user_id,
+                since=since,
+                until=until,
+                session_id=session_id,
+                newest_first=newest_first,
+                limit=limit,
+            )
         )
 
     def semantic_memories(
@@ -232,7 +243,14 @@ class AsyncMemorySystem:
     ) -> AsyncRecords[Message]:
         """See :meth:`MemorySystem.messages`."""
         return AsyncRecords(
-            self._memory.messages(user_id, since=since, until=until, session_id=session_id, newest_first=newest_first, limit=limit)
+            self._memory.messages(
+                user_id,
+                since=since,
+                until=until,
+                session_id=session_id,
+                newest_first=newest_first,
+                limit=limit,
+            )
         )
 
     async def get(self, user_id: str, id: str) -> Record | None:
@@ -275,11 +293,15 @@ class AsyncMemorySystem:
         """See :meth:`MemorySystem.usage`."""
         return await _run(self._memory.usage)
 
-    async def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
+    async def verify(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> VerifyReport:
         """See :meth:`MemorySystem.verify`."""
         return await _run(self._memory.verify, user_id, progress=progress)
 
-    async def rebuild_indices(self, user_id: str | None = None, *, progress: Progress = None) -> RebuildReport:
+    async def rebuild_indices(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> RebuildReport:
         """See :meth:`MemorySystem.rebuild_indices`."""
         return await _run(self._memory.rebuild_indices, user_id, progress=progress)
 
@@ -309,7 +331,9 @@ class AsyncMemorySystem:
 async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     cancellation = _native.Cancellation()
     try:
-        return await asyncio.to_thread(cancellation.call, functools.partial(function, *args, **kwargs))
+        return await asyncio.to_thread(
+            cancellation.call, functools.partial(function, *args, **kwargs)
+        )
     except asyncio.CancelledError:
         cancellation.cancel()
         raise

@@ -61,30 +61,57 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def add(name: str, command: Command, summary: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        sub = commands.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         _add_common(sub, first=False)
         sub.set_defaults(command=command)
         return sub
 
-    demo = add("demo", _cli_demo.demo, "remember a sample conversation and answer questions about it")
-    demo.add_argument("file", nargs="?", metavar="FILE", help="a file in LoCoMo's format instead of the sample")
+    demo = add(
+        "demo", _cli_demo.demo, "remember a sample conversation and answer questions about it"
+    )
+    demo.add_argument(
+        "file", nargs="?", metavar="FILE", help="a file in LoCoMo's format instead of the sample"
+    )
 
     ingest = add("ingest", _cli_commands.ingest, "remember the conversations of a file")
-    ingest.add_argument("file", metavar="FILE", help="LoCoMo, LongMemEval, a JSON list of messages, or JSONL")
-    ingest.add_argument("--user", metavar="U", help="whose memory (LoCoMo and LongMemEval name their own)")
-    ingest.add_argument("--no-flush", action="store_true", help="leave the last messages open for more to come")
+    ingest.add_argument(
+        "file", metavar="FILE", help="LoCoMo, LongMemEval, a JSON list of messages, or JSONL"
+    )
+    ingest.add_argument(
+        "--user", metavar="U", help="whose memory (LoCoMo and LongMemEval name their own)"
+    )
+    ingest.add_argument(
+        "--no-flush", action="store_true", help="leave the last messages open for more to come"
+    )
 
     search = add("search", _cli_commands.search, "find what the memory holds on a question")
     _add_words(search)
-    search.add_argument("-k", "--top-k", type=int, default=10, metavar="N", help="most hits of each kind (default 10)")
-    search.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")
-    search.add_argument("--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)")
+    search.add_argument(
+        "-k",
+        "--top-k",
+        type=int,
+        default=10,
+        metavar="N",
+        help="most hits of each kind (default 10)",
+    )
+    search.add_argument(
+        "--kind", action="append", choices=KINDS, help="only this kind; may be repeated"
+    )
+    search.add_argument(
+        "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
+    )
     search.add_argument("--explain", action="store_true", help="show how each score came about")
     _add_range(search)
 
-    context = add("context", _cli_commands.context, "pack what the memory holds on a question for a prompt")
+    context = add(
+        "context", _cli_commands.context, "pack what the memory holds on a question for a prompt"
+    )
     _add_words(context)
-    context.add_argument("--max-tokens", type=int, default=2000, metavar="N", help="budget (default 2000)")
+    context.add_argument(
+        "--max-tokens", type=int, default=2000, metavar="N", help="budget (default 2000)"
+    )
     _add_range(context)
 
     episodes = add("episodes", _cli_commands.episodes, "list a user's episodes")
@@ -96,17 +123,29 @@ def _parser() -> argparse.ArgumentParser:
         listing.add_argument("--newest", action="store_true", help="newest first")
         _add_range(listing)
 
-    timeline = add("timeline", _cli_views.timeline, "show a user's episodes over time, why each ended and what it taught")
+    timeline = add(
+        "timeline",
+        _cli_views.timeline,
+        "show a user's episodes over time, why each ended and what it taught",
+    )
     _add_user(timeline)
     timeline.add_argument("--limit", type=int, metavar="N", help="only the newest so many")
-    timeline.add_argument("--facts", type=int, default=5, metavar="N", help="most facts an episode (default 5)")
+    timeline.add_argument(
+        "--facts", type=int, default=5, metavar="N", help="most facts an episode (default 5)"
+    )
     _add_range(timeline)
 
     explain = add("explain", _cli_views.explain, "show how the scores of the best hits came about")
     _add_words(explain)
-    explain.add_argument("-k", "--top-k", type=int, default=2, metavar="N", help="most hits of each kind (default 2)")
-    explain.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be repeated")
-    explain.add_argument("--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)")
+    explain.add_argument(
+        "-k", "--top-k", type=int, default=2, metavar="N", help="most hits of each kind (default 2)"
+    )
+    explain.add_argument(
+        "--kind", action="append", choices=KINDS, help="only this kind; may be repeated"
+    )
+    explain.add_argument(
+        "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
+    )
     _add_range(explain)
 
     _add_user(add("stats", _cli_commands.stats, "count what the store holds"))
@@ -117,9 +156,9 @@ def _parser() -> argparse.ArgumentParser:
         out.line(_cli_completion.script(args.shell, parser).rstrip())
         return 0
 
-    add("completion", completion, "print a script that completes commands and options").add_argument(
-        "shell", choices=_cli_completion.SHELLS, help="your shell"
-    )
+    add(
+        "completion", completion, "print a script that completes commands and options"
+    ).add_argument("shell", choices=_cli_completion.SHELLS, help="your shell")
     return parser
 
 
@@ -130,15 +169,35 @@ def _add_common(parser: argparse.ArgumentParser, first: bool) -> None:
         return value if first else argparse.SUPPRESS
 
     tenant = os.environ.get("EPISODICA_TENANT") or "default"
-    parser.add_argument("--store", metavar="PATH", default=default(None), help="the store (default: $EPISODICA_STORE, then `memories`)")
-    parser.add_argument("--tenant", metavar="T", default=default(tenant), help="whose part of the store (default: $EPISODICA_TENANT)")
+    parser.add_argument(
+        "--store",
+        metavar="PATH",
+        default=default(None),
+        help="the store (default: $EPISODICA_STORE, then `memories`)",
+    )
+    parser.add_argument(
+        "--tenant",
+        metavar="T",
+        default=default(tenant),
+        help="whose part of the store (default: $EPISODICA_TENANT)",
+    )
     parser.add_argument("--json", action="store_true", default=default(False), help="print JSON")
-    parser.add_argument("--color", choices=COLOURS, default=default("auto"), help="colours (default auto: terminals, unless $NO_COLOR)")
+    parser.add_argument(
+        "--color",
+        choices=COLOURS,
+        default=default("auto"),
+        help="colours (default auto: terminals, unless $NO_COLOR)",
+    )
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [options] [USER] QUERY"
-    parser.add_argument("words", nargs="+", metavar="QUERY", help="the user and the question; without a user the store's only one")
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="QUERY",
+        help="the user and the question; without a user the store's only one",
+    )
     parser.add_argument("--user", metavar="U", help="the user; then all words are the query")
 
 

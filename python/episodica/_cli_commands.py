@@ -36,16 +36,23 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
     with MemorySystem(store_of(args), tenant=args.tenant) as memory:
         for user, conversation in zip(users, conversations, strict=True):
             rows.append(remember(memory, user, conversation, flush=not args.no_flush))
-            out.note(f"{conversation.name}: {counted(rows[-1]['messages_added'], 'message')} added for {user}")
+            out.note(
+                f"{conversation.name}: {counted(rows[-1]['messages_added'], 'message')} added for {user}"
+            )
     if out.as_json:
         out.json(rows)
     else:
         names = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
-        out.table([name.replace("_", " ") for name in names], ([_cell(row[name]) for name in names] for row in rows))
+        out.table(
+            [name.replace("_", " ") for name in names],
+            ([_cell(row[name]) for name in names] for row in rows),
+        )
     return 0
 
 
-def remember(memory: MemorySystem, user: str, conversation: Conversation, flush: bool = True) -> dict[str, Any]:
+def remember(
+    memory: MemorySystem, user: str, conversation: Conversation, flush: bool = True
+) -> dict[str, Any]:
     """Adds a conversation, waits until it is learned, and counts what came of it."""
     started = time.perf_counter()
     with Reporter(True) as bar:
@@ -76,10 +83,16 @@ def _wait(memory: MemorySystem, user: str, bar: ProgressCallback | None) -> None
 def _owner(conversation: Conversation, user: str | None, count: int) -> str:
     if user is None:
         if conversation.user_id is None:
-            raise InvalidInputError(f"whose messages are these? `{conversation.name}`", hint="name the user with `--user`")
+            raise InvalidInputError(
+                f"whose messages are these? `{conversation.name}`",
+                hint="name the user with `--user`",
+            )
         return conversation.user_id
     if count > 1:
-        raise InvalidInputError(f"the file holds {count} conversations of different users, not one of `{user}`", hint="leave `--user` out")
+        raise InvalidInputError(
+            f"the file holds {count} conversations of different users, not one of `{user}`",
+            hint="leave `--user` out",
+        )
     return user
 
 
@@ -88,7 +101,13 @@ def search(args: argparse.Namespace, out: Output) -> int:
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
         hits = memory.search(
-            user, query, top_k=args.top_k, kinds=args.kind or KINDS[:2], method=args.method, **range_of(args), explain=args.explain
+            user,
+            query,
+            top_k=args.top_k,
+            kinds=args.kind or KINDS[:2],
+            method=args.method,
+            **range_of(args),
+            explain=args.explain,
         )
         if out.as_json:
             out.json(hits)
@@ -98,7 +117,10 @@ def search(args: argparse.Namespace, out: Output) -> int:
             if args.explain:
                 for line in str(hit.explain()).splitlines():
                     out.line(out.style(f"      {line}", "dim"))
-        out.note(counted(len(hits), "hit") + (f", without {', '.join(hits.degraded)}" if hits.degraded else ""))
+        out.note(
+            counted(len(hits), "hit")
+            + (f", without {', '.join(hits.degraded)}" if hits.degraded else "")
+        )
     return 0
 
 
@@ -110,7 +132,9 @@ def print_hit(hit: Hit, out: Output) -> None:
         out.line(out.style(head, "dim"))
         out.paragraph(title, indent=5, max_lines=1)
     else:
-        out.line(f"{out.style(head, 'dim')}  {out.style(out.cut(title, len(head) + 2), 'bold')}".rstrip())
+        out.line(
+            f"{out.style(head, 'dim')}  {out.style(out.cut(title, len(head) + 2), 'bold')}".rstrip()
+        )
     best = hit.messages[0] if hit.messages else None
     out.paragraph(f"{best.speaker}: {best.content}" if best else hit.content, indent=5, max_lines=3)
 
@@ -124,14 +148,18 @@ def context(args: argparse.Namespace, out: Output) -> int:
             out.json(packed)
         else:
             out.line(packed.text)
-            out.note(f"{counted(packed.token_count, 'token')}, {counted(len(packed.messages), 'message')}")
+            out.note(
+                f"{counted(packed.token_count, 'token')}, {counted(len(packed.messages), 'message')}"
+            )
     return 0
 
 
 def episodes(args: argparse.Namespace, out: Output) -> int:
     """Lists a user's episodes."""
     with opened(args) as memory:
-        found = memory.episodes(user_of(args, memory), newest_first=args.newest, limit=args.limit, **range_of(args))
+        found = memory.episodes(
+            user_of(args, memory), newest_first=args.newest, limit=args.limit, **range_of(args)
+        )
         if out.as_json:
             out.json_list(found)
         else:
@@ -144,12 +172,23 @@ def facts(args: argparse.Namespace, out: Output) -> int:
     """Lists what was learned about a user's world."""
     with opened(args) as memory:
         found = memory.semantic_memories(
-            user_of(args, memory), newest_first=args.newest, limit=args.limit, include_superseded=args.all, **range_of(args)
+            user_of(args, memory),
+            newest_first=args.newest,
+            limit=args.limit,
+            include_superseded=args.all,
+            **range_of(args),
         )
         if out.as_json:
             out.json_list(found)
         else:
-            rows = ((day(one.valid_from), one.kind, one.content + ("" if one.is_current else " (superseded)")) for one in found)
+            rows = (
+                (
+                    day(one.valid_from),
+                    one.kind,
+                    one.content + ("" if one.is_current else " (superseded)"),
+                )
+                for one in found
+            )
             out.table(("since", "kind", "fact"), rows)
     return 0
 
@@ -170,7 +209,9 @@ def verify(args: argparse.Namespace, out: Output) -> int:
         else:
             for problem in found.problems:
                 out.line(str(problem))
-            out.line(f"{found.total:,} checked, {found.indexed:,} indexed, {found.skipped:,} skipped, {found.errors:,} errors")
+            out.line(
+                f"{found.total:,} checked, {found.indexed:,} indexed, {found.skipped:,} skipped, {found.errors:,} errors"
+            )
     return 0 if found.ok else 1
 
 
@@ -184,7 +225,9 @@ def doctor(args: argparse.Namespace, out: Output) -> int:
     failure: EpisodicaError | None = None
     try:
         settings, defaults = MemoryConfig.load().to_dict(), MemoryConfig().to_dict()
-        findings["settings"] = {name: value for name, value in settings.items() if value != defaults[name]} or "defaults"
+        findings["settings"] = {
+            name: value for name, value in settings.items() if value != defaults[name]
+        } or "defaults"
         findings["store"] = store_of(args)
         findings["health"] = _health(args)
     except EpisodicaError as error:
@@ -265,5 +308,7 @@ def _only_user(memory: MemoryReader) -> str:
     users = memory.users()
     if len(users) != 1:
         known = ", ".join(f"`{user}`" for user in users[:5]) + (", …" if len(users) > 5 else "")
-        raise InvalidInputError("which user?", hint=f"the store has {known}" if users else "the store has no users yet")
+        raise InvalidInputError(
+            "which user?", hint=f"the store has {known}" if users else "the store has no users yet"
+        )
     return users[0]

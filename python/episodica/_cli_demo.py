@@ -49,7 +49,9 @@ def demo(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _show(memory: MemorySystem, conversation: Conversation, is_sample: bool, out: Output) -> dict[str, Any]:
+def _show(
+    memory: MemorySystem, conversation: Conversation, is_sample: bool, out: Output
+) -> dict[str, Any]:
     user = conversation.user_id or conversation.name
     lines = _LINES if is_sample else _LINES_OF_FILE
     questions = conversation.questions
@@ -69,7 +71,11 @@ def _show(memory: MemorySystem, conversation: Conversation, is_sample: bool, out
         out.table(("date", "messages", "title"), rows, indent=2)
         _print_rest(len(episodes) - lines, out)
         out.heading(f"Facts ({len(facts)})")
-        out.table(("since", "kind", "fact"), ((day(one.valid_from)[:10], one.kind, one.content) for one in facts[:lines]), indent=2)
+        out.table(
+            ("since", "kind", "fact"),
+            ((day(one.valid_from)[:10], one.kind, one.content) for one in facts[:lines]),
+            indent=2,
+        )
         _print_rest(len(facts) - lines, out)
         if questions:
             out.heading(f"Questions ({len(questions)})")
@@ -78,18 +84,33 @@ def _show(memory: MemorySystem, conversation: Conversation, is_sample: bool, out
         found = sum(answer["rank"] is not None for answer in answers)
         spent = sorted(answer["milliseconds"] for answer in answers)[len(answers) // 2]
         out.line()
-        out.line(f"  {found} of {len(answers)} answers proved by a message among the first {_DEPTH} hits; median search {spent:.2f} ms")
-    return {**counts, "episode_titles": [one.title for one in episodes], "facts": [one.content for one in facts], "questions": answers}
+        out.line(
+            f"  {found} of {len(answers)} answers proved by a message among the first {_DEPTH} hits; median search {spent:.2f} ms"
+        )
+    return {
+        **counts,
+        "episode_titles": [one.title for one in episodes],
+        "facts": [one.content for one in facts],
+        "questions": answers,
+    }
 
 
-def _print_counts(conversation: Conversation, counts: dict[str, Any], episodes: int, facts: int, out: Output) -> None:
+def _print_counts(
+    conversation: Conversation, counts: dict[str, Any], episodes: int, facts: int, out: Output
+) -> None:
     messages = conversation.messages
     sessions = len({message.get("session_id") for message in messages})
-    speakers = " and ".join(dict.fromkeys(str(message.get("name") or message.get("role")) for message in messages[:20]))
+    speakers = " and ".join(
+        dict.fromkeys(str(message.get("name") or message.get("role")) for message in messages[:20])
+    )
     added, seconds = counts["messages_added"], counts["seconds"]
     rate = f", {added / seconds:,.0f} messages/s" if seconds and added else ""
-    out.heading(f"{conversation.name}: {len(messages):,} messages of {speakers} in {sessions} sessions")
-    out.line(f"  remembered {added:,} in {seconds:.2f} s{rate}: {episodes:,} episodes, {facts:,} facts")
+    out.heading(
+        f"{conversation.name}: {len(messages):,} messages of {speakers} in {sessions} sessions"
+    )
+    out.line(
+        f"  remembered {added:,} in {seconds:.2f} s{rate}: {episodes:,} episodes, {facts:,} facts"
+    )
 
 
 def _print_rest(count: int, out: Output) -> None:
@@ -107,11 +128,17 @@ def _answer(memory: MemorySystem, user: str, question: Question, out: Output) ->
         out.line()
         out.line(f"  {out.style(question.text, 'bold')}  {out.style(question.answer, 'green')}")
         if not proofs:
-            out.line(out.style(f"    not among the first {_DEPTH} messages; the first are", "yellow"))
+            out.line(
+                out.style(f"    not among the first {_DEPTH} messages; the first are", "yellow")
+            )
         for hit in proofs or hits[:2]:
             message = hit.messages[0]
             note = f"(hit {hit.rank}, {milliseconds:.2f} ms)" if proofs else ""
-            out.paragraph(f"{day(message.timestamp)}  {message.speaker}: {message.content} {note}", indent=4, max_lines=4)
+            out.paragraph(
+                f"{day(message.timestamp)}  {message.speaker}: {message.content} {note}",
+                indent=4,
+                max_lines=4,
+            )
     return {
         "question": question.text,
         "answer": question.answer,

@@ -23,7 +23,15 @@ _MIN_LAST_COLUMN = 20
 # No characters of their own, but parts of emoji and of Indic and Persian words.
 _JOINERS = "\u200c\u200d\ufe0f"
 COLOURS = ("auto", "always", "never")
-_STYLES = {"bold": "1", "dim": "2", "struck": "9", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "struck": "9",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
 
 
 class Output:
@@ -96,11 +104,16 @@ class Output:
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         by_column = list(zip(*cells, strict=True)) or [()] * len(head)
         right = [bool(column) and all(map(_is_number, column)) for column in by_column]
-        widths = [max(map(columns, (name, *column))) for name, column in zip(head, by_column, strict=True)]
+        widths = [
+            max(map(columns, (name, *column))) for name, column in zip(head, by_column, strict=True)
+        ]
         if self.width is not None:
             widths = _fitted(widths, right, self.width - indent - 2 * (len(head) - 1))
         for row in [list(head), *cells] if any(head) else cells:
-            line = "  ".join(pad(cut(cell, width), width, to_right) for cell, width, to_right in zip(row, widths, right, strict=True))
+            line = "  ".join(
+                pad(cut(cell, width), width, to_right)
+                for cell, width, to_right in zip(row, widths, right, strict=True)
+            )
             line = " " * indent + line.rstrip()
             self.line(self.style(line, "dim") if row == list(head) else line)
 
@@ -112,7 +125,11 @@ def _fitted(widths: list[int], fixed: list[bool], room: int) -> list[int]:
         if not fixed[-1]:
             fitted[-1] = min(fitted[-1], max(room - sum(fitted[:-1]), least))
         while sum(fitted) > room:
-            candidates = [index for index, width in enumerate(fitted[:-1]) if width > _MIN_COLUMN and not fixed[index]]
+            candidates = [
+                index
+                for index, width in enumerate(fitted[:-1])
+                if width > _MIN_COLUMN and not fixed[index]
+            ]
             if not candidates:
                 break
             fitted[max(candidates, key=lambda index: fitted[index])] -= 1
@@ -145,7 +162,10 @@ def printable(text: str) -> str:
     flat = " ".join(text.split())
     if flat.isprintable():
         return flat
-    return "".join(char if char.isprintable() or char in _JOINERS else "\N{REPLACEMENT CHARACTER}" for char in flat)
+    return "".join(
+        char if char.isprintable() or char in _JOINERS else "\N{REPLACEMENT CHARACTER}"
+        for char in flat
+    )
 
 
 def columns(text: str) -> int:

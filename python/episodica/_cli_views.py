@@ -28,11 +28,21 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
     most = check.whole(args.facts, "facts", 0)
     with opened(args) as memory:
         user = user_of(args, memory)
-        episodes = list(memory.episodes(user, newest_first=args.limit is not None, limit=args.limit, **range_of(args)))
+        episodes = list(
+            memory.episodes(
+                user, newest_first=args.limit is not None, limit=args.limit, **range_of(args)
+            )
+        )
         episodes.sort(key=lambda one: one.timestamp)
         learned = _by_episode(episodes, memory.semantic_memories(user, include_superseded=True))
     if out.as_json:
-        out.json_list({**one.to_dict(), "semantic_memories": [fact.to_dict() for fact in learned[one.episode_id]]} for one in episodes)
+        out.json_list(
+            {
+                **one.to_dict(),
+                "semantic_memories": [fact.to_dict() for fact in learned[one.episode_id]],
+            }
+            for one in episodes
+        )
         return 0
     before: datetime | None = None
     for episode in episodes:
@@ -40,11 +50,15 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
             _row(out, "", out.glyph("│", "|"), f"{_span(pause)} later", style="dim")
         _print_episode(episode, learned[episode.episode_id], most, out)
         before = episode.ended_at or episode.timestamp
-    out.note(f"{counted(len(episodes), 'episode')}, {counted(sum(map(len, learned.values())), 'fact')}")
+    out.note(
+        f"{counted(len(episodes), 'episode')}, {counted(sum(map(len, learned.values())), 'fact')}"
+    )
     return 0
 
 
-def _by_episode(episodes: list[Episode], facts: Iterator[SemanticMemory]) -> dict[str, list[SemanticMemory]]:
+def _by_episode(
+    episodes: list[Episode], facts: Iterator[SemanticMemory]
+) -> dict[str, list[SemanticMemory]]:
     ids = {episode.episode_id for episode in episodes}
     found: dict[str, list[SemanticMemory]] = defaultdict(list)
     for fact in facts:
@@ -56,25 +70,45 @@ def _by_episode(episodes: list[Episode], facts: Iterator[SemanticMemory]) -> dic
 
 def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out: Output) -> None:
     count = f"  ({episode.message_count})"
-    _row(out, day(episode.timestamp), out.style(out.glyph("●", "*"), "cyan"), episode.title, count, style="bold")
+    _row(
+        out,
+        day(episode.timestamp),
+        out.style(out.glyph("●", "*"), "cyan"),
+        episode.title,
+        count,
+        style="bold",
+    )
     bar = out.glyph("│", "|")
     facts = sorted(facts, key=lambda fact: -fact.importance)
     for fact in facts[:most]:
         if fact.is_current:
             _row(out, "", bar, fact.content)
         else:
-            _row(out, "", bar, fact.content, f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (superseded)", style="struck")
+            _row(
+                out,
+                "",
+                bar,
+                fact.content,
+                f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (superseded)",
+                style="struck",
+            )
     if len(facts) > most:
         _row(out, "", bar, f"and {len(facts) - most} more", style="dim")
     _row(out, "", out.glyph("╵", "'"), episode.boundary_reason, style="dim")
 
 
-def _row(out: Output, date: str, mark: str, text: str, after: str = "", style: str | None = None) -> None:
+def _row(
+    out: Output, date: str, mark: str, text: str, after: str = "", style: str | None = None
+) -> None:
     """Date, mark and text; the text is cut so that ``after`` fits on the line too."""
-    wide = _DATE_COLUMNS if out.width is None or out.width >= _NARROW_COLUMNS else _SHORT_DATE_COLUMNS
+    wide = (
+        _DATE_COLUMNS if out.width is None or out.width >= _NARROW_COLUMNS else _SHORT_DATE_COLUMNS
+    )
     shown = out.cut(printable(text), wide + 3 + len(after))
     when = out.style(date[:wide], "dim") if date else " " * wide
-    out.line(f"{when} {mark} {out.style(shown, style) if style else shown}{out.style(after, 'dim')}".rstrip())
+    out.line(
+        f"{when} {mark} {out.style(shown, style) if style else shown}{out.style(after, 'dim')}".rstrip()
+    )
 
 
 def _span(pause: timedelta) -> str:
@@ -90,11 +124,22 @@ def explain(args: argparse.Namespace, out: Output) -> int:
     """How the scores of the best hits came about, term by term."""
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
-        hits = memory.search(user, query, top_k=args.top_k, kinds=args.kind or KINDS, method=args.method, **range_of(args), explain=True)
+        hits = memory.search(
+            user,
+            query,
+            top_k=args.top_k,
+            kinds=args.kind or KINDS,
+            method=args.method,
+            **range_of(args),
+            explain=True,
+        )
         if out.as_json:
             out.json(hits)
             return 0
-        out.note(f"read as {hits.intent}; method {args.method}" + (f", without {', '.join(hits.degraded)}" if hits.degraded else ""))
+        out.note(
+            f"read as {hits.intent}; method {args.method}"
+            + (f", without {', '.join(hits.degraded)}" if hits.degraded else "")
+        )
         for hit in hits:
             print_hit(hit, out)
             _print_tree(hit.explain(), out)
@@ -113,7 +158,9 @@ def _print_tree(tree: Explanation, out: Output) -> None:
         bar = out.style(out.glyph("█", "#") * cells, "red" if one.value < 0 else "cyan")
         detail = "" if narrow else out.cut(printable(one.detail), 5 + width + 12 + room)
         name = pad("  " * depth + printable(one.name), width)
-        out.line(f"     {name} {one.value:>9.4f} {bar}{' ' * (room - cells)} {out.style(detail, 'dim')}".rstrip())
+        out.line(
+            f"     {name} {one.value:>9.4f} {bar}{' ' * (room - cells)} {out.style(detail, 'dim')}".rstrip()
+        )
     out.line()
 
 

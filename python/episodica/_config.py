@@ -161,7 +161,9 @@ class EmbeddingConfig:
             object.__setattr__(self, "path", os.fspath(self.path))
         _check_fields(self, "embedding.")
         if (self.model is None) == (self.path is None):
-            raise ConfigError("an embedding needs either `model` (of an endpoint) or `path` (of a local folder)")
+            raise ConfigError(
+                "an embedding needs either `model` (of an endpoint) or `path` (of a local folder)"
+            )
 
     def __getstate__(self) -> list[Any]:
         return _state_without_key(self)
@@ -260,7 +262,15 @@ class MemoryConfig:
     min_importance: float = 0.5
     preset: Preset = "default"
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
-    message_weights: tuple[float, float, float, float, float, float, float] = (2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2)
+    message_weights: tuple[float, float, float, float, float, float, float] = (
+        2.5,
+        0.7,
+        0.3,
+        1.0,
+        1.5,
+        1.0,
+        0.2,
+    )
     rrf_k: float = 60.0
     hnsw_threshold: int = 2_000_000
     snapshot_threshold: int = 2_048
@@ -307,7 +317,9 @@ class MemoryConfig:
         """
         from ._config_sources import from_sources
 
-        return cls().replace(**{**from_sources(path, os.environ if env is None else env), **overrides})
+        return cls().replace(
+            **{**from_sources(path, os.environ if env is None else env), **overrides}
+        )
 
     def replace(self, **overrides: Any) -> MemoryConfig:
         """A copy with some fields changed.
@@ -328,7 +340,9 @@ class MemoryConfig:
         return values
 
     def _engine_json(self) -> str:
-        return json.dumps({one.name: getattr(self, one.name) for one in fields(self) if one.name not in SECTIONS})
+        return json.dumps(
+            {one.name: getattr(self, one.name) for one in fields(self) if one.name not in SECTIONS}
+        )
 
 
 def _open_values(part: LLMConfig | EmbeddingConfig | None) -> dict[str, Any] | None:
@@ -347,11 +361,19 @@ def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = 
         if name not in allowed:
             place = f" in `{path}`" if path else ""
             where = str(path) if path else None
-            raise ConfigError(f"unknown setting: `{name}`{place}", hint=nearest_hint(name, allowed), path=where)
+            raise ConfigError(
+                f"unknown setting: `{name}`{place}", hint=nearest_hint(name, allowed), path=where
+            )
 
 
 def type_name(example: Any) -> str:
-    names = {bool: "boolean", int: "integer", float: "number", str: "text", tuple: "list of numbers"}
+    names = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        str: "text",
+        tuple: "list of numbers",
+    }
     return names.get(type(example), "section")
 
 
@@ -378,21 +400,35 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
             return None
         default = OPTIONAL[name]
     if name in _CHOICES and value not in _CHOICES[name]:
-        raise ConfigError(f"{where}{name} is unknown: `{value}`", hint=nearest_hint(value, _CHOICES[name]))
+        raise ConfigError(
+            f"{where}{name} is unknown: `{value}`", hint=nearest_hint(value, _CHOICES[name])
+        )
     if type(value) is type(default) and not isinstance(value, tuple):
         return value
-    if isinstance(default, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
+    if (
+        isinstance(default, float)
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+    ):
         return float(value)
-    if isinstance(default, tuple) and isinstance(value, (tuple, list)) and len(value) == len(default):
+    if (
+        isinstance(default, tuple)
+        and isinstance(value, (tuple, list))
+        and len(value) == len(default)
+    ):
         return tuple(_checked(item, name, 0.0, where) for item in value)
-    raise ConfigError(f"{where}{name} must be {_article(type_name(default))}, not `{type(value).__name__}`")
+    raise ConfigError(
+        f"{where}{name} must be {_article(type_name(default))}, not `{type(value).__name__}`"
+    )
 
 
 def _mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigError(f"{name} must be a section of names and values, not `{type(value).__name__}`")
+        raise ConfigError(
+            f"{name} must be a section of names and values, not `{type(value).__name__}`"
+        )
     if texts and not all(isinstance(item, str) for item in value.values()):
         raise ConfigError(f"the values of {name} must be text")
     return dict(value)

@@ -9,7 +9,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ._config import NESTED, OPTIONAL, SECTIONS, EmbeddingConfig, LLMConfig, MemoryConfig, check_names, type_name
+from ._config import (
+    NESTED,
+    OPTIONAL,
+    SECTIONS,
+    EmbeddingConfig,
+    LLMConfig,
+    MemoryConfig,
+    check_names,
+    type_name,
+)
 from ._errors import ConfigError
 from ._suggest import nearest_hint
 
@@ -56,7 +65,11 @@ def _refuse_keys(values: object, place: str, path: Path) -> None:
     if "api_key" in values:
         own = f"{_PREFIX}{place.upper()}_API_KEY or " if "." not in place else ""
         hint = f"put it into {own}OPENAI_API_KEY"
-        raise ConfigError(f"a key does not belong into a file: `{place}.api_key` in `{path}`", hint=hint, path=str(path))
+        raise ConfigError(
+            f"a key does not belong into a file: `{place}.api_key` in `{path}`",
+            hint=hint,
+            path=str(path),
+        )
     _refuse_keys(values.get("fallback"), f"{place}.fallback", path)
 
 
@@ -71,7 +84,11 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for variable, text in environment.items():
         name = variable.removeprefix(_PREFIX).lower()
-        if not variable.startswith(_PREFIX) or name.upper() in _OTHER_VARIABLES or name.upper().startswith(_TEST_PREFIX):
+        if (
+            not variable.startswith(_PREFIX)
+            or name.upper() in _OTHER_VARIABLES
+            or name.upper().startswith(_TEST_PREFIX)
+        ):
             continue
         if name in top:
             values[name] = _parse(text, top[name].default, variable)
@@ -80,7 +97,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             example = OPTIONAL.get(part.name, part.default)
             values.setdefault(section, {})[part.name] = _parse(text, example, variable)
         else:
-            hint = nearest_hint(name, (one.upper() for one in (*top, *parts, *_OTHER_VARIABLES)), _PREFIX)
+            hint = nearest_hint(
+                name, (one.upper() for one in (*top, *parts, *_OTHER_VARIABLES)), _PREFIX
+            )
             raise ConfigError(f"unknown environment variable: `{variable}`", hint=hint)
     return values
 

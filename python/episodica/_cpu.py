@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-# What -march=x86-64-v3 allows the compiler to use, by the kernel's names and in the order of its importance to us.
+# What -march=x86-64-v3 allows the compiler to use, by the kernel's names and in the order of its
+# importance to us.
 _REQUIRED = ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe")
 # The first processor's paragraph; the kernel writes no more of them than are read.
 _FIRST_PARAGRAPH_BYTES = 8192

@@ -11,7 +11,19 @@ from datetime import timedelta
 from functools import singledispatch
 from typing import Any
 
-from ._display_html import MAX_ROWS, bar, folded, more, page, paragraph, plain, table, tags, title, verbatim
+from ._display_html import (
+    MAX_ROWS,
+    bar,
+    folded,
+    more,
+    page,
+    paragraph,
+    plain,
+    table,
+    tags,
+    title,
+    verbatim,
+)
 from ._reports import AddResult, VerifyReport
 from ._results import Context, Explanation, Hit, SearchResults
 from ._value import Value, day
@@ -40,7 +52,9 @@ def _(value: Value) -> str:
 
 @body.register
 def _(value: Message) -> str:
-    return title(value.speaker, f"{day(value.timestamp)}{_session(value)}") + paragraph(value.content)
+    return title(value.speaker, f"{day(value.timestamp)}{_session(value)}") + paragraph(
+        value.content
+    )
 
 
 @body.register
@@ -53,7 +67,9 @@ def _(value: Episode) -> str:
         + tags(value.topics)
         + (paragraph(ending, "ep-faint") if ending else "")
         + folded("narrative", paragraph(value.content))
-        + folded(_count(len(value.original_messages), "message"), _messages(value.original_messages))
+        + folded(
+            _count(len(value.original_messages), "message"), _messages(value.original_messages)
+        )
     )
 
 
@@ -62,7 +78,11 @@ def _(value: SemanticMemory) -> str:
     content = plain(value.content)
     until = f" until {day(value.valid_to)[:10]}" if value.valid_to else ""
     about = f" · {value.subject}: {value.attribute}" if value.subject and value.attribute else ""
-    proof = f" · {_count(len(value.source_messages), 'message')} as evidence" if value.source_messages else ""
+    proof = (
+        f" · {_count(len(value.source_messages), 'message')} as evidence"
+        if value.source_messages
+        else ""
+    )
     note = f"{value.kind}{about} · since {day(value.valid_from)[:10]}{until} · confidence {value.confidence:.2f}{proof}"
     state = "" if value.is_current else ' <span class="ep-warn">no longer holds</span>'
     text = f"<strong>{content}</strong>" if value.is_current else f"<s>{content}</s>"
@@ -71,7 +91,10 @@ def _(value: SemanticMemory) -> str:
 
 @body.register
 def _(value: SearchResults) -> str:
-    top = title(value.query or "search", f"{_count(len(value), 'hit')}{f' · {value.intent}' if value.intent else ''}")
+    top = title(
+        value.query or "search",
+        f"{_count(len(value), 'hit')}{f' · {value.intent}' if value.intent else ''}",
+    )
     missing = paragraph(f"without {', '.join(value.degraded)}", "ep-warn") if value.degraded else ""
     if not value:
         return top + missing + paragraph("Nothing was found.", "ep-faint")
@@ -80,22 +103,45 @@ def _(value: SearchResults) -> str:
     for hit in shown:
         best[hit.kind] = max(best.get(hit.kind, 0.0), hit.score)
     rows = (
-        (str(hit.rank), hit.kind, f"{hit.score:.4f}", bar(hit.score, 0.0, best[hit.kind]), day(hit.timestamp), _found(hit)) for hit in shown
+        (
+            str(hit.rank),
+            hit.kind,
+            f"{hit.score:.4f}",
+            bar(hit.score, 0.0, best[hit.kind]),
+            day(hit.timestamp),
+            _found(hit),
+        )
+        for hit in shown
     )
-    return top + missing + table(("", "kind", "score", "", "date", "found"), rows, len(value), "nsnsst")
+    return (
+        top
+        + missing
+        + table(("", "kind", "score", "", "date", "found"), rows, len(value), "nsnsst")
+    )
 
 
 @body.register
 def _(value: Hit) -> str:
-    top = title(value.title or value.kind, f"{value.kind} {value.rank} · {value.score:.4f} · {day(value.timestamp)}")
-    messages = "" if value.kind == "message" else folded(_count(len(value.messages), "message"), _messages(value.messages))
+    top = title(
+        value.title or value.kind,
+        f"{value.kind} {value.rank} · {value.score:.4f} · {day(value.timestamp)}",
+    )
+    messages = (
+        ""
+        if value.kind == "message"
+        else folded(_count(len(value.messages), "message"), _messages(value.messages))
+    )
     return top + paragraph(value.content) + messages + _tree(value.explain())
 
 
 @body.register
 def _(value: Context) -> str:
     note = f"{_count(value.token_count, 'token')} · {_count(len(value.messages), 'message')} verbatim · of {_count(len(value.hits), 'hit')}"
-    return title(value.hits.query or "context", note) + verbatim(value.text) + folded("the messages", _messages(value.messages))
+    return (
+        title(value.hits.query or "context", note)
+        + verbatim(value.text)
+        + folded("the messages", _messages(value.messages))
+    )
 
 
 @body.register
@@ -113,15 +159,26 @@ def _(value: AddResult) -> str:
         (f"{value.pending_semantic:,}", "episodes still to learn from"),
     ]
     made = folded(_count(len(value.episodes), "episode"), tags(value.episodes))
-    return title(f"{_count(value.messages_added, 'message')} remembered") + table(("", ""), counts, len(counts), "nt") + made
+    return (
+        title(f"{_count(value.messages_added, 'message')} remembered")
+        + table(("", ""), counts, len(counts), "nt")
+        + made
+    )
 
 
 @body.register
 def _(value: VerifyReport) -> str:
     note = f"{value.total:,} checked · {value.indexed:,} indexed · {value.skipped:,} skipped"
     top = title("The store is sound" if value.ok else _count(value.errors, "error"), note)
-    rows = ((plain(one.path), str(one.line or ""), plain(one.message), plain(one.remedy)) for one in value.problems[:MAX_ROWS])
-    return top + (table(("file", "line", "problem", "remedy"), rows, len(value.problems), "tntt") if value.problems else "")
+    rows = (
+        (plain(one.path), str(one.line or ""), plain(one.message), plain(one.remedy))
+        for one in value.problems[:MAX_ROWS]
+    )
+    return top + (
+        table(("file", "line", "problem", "remedy"), rows, len(value.problems), "tntt")
+        if value.problems
+        else ""
+    )
 
 
 def records_to_html(name: str, records: list[Record], complete: bool) -> str:
@@ -149,7 +206,12 @@ def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
 
 def _pairs(rows: list[tuple[str, str]]) -> str:
     shown = rows[: 3 * MAX_ROWS]
-    return table(("", ""), [(f'<span class="ep-faint">{plain(name)}</span>', cell) for name, cell in shown], len(rows), "st")
+    return table(
+        ("", ""),
+        [(f'<span class="ep-faint">{plain(name)}</span>', cell) for name, cell in shown],
+        len(rows),
+        "st",
+    )
 
 
 def _cell(value: Any) -> str:
@@ -162,7 +224,9 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     if isinstance(value, (tuple, list)):
-        return plain(", ".join(str(item)[:100] for item in value[:MAX_ROWS])) + more(len(value) - MAX_ROWS)
+        return plain(", ".join(str(item)[:100] for item in value[:MAX_ROWS])) + more(
+            len(value) - MAX_ROWS
+        )
     return plain(str(value))
 
 
@@ -172,11 +236,18 @@ def _row(record: Record) -> tuple[str, str, str]:
     if isinstance(record, Episode):
         return day(record.timestamp), _count(record.message_count, "message"), plain(record.title)
     text = plain(record.content)
-    return day(record.valid_from)[:10], plain(record.kind, 40), text if record.is_current else f"<s>{text}</s>"
+    return (
+        day(record.valid_from)[:10],
+        plain(record.kind, 40),
+        text if record.is_current else f"<s>{text}</s>",
+    )
 
 
 def _messages(messages: tuple[Message, ...]) -> str:
-    rows = ((day(one.timestamp), plain(one.speaker, 40), plain(one.content, 2000)) for one in messages[:MAX_ROWS])
+    rows = (
+        (day(one.timestamp), plain(one.speaker, 40), plain(one.content, 2000))
+        for one in messages[:MAX_ROWS]
+    )
     return table(("date", "speaker", "text"), rows, len(messages), "sst") if messages else ""
 
 

@@ -18,7 +18,8 @@ _MAX_PARAGRAPH = 1200
 _MAX_VERBATIM = 6000
 _CONTROLS = dict.fromkeys((*range(9), 11, *range(13, 32), *range(127, 160)), "�")
 
-# Blue and vermilion of Okabe and Ito, which keep apart for every kind of colour vision; darker and lighter for contrast.
+# Blue and vermilion of Okabe and Ito, which keep apart for every kind of colour vision; darker and
+# lighter for contrast.
 _STYLE = """\
 .episodica{--ep-up:light-dark(#0072b2,#56b4e9);--ep-down:light-dark(#b34700,#f0894a);--ep-warn:light-dark(#8a5a00,#e6b34c);\
 --ep-line:color-mix(in srgb,currentColor 18%,transparent);--ep-fill:color-mix(in srgb,currentColor 6%,transparent);\
@@ -103,8 +104,13 @@ def more(count: int) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], total: int, kinds: str) -> str:
     """Rows of cells that are HTML already. ``kinds`` has a letter a column: ``n`` a number, ``s`` short, ``t`` text."""
     style = [{"n": ' class="ep-number"', "s": ' class="ep-short"'}.get(kind, "") for kind in kinds]
-    lines = ["".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(style, row, strict=True)) for row in rows]
-    names = "".join(f"<th{kind}>{_escaped(name)}</th>" for kind, name in zip(style, head, strict=True))
+    lines = [
+        "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(style, row, strict=True))
+        for row in rows
+    ]
+    names = "".join(
+        f"<th{kind}>{_escaped(name)}</th>" for kind, name in zip(style, head, strict=True)
+    )
     top = f"<thead><tr>{names}</tr></thead>" if any(head) else ""
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     rest = f"<p>{more(total - len(lines))}</p>" if total > len(lines) else ""

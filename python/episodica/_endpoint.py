@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from ._config import EmbeddingConfig, LLMConfig
 
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
-_FIELDS = ("organization", "timeout_seconds", "max_attempts", "retry_wait_seconds", "breaker_failures", "breaker_seconds")
+_FIELDS = (
+    "organization",
+    "timeout_seconds",
+    "max_attempts",
+    "retry_wait_seconds",
+    "breaker_failures",
+    "breaker_seconds",
+)
 
 
 def endpoint_settings(part: LLMConfig | EmbeddingConfig) -> dict[str, Any]:

@@ -41,9 +41,13 @@ def hits_frame(hits: Sequence[Hit]) -> pd.DataFrame:
     columns = {}
     for name in _HIT_COLUMNS:
         values: list[Any] = [getattr(hit, name) for hit in hits]
-        columns[name] = _column(pandas, values, _DATES if name == "timestamp" else _NUMBERS.get(name, object))
+        columns[name] = _column(
+            pandas, values, _DATES if name == "timestamp" else _NUMBERS.get(name, object)
+        )
     for term in dict.fromkeys(term for hit in hits for term in hit.scores):
-        columns[f"scores.{term}"] = pandas.Series([hit.scores.get(term) for hit in hits], dtype="float64")
+        columns[f"scores.{term}"] = pandas.Series(
+            [hit.scores.get(term) for hit in hits], dtype="float64"
+        )
     frame: pd.DataFrame = pandas.DataFrame(columns)
     return frame
 
@@ -66,5 +70,7 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise MissingExtraError("data frames need pandas", hint="pip install 'episodica[pandas]'") from error
+        raise MissingExtraError(
+            "data frames need pandas", hint="pip install 'episodica[pandas]'"
+        ) from error
     return pandas

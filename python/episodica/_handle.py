@@ -16,7 +16,8 @@ from typing import Any
 from . import _native
 from ._errors import ClosedError, ForkedError
 
-# Seconds that a memory system which nobody closed may take to persist its state when it is collected.
+# Seconds that a memory system which nobody closed may take to persist its state when it is
+# collected.
 _FINALIZER_TIMEOUT_SECONDS = 2.0
 
 _forks = 0
@@ -38,7 +39,10 @@ class EngineHandle:
         global _used
         self._owner = type(owner).__name__
         if _forked_after_use:
-            raise ForkedError(f"no {self._owner} can be opened: the process was forked from one that had used episodica", hint=_HINT)
+            raise ForkedError(
+                f"no {self._owner} can be opened: the process was forked from one that had used episodica",
+                hint=_HINT,
+            )
         _used = True
         self._lock = threading.Lock()
         self._forks = _forks
@@ -66,7 +70,9 @@ class EngineHandle:
                 hint=_HINT,
             )
         if engine is None:
-            raise ClosedError(f"this {self._owner} is closed", hint=f"open it again with `{self._owner}(path)`")
+            raise ClosedError(
+                f"this {self._owner} is closed", hint=f"open it again with `{self._owner}(path)`"
+            )
         return engine
 
     def close(self, timeout: float) -> None:

@@ -53,7 +53,9 @@ class _Loop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="episodica-llm", daemon=True).start()
+                threading.Thread(
+                    target=self._loop.run_forever, name="episodica-llm", daemon=True
+                ).start()
         future = asyncio.run_coroutine_threadsafe(_result(awaitable), self._loop)
         try:
             return future.result()
@@ -76,7 +78,9 @@ def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:
         return ()
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
         return _KEYWORDS
-    named = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    named = {
+        one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+    }
     return tuple(name for name in _KEYWORDS if name in named)
 
 
@@ -94,7 +98,9 @@ def read(answer: Any) -> Answer:
     message = _field(choices[0], "message") if choices else answer
     text = _field(message, "content")
     if not isinstance(text, str):
-        raise LLMError(f"the llm callable must return text or a chat completion, not `{type(answer).__name__}`")
+        raise LLMError(
+            f"the llm callable must return text or a chat completion, not `{type(answer).__name__}`"
+        )
     usage = _field(answer, "usage")
     tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     return (text, *tokens) if None not in tokens else (text, None, None)

@@ -19,7 +19,18 @@ from ._values import Message
 _KEYS = frozenset(("role", "content", "name", "timestamp", "session_id", "metadata", "message_id"))
 # What chat APIs put beside a message: of no use here, and no typing error.
 _FOREIGN_KEYS = frozenset(
-    ("annotations", "audio", "function_call", "id", "object", "refusal", "tool_call_id", "tool_calls", "type", "user_id")
+    (
+        "annotations",
+        "audio",
+        "function_call",
+        "id",
+        "object",
+        "refusal",
+        "tool_call_id",
+        "tool_calls",
+        "type",
+        "user_id",
+    )
 )
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _MAX_JSON_DEPTH = 100
@@ -27,7 +38,9 @@ _TEXT = frozenset((str,))
 # Deeper places are not spelled out in errors.
 _PLACE_DEPTH = 8
 _PLAIN = frozenset((str, int, bool, type(None)))
-_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_encode_json = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
 
 
 def normalise(messages: object) -> list[dict[str, Any]]:
@@ -46,7 +59,9 @@ def normalise(messages: object) -> list[dict[str, Any]]:
     """
     if isinstance(messages, (str, bytes, Mapping, Message)) or not isinstance(messages, Iterable):
         hint = "put the message into a list" if isinstance(messages, (Mapping, Message)) else None
-        raise InvalidInputError(f"messages must be a list of mappings, not `{type(messages).__name__}`", hint=hint)
+        raise InvalidInputError(
+            f"messages must be a list of mappings, not `{type(messages).__name__}`", hint=hint
+        )
     return [_message(raw, position) for position, raw in enumerate(messages)]
 
 
@@ -64,9 +79,13 @@ def _message(raw: object, position: int) -> dict[str, Any]:
         "role": _role(get("role"), "role" in raw, position),
         "content": _content(raw, position),
         "name": _optional(get("name"), "name", position),
-        "timestamp": None if timestamp is None else rfc3339(timestamp, f"message {position}: `timestamp`"),
+        "timestamp": None
+        if timestamp is None
+        else rfc3339(timestamp, f"message {position}: `timestamp`"),
         "session_id": _optional(get("session_id"), "session_id", position),
-        "metadata": None if metadata is None else json_text(metadata, f"message {position}: metadata"),
+        "metadata": None
+        if metadata is None
+        else json_text(metadata, f"message {position}: metadata"),
         "message_id": _optional(get("message_id"), "message_id", position),
     }
 
@@ -81,12 +100,20 @@ def _check_keys(raw: Mapping[Any, Any], position: int) -> None:
             continue
         hint = nearest_hint(key, _KEYS - raw.keys())
         if hint and hint.startswith("did you mean"):
-            raise _wrong(position, f"unknown key: `{key}`", f"{hint} what belongs to no key goes into `metadata`")
+            raise _wrong(
+                position,
+                f"unknown key: `{key}`",
+                f"{hint} what belongs to no key goes into `metadata`",
+            )
 
 
 def _role(role: object, present: bool, position: int) -> str:
     if not present or role is None:
-        raise _wrong(position, "`role` is missing", 'every message is a mapping like {"role": "user", "content": "..."}')
+        raise _wrong(
+            position,
+            "`role` is missing",
+            'every message is a mapping like {"role": "user", "content": "..."}',
+        )
     if not isinstance(role, str):
         raise _wrong(position, f"`role` must be a str, not `{type(role).__name__}`")
     if not role.strip():
@@ -115,7 +142,9 @@ def _content(raw: Mapping[str, Any], position: int) -> str:
     elif isinstance(content, (list, tuple)):
         content = _flatten(content, position)
     if not isinstance(content, str):
-        raise _wrong(position, f"`content` must be a str or a list of parts, not `{type(content).__name__}`")
+        raise _wrong(
+            position, f"`content` must be a str or a list of parts, not `{type(content).__name__}`"
+        )
     if not content or content.isspace():
         raise _wrong(position, "`content` is empty")
     return content if content.isascii() else check_text(content, f"message {position}: `content`")
@@ -130,13 +159,20 @@ def _flatten(parts: Iterable[object], position: int) -> str:
             continue
         kind = part.get("type") if isinstance(part, Mapping) else None
         if not isinstance(part, Mapping) or not isinstance(kind, str):
-            raise _wrong(position, f"content part {number} has no `type`", 'a part is like {"type": "text", "text": "..."}')
+            raise _wrong(
+                position,
+                f"content part {number} has no `type`",
+                'a part is like {"type": "text", "text": "..."}',
+            )
         if kind not in _TEXT_PARTS:
             texts.append(f"[{kind.removeprefix('input_').removesuffix('_url')}]")
             continue
         text = part.get(_TEXT_PARTS[kind])
         if not isinstance(text, str):
-            raise _wrong(position, f"`{_TEXT_PARTS[kind]}` of content part {number} must be a str, not `{type(text).__name__}`")
+            raise _wrong(
+                position,
+                f"`{_TEXT_PARTS[kind]}` of content part {number} must be a str, not `{type(text).__name__}`",
+            )
         texts.append(text)
     return "\n".join(text for text in texts if text)
 
@@ -146,7 +182,9 @@ def _tool_calls(raw: Mapping[str, Any]) -> str:
     calls = raw.get("tool_calls") or ()
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
     return "\n".join(
-        f"[tool call: {function.get('name')}({function.get('arguments', '')})]" for function in functions if isinstance(function, Mapping)
+        f"[tool call: {function.get('name')}({function.get('arguments', '')})]"
+        for function in functions
+        if isinstance(function, Mapping)
     )
 
 
@@ -162,8 +200,12 @@ def check_text(text: str, what: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
-        hint = 'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") repairs such text'
-        raise InvalidInputError(f"{what} holds a lone surrogate at character {error.start}: `{code}`", hint=hint) from None
+        hint = (
+            'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") repairs such text'
+        )
+        raise InvalidInputError(
+            f"{what} holds a lone surrogate at character {error.start}: `{code}`", hint=hint
+        ) from None
     return text
 
 
@@ -175,7 +217,11 @@ def json_text(value: object, what: str) -> str:
     InvalidInputError
         For what JSON can't hold (other types, NaN, keys that are no text, too deep nesting), naming the place.
     """
-    flat = type(value) is dict and _PLAIN.issuperset(map(type, value.values())) and _TEXT.issuperset(map(type, value))
+    flat = (
+        type(value) is dict
+        and _PLAIN.issuperset(map(type, value.values()))
+        and _TEXT.issuperset(map(type, value))
+    )
     if not flat:
         _check_json(value, what, 0)
     try:
@@ -193,7 +239,9 @@ def _check_json(value: object, place: str, depth: int) -> None:
             raise InvalidInputError(f"{place} is not JSON: `{value}`")
         return
     if depth >= _MAX_JSON_DEPTH:
-        raise InvalidInputError(f"{place} is nested too deeply: more than `{_MAX_JSON_DEPTH}` levels")
+        raise InvalidInputError(
+            f"{place} is nested too deeply: more than `{_MAX_JSON_DEPTH}` levels"
+        )
     for step, item in _json_items(value, place):
         if type(item) not in _PLAIN:
             _check_json(item, place + step if depth < _PLACE_DEPTH else place, depth + 1)
@@ -210,4 +258,7 @@ def _json_items(value: object, place: str) -> Iterable[tuple[str, object]]:
         return ((f"[{index}]", item) for index, item in enumerate(value))
     if isinstance(value, (str, int)):
         return ()
-    raise InvalidInputError(f"{place} is no JSON type: `{type(value).__name__}`", hint="convert it to text or numbers first")
+    raise InvalidInputError(
+        f"{place} is no JSON type: `{type(value).__name__}`",
+        hint="convert it to text or numbers first",
+    )

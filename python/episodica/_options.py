@@ -43,7 +43,10 @@ def query(value: object) -> str:
     """A query with something in it."""
     checked = text(value, "query")
     if not checked.strip():
-        raise InvalidInputError("query is empty", hint="ask for something, or list records with `memory.episodes(user_id)`")
+        raise InvalidInputError(
+            "query is empty",
+            hint="ask for something, or list records with `memory.episodes(user_id)`",
+        )
     return checked
 
 
@@ -65,7 +68,12 @@ def top_k(value: object) -> int:
 
 def seconds(value: object, what: str) -> float:
     """A duration in seconds, not negative; infinity is allowed."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < 0:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or math.isnan(value)
+        or value < 0
+    ):
         raise InvalidInputError(f"{what} must be a number of seconds, 0 or more: `{value!r:.40}`")
     return float(value)
 
@@ -129,13 +137,17 @@ def store_path(value: object) -> Path:
         raise InvalidInputError(f"path must be a str or a Path, not `{type(value).__name__}`")
     name = os.fspath(value)
     if not isinstance(name, str) or not name:
-        raise InvalidInputError("path is empty" if not name else "path must be a str or a Path, not `bytes`")
+        raise InvalidInputError(
+            "path is empty" if not name else "path must be a str or a Path, not `bytes`"
+        )
     return Path(text(name, "path")).expanduser().absolute()
 
 
 def _one_of(value: object, known: tuple[str, ...], what: str) -> str:
     if not isinstance(value, str) or value not in known:
-        raise InvalidInputError(f"{what} is unknown: `{value!s:.40}`", hint=nearest_hint(value, known))
+        raise InvalidInputError(
+            f"{what} is unknown: `{value!s:.40}`", hint=nearest_hint(value, known)
+        )
     return value
 
 
@@ -146,7 +158,9 @@ def _kinds(kinds: object) -> list[str]:
         raise InvalidInputError(f"kinds must be a list of names, not `{type(kinds).__name__}`")
     names = list(dict.fromkeys(_one_of(kind, KINDS, "kind") for kind in kinds))
     if not names:
-        raise InvalidInputError("kinds is empty", hint="name at least one of `episodic`, `semantic`, `message`")
+        raise InvalidInputError(
+            "kinds is empty", hint="name at least one of `episodic`, `semantic`, `message`"
+        )
     return names
 
 
@@ -154,7 +168,9 @@ def _where(where: object) -> str | None:
     if where is None:
         return None
     if not isinstance(where, Mapping):
-        raise InvalidInputError(f"where must be a mapping of metadata keys to values, not `{type(where).__name__}`")
+        raise InvalidInputError(
+            f"where must be a mapping of metadata keys to values, not `{type(where).__name__}`"
+        )
     return json_text(dict(where), "where")
 
 

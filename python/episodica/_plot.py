@@ -72,12 +72,20 @@ class Plots:
         """
         module = _needed("_plot_timeline")
         most, each = check.whole(limit, "limit", 1, 200), check.whole(facts, "facts", 0)
-        episodes = list(self._memory.episodes(user_id, since=since, until=until, newest_first=True, limit=most + 1))
+        episodes = list(
+            self._memory.episodes(
+                user_id, since=since, until=until, newest_first=True, limit=most + 1
+            )
+        )
         known = list(self._memory.semantic_memories(user_id, include_superseded=True))
-        figure: Figure = module.draw(user_id, episodes[:most][::-1], known, each, len(episodes) > most, theme)
+        figure: Figure = module.draw(
+            user_id, episodes[:most][::-1], known, each, len(episodes) > most, theme
+        )
         return figure
 
-    def scores(self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None) -> Figure:
+    def scores(
+        self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None
+    ) -> Figure:
         """What each leg and layer of the search contributed to the scores of the hits, as bars that add up to the score.
 
         Parameters
@@ -93,7 +101,9 @@ class Plots:
         --------
         >>> figure = memory.plot.scores(memory.search("alice", "Lyon"))
         """
-        figure: Figure = _needed("_plot_scores").draw(list(hits), getattr(hits, "query", ""), check.whole(limit, "limit", 1, 50), theme)
+        figure: Figure = _needed("_plot_scores").draw(
+            list(hits), getattr(hits, "query", ""), check.whole(limit, "limit", 1, 50), theme
+        )
         return figure
 
     def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
@@ -117,7 +127,9 @@ class Plots:
         module = _needed("_plot_map")
         most = check.whole(limit, "limit", 1, 200)
         episodes = list(self._memory.episodes(user_id, newest_first=True, limit=most))[::-1]
-        figure: Figure = module.draw(user_id, episodes, module.similarities(self._memory, user_id, episodes), theme)
+        figure: Figure = module.draw(
+            user_id, episodes, module.similarities(self._memory, user_id, episodes), theme
+        )
         return figure
 
     def usage(self, *, theme: ThemeName | None = None) -> Figure:
@@ -150,9 +162,19 @@ class AsyncPlots:
         theme: ThemeName | None = None,
     ) -> Figure:
         """See :meth:`Plots.timeline`."""
-        return await asyncio.to_thread(self._plots.timeline, user_id, since=since, until=until, limit=limit, facts=facts, theme=theme)
+        return await asyncio.to_thread(
+            self._plots.timeline,
+            user_id,
+            since=since,
+            until=until,
+            limit=limit,
+            facts=facts,
+            theme=theme,
+        )
 
-    async def scores(self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None) -> Figure:
+    async def scores(
+        self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None
+    ) -> Figure:
         """See :meth:`Plots.scores`."""
         return await asyncio.to_thread(self._plots.scores, hits, limit=limit, theme=theme)
 
@@ -169,4 +191,6 @@ def _needed(name: str) -> Any:
     try:
         return import_module(f".{name}", __package__)
     except ImportError as error:
-        raise MissingExtraError("pictures need matplotlib", hint="pip install 'episodica[plot]'") from error
+        raise MissingExtraError(
+            "pictures need matplotlib", hint="pip install 'episodica[plot]'"
+        ) from error

@@ -34,13 +34,20 @@ _MAX_TITLES = 20
 _SHORTEST_BAR_DAYS = 0.01
 
 
-def similarities(memory: MemoryReader, user_id: str, episodes: Sequence[Episode]) -> NDArray[np.float64]:
+def similarities(
+    memory: MemoryReader, user_id: str, episodes: Sequence[Episode]
+) -> NDArray[np.float64]:
     """Cosines of the episodes with each other, shape (episodes, episodes), symmetric, ones on the diagonal."""
     place = {episode.episode_id: index for index, episode in enumerate(episodes)}
     found = np.zeros((len(episodes), len(episodes)))
     for row, episode in enumerate(episodes):
-        question = f"{episode.title}\n{episode.summary}"[:_QUESTION_CHARACTERS].strip() or episode.content[:_QUESTION_CHARACTERS]
-        for hit in memory.search(user_id, question or "?", kinds=["episodic"], method="vector", top_k=_MAX_TOP_K):
+        question = (
+            f"{episode.title}\n{episode.summary}"[:_QUESTION_CHARACTERS].strip()
+            or episode.content[:_QUESTION_CHARACTERS]
+        )
+        for hit in memory.search(
+            user_id, question or "?", kinds=["episodic"], method="vector", top_k=_MAX_TOP_K
+        ):
             column = place.get(hit.id)
             if column is not None:
                 found[row, column] = hit.score
@@ -87,14 +94,19 @@ def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
     return moved
 
 
-def draw(user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64], theme_name: str | None) -> MemoryFigure:
+def draw(
+    user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64], theme_name: str | None
+) -> MemoryFigure:
     """The figure, for episodes in the order of time."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
     heading = f"Map of {user_id}"
     if not episodes:
         return empty(theme, heading, "There are no episodes.")
     figure = MemoryFigure(_TOP + _SIDE + _BOTTOM, theme)
-    figure.heading(heading, f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}, alike ones near each other")
+    figure.heading(
+        heading,
+        f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}, alike ones near each other",
+    )
     axes = figure.axes_at(_LEFT, _BOTTOM, _SIDE, _SIDE)
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
     for side in axes.spines.values():
@@ -102,7 +114,9 @@ def draw(user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64]
     margin = 0.05
     dot = min(_DOT_INCHES, 3.2 / np.sqrt(len(episodes))) / _SIDE
     true = margin + (1 - 2 * margin) * coordinates(cosines)
-    shown = margin + (1 - 2 * margin) * apart((true - margin) / (1 - 2 * margin), dot * 1.12 / (1 - 2 * margin))
+    shown = margin + (1 - 2 * margin) * apart(
+        (true - margin) / (1 - 2 * margin), dot * 1.12 / (1 - 2 * margin)
+    )
     times = [float(date2num(episode.timestamp)) for episode in episodes]
     scale = Normalize(min(times), max(max(times), min(times) + 1e-6))
     for number, (here, there, when) in enumerate(zip(true, shown, times, strict=True), 1):
@@ -111,10 +125,25 @@ def draw(user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64]
             axes.plot(*zip(here, there, strict=True), color=theme.faint, linewidth=0.7, zorder=1)
             axes.plot(*here, marker=".", markersize=3, color=theme.faint, zorder=1)
         size = dot * _SIDE * 72
-        axes.plot(*there, marker="o", markersize=size, color=colour, markeredgecolor=theme.faint, markeredgewidth=0.6, zorder=2)
+        axes.plot(
+            *there,
+            marker="o",
+            markersize=size,
+            color=colour,
+            markeredgecolor=theme.faint,
+            markeredgewidth=0.6,
+            zorder=2,
+        )
         ink = "#000000" if _luminance(colour) > 0.35 else "#ffffff"
         axes.text(
-            there[0], there[1], str(number), ha="center", va="center", color=ink, fontproperties=font(min(SMALL, size * 0.45)), zorder=3
+            there[0],
+            there[1],
+            str(number),
+            ha="center",
+            va="center",
+            color=ink,
+            fontproperties=font(min(SMALL, size * 0.45)),
+            zorder=3,
         )
     _list(figure, episodes)
     if max(times) - min(times) > _SHORTEST_BAR_DAYS:
@@ -123,7 +152,10 @@ def draw(user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64]
 
 
 def _luminance(colour: Any) -> float:
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour))
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in to_rgb(colour)
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -133,18 +165,37 @@ def _list(figure: MemoryFigure, episodes: Sequence[Episode]) -> None:
     top = _BOTTOM + _SIDE - 0.1
     first = max(0, len(episodes) - _MAX_TITLES)
     if first:
-        figure.write(_LIST_LEFT, top, f"the newest {_MAX_TITLES} of them:", color=theme.faint, size=SMALL)
+        figure.write(
+            _LIST_LEFT, top, f"the newest {_MAX_TITLES} of them:", color=theme.faint, size=SMALL
+        )
         top -= _ROW_INCHES
     for number, episode in enumerate(episodes[first:], first + 1):
         line = top - _ROW_INCHES * (number - first - 1)
         figure.write(_LIST_LEFT + 0.22, line, str(number), size=SMALL, ha="right", weight="bold")
-        figure.write(_LIST_LEFT + 0.32, line, episode.timestamp.date().isoformat(), size=SMALL, color=theme.faint)
-        figure.write(_LIST_LEFT + 1.08, line, episode.title or "(no title)", WIDTH_INCHES - _LIST_LEFT - 1.25, size=SMALL)
+        figure.write(
+            _LIST_LEFT + 0.32,
+            line,
+            episode.timestamp.date().isoformat(),
+            size=SMALL,
+            color=theme.faint,
+        )
+        figure.write(
+            _LIST_LEFT + 1.08,
+            line,
+            episode.title or "(no title)",
+            WIDTH_INCHES - _LIST_LEFT - 1.25,
+            size=SMALL,
+        )
 
 
 def _colour_bar(figure: MemoryFigure, scale: Normalize) -> None:
     axes = figure.axes_at(_LIST_LEFT, _BOTTOM + 0.1, WIDTH_INCHES - _LIST_LEFT - 0.4, 0.12)
-    axes.imshow(np.linspace(0, 1, 256)[None], aspect="auto", cmap="cividis", extent=(scale.vmin or 0.0, scale.vmax or 1.0, 0, 1))
+    axes.imshow(
+        np.linspace(0, 1, 256)[None],
+        aspect="auto",
+        cmap="cividis",
+        extent=(scale.vmin or 0.0, scale.vmax or 1.0, 0, 1),
+    )
     axes.set_yticks([])
     axes.xaxis_date()
     locator = AutoDateLocator(minticks=2, maxticks=5)

@@ -30,7 +30,8 @@ from ._plot_style import (
 from ._results import Hit
 
 _KINDS = {"episodic": "Episodes", "semantic": "Facts", "message": "Messages"}
-# The same leg has the same colour wherever it takes part; what it found in title and summary (L0) is hatched.
+# The same leg has the same colour wherever it takes part; what it found in title and summary (L0)
+# is hatched.
 _COLOURS = {
     "words": BLUE,
     "bm25": BLUE,
@@ -55,17 +56,24 @@ def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) ->
     """The figure, for hits in any order."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
     heading = f"What found: {query}" if query else "What found the hits"
-    kinds = {kind: [hit for hit in hits if hit.kind == kind] for kind in dict.fromkeys(hit.kind for hit in hits)}
+    kinds = {
+        kind: [hit for hit in hits if hit.kind == kind]
+        for kind in dict.fromkeys(hit.kind for hit in hits)
+    }
     if not kinds:
         return empty(theme, heading, "There are no hits.")
     rows = {kind: sorted(found, key=lambda hit: hit.rank)[:limit] for kind, found in kinds.items()}
-    height = 0.45 + sum(_HEAD_INCHES + _ROW_INCHES * len(found) + _FOOT_INCHES for found in rows.values())
+    height = 0.45 + sum(
+        _HEAD_INCHES + _ROW_INCHES * len(found) + _FOOT_INCHES for found in rows.values()
+    )
     figure = MemoryFigure(height, theme)
     figure.heading(heading, "")
     top = height - 0.45
     for kind, found in rows.items():
         name = _KINDS.get(kind, kind)
-        note = f"the first {len(found)} of {len(kinds[kind])}" if len(found) < len(kinds[kind]) else ""
+        note = (
+            f"the first {len(found)} of {len(kinds[kind])}" if len(found) < len(kinds[kind]) else ""
+        )
         figure.write(_LEFT, top - 0.22, f"{name}  {note}", weight="bold")
         top -= _HEAD_INCHES + _ROW_INCHES * len(found)
         _draw_kind(figure, found, top)
@@ -102,11 +110,26 @@ def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None
         for name in names:
             value = part.get(name, 0.0)
             colour, hatch = look[name]
-            axes.barh(row + 0.5, value, 0.66, left=ends[value >= 0], color=colour, hatch=hatch, edgecolor=theme.edge, linewidth=0.6)
+            axes.barh(
+                row + 0.5,
+                value,
+                0.66,
+                left=ends[value >= 0],
+                color=colour,
+                hatch=hatch,
+                edgecolor=theme.edge,
+                linewidth=0.6,
+            )
             ends[value >= 0] += value
         furthest = max(furthest, ends[True])
         words = f"{hit.rank}  {_label(hit)}"
-        figure.write(_LEFT, bottom + _ROW_INCHES * (len(hits) - row - 0.5), words, _AXIS_LEFT - _LEFT - 0.2, size=SIZE)
+        figure.write(
+            _LEFT,
+            bottom + _ROW_INCHES * (len(hits) - row - 0.5),
+            words,
+            _AXIS_LEFT - _LEFT - 0.2,
+            size=SIZE,
+        )
         axes.annotate(
             f"{hit.score:.3f}",
             (ends[True], row + 0.5),
@@ -122,7 +145,10 @@ def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None
     axes.set_axisbelow(True)
     if furthest > 0:
         axes.set_xlim(right=furthest * 1.02)
-    handles = [Patch(facecolor=look[name][0], hatch=look[name][1], edgecolor=theme.edge, linewidth=0.6) for name in names]
+    handles = [
+        Patch(facecolor=look[name][0], hatch=look[name][1], edgecolor=theme.edge, linewidth=0.6)
+        for name in names
+    ]
     figure.key(axes, handles, names, bottom - 0.32, _AXIS_LEFT, 6)
 
 

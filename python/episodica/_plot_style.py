@@ -26,7 +26,8 @@ from ._suggest import nearest_hint
 
 ThemeName: TypeAlias = Literal["light", "dark"]
 
-# Okabe and Ito's palette, told apart with every kind of colour vision, but for black, which is not seen on dark pages.
+# Okabe and Ito's palette, told apart with every kind of colour vision, but for black, which is not
+# seen on dark pages.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 VERMILION, SKY, YELLOW = "#D55E00", "#56B4E9", "#F0E442"
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW)
@@ -60,7 +61,19 @@ _HELPERS = (
     "Arial Unicode MS",
 )
 _MISSING = "\N{WHITE SQUARE}"
-_INVISIBLE = dict.fromkeys((0x200B, 0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFE0E, 0xFE0F))
+_INVISIBLE = dict.fromkeys(
+    (
+        0x200B,
+        0x200C,
+        0x200D,
+        0x200E,
+        0x200F,
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        0xFE0E,
+        0xFE0F,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +100,9 @@ def theme_of(name: ThemeName | None) -> Theme:
         page = mpl.rcParams["figure.facecolor"]
         name = "dark" if page != "none" and sum(to_rgb(page)) < 1.5 else "light"
     if name not in _THEMES:
-        raise InvalidInputError(f"theme is unknown: `{name!s:.40}`", hint=nearest_hint(name, tuple(_THEMES)))
+        raise InvalidInputError(
+            f"theme is unknown: `{name!s:.40}`", hint=nearest_hint(name, tuple(_THEMES))
+        )
     return _THEMES[name]
 
 
@@ -95,16 +110,23 @@ class MemoryFigure(Figure):
     """A matplotlib figure that belongs to no window and that notebooks show by themselves."""
 
     def __init__(self, height_inches: float, theme: Theme) -> None:
-        super().__init__(figsize=(WIDTH_INCHES, height_inches), dpi=_DOTS_PER_INCH, facecolor=theme.page)
+        super().__init__(
+            figsize=(WIDTH_INCHES, height_inches), dpi=_DOTS_PER_INCH, facecolor=theme.page
+        )
         self.theme = theme
         FigureCanvasAgg(self)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         drawn, file = io.BytesIO(), io.BytesIO()
         self.savefig(drawn, format="png", facecolor=self.get_facecolor())
-        # A palette makes a third of the bytes, and nobody sees the difference; notebooks are kept with their pictures. This method of
-        # choosing it keeps rare colours too (a single marker); the usual one mixes them with others.
-        palette = Image.open(drawn).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        # A palette makes a third of the bytes, and nobody sees the difference; notebooks are kept
+        # with their pictures. This method of choosing it keeps rare colours too (a single marker);
+        # the usual one mixes them with others.
+        palette = (
+            Image.open(drawn)
+            .convert("RGB")
+            .quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        )
         palette.save(file, "png", optimize=True)
         width, height = (round(_SCREEN_DOTS_PER_INCH * inches) for inches in self.get_size_inches())
         return file.getvalue(), {"width": width, "height": height}
@@ -122,7 +144,9 @@ class MemoryFigure(Figure):
             label.set_fontproperties(font(SMALL))
         return axes
 
-    def write(self, left: float, bottom: float, words: str, width: float = 1e9, **style: Any) -> Text:
+    def write(
+        self, left: float, bottom: float, words: str, width: float = 1e9, **style: Any
+    ) -> Text:
         """Text at a place in inches, in the middle of its line, cut to ``width`` inches."""
         across, up = self.get_size_inches()
         prop = font(style.pop("size", SIZE), style.pop("weight", "normal"))
@@ -135,9 +159,19 @@ class MemoryFigure(Figure):
         up = self.get_size_inches()[1]
         title = self.write(0.2, up - 0.25, words, 7.5, size=12, weight="bold")
         used = title.get_window_extent().width / self.dpi
-        self.write(0.2 + used + 0.15, up - 0.26, note, WIDTH_INCHES - used - 0.5, color=self.theme.faint)
+        self.write(
+            0.2 + used + 0.15, up - 0.26, note, WIDTH_INCHES - used - 0.5, color=self.theme.faint
+        )
 
-    def key(self, axes: Axes, handles: Sequence[Artist], labels: Sequence[str], bottom: float, left: float, columns: int) -> None:
+    def key(
+        self,
+        axes: Axes,
+        handles: Sequence[Artist],
+        labels: Sequence[str],
+        bottom: float,
+        left: float,
+        columns: int,
+    ) -> None:
         """The legend, its upper left corner at a place in inches."""
         across, up = self.get_size_inches()
         axes.legend(
@@ -179,7 +213,11 @@ def fit(words: str, width: float, prop: FontProperties) -> str:
     low, high = 0, len(line)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _inches(line[:middle].rstrip() + "…", prop) <= width else (low, middle - 1)
+        low, high = (
+            (middle, high)
+            if _inches(line[:middle].rstrip() + "…", prop) <= width
+            else (low, middle - 1)
+        )
     return line[:low].rstrip() + "…"
 
 

@@ -33,7 +33,8 @@ from ._plot_style import (
 )
 from ._values import Episode, SemanticMemory
 
-# Why an episode ended, as `Episode.boundary["reason"]` has it: words, colour and shape. Colour alone would not do for everybody.
+# Why an episode ended, as `Episode.boundary["reason"]` has it: words, colour and shape. Colour
+# alone would not do for everybody.
 _REASONS = {
     "session": ("session ended", BLUE, "s"),
     "time_gap": ("long pause", ORANGE, "D"),
@@ -54,7 +55,12 @@ _LEGEND_COLUMNS = 5
 
 
 def draw(
-    user_id: str, episodes: Sequence[Episode], known: Sequence[SemanticMemory], facts: int, more: bool, theme_name: str | None
+    user_id: str,
+    episodes: Sequence[Episode],
+    known: Sequence[SemanticMemory],
+    facts: int,
+    more: bool,
+    theme_name: str | None,
 ) -> MemoryFigure:
     """The figure, for episodes in the order of time."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
@@ -63,12 +69,19 @@ def draw(
         return empty(theme, heading, "There are no episodes.")
     learned = _by_episode(episodes, known)
     shown = {one.episode_id: learned[one.episode_id][:facts] for one in episodes}
-    left_out = {one.episode_id: len(learned[one.episode_id]) - len(shown[one.episode_id]) for one in episodes}
+    left_out = {
+        one.episode_id: len(learned[one.episode_id]) - len(shown[one.episode_id])
+        for one in episodes
+    }
     lines = sum(_height(len(shown[one.episode_id]), left_out[one.episode_id]) for one in episodes)
     handles, labels = _key(theme, episodes, any(shown.values()))
     bottom = _AXIS_LABELS + _LEGEND_ROW_INCHES * ceil(len(labels) / _LEGEND_COLUMNS) + 0.2
     figure = MemoryFigure(_TOP + lines + bottom, theme)
-    note = f"the newest {len(episodes)} episodes" if more else f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}"
+    note = (
+        f"the newest {len(episodes)} episodes"
+        if more
+        else f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}"
+    )
     figure.heading(heading, f"{note} · times in UTC")
     axes = _time_axis(figure, episodes, bottom, lines)
     place = lines
@@ -82,12 +95,21 @@ def draw(
             place -= _FACT_INCHES
             count = left_out[episode.episode_id]
             words = f"and {count} more fact{'s' if count > 1 else ''}"
-            figure.write(_LEFT + _DATE_WIDTH + 0.2, bottom + place + _FACT_INCHES / 2, words, color=theme.faint, size=SMALL, style="italic")
+            figure.write(
+                _LEFT + _DATE_WIDTH + 0.2,
+                bottom + place + _FACT_INCHES / 2,
+                words,
+                color=theme.faint,
+                size=SMALL,
+                style="italic",
+            )
     figure.key(axes, handles, labels, bottom - _AXIS_LABELS, _LEFT, _LEGEND_COLUMNS)
     return figure
 
 
-def _by_episode(episodes: Sequence[Episode], known: Sequence[SemanticMemory]) -> dict[str, list[SemanticMemory]]:
+def _by_episode(
+    episodes: Sequence[Episode], known: Sequence[SemanticMemory]
+) -> dict[str, list[SemanticMemory]]:
     """The facts under the first shown episode that they were learned from, the most important first."""
     ids = {episode.episode_id for episode in episodes}
     found: dict[str, list[SemanticMemory]] = defaultdict(list)
@@ -104,7 +126,9 @@ def _height(facts: int, left_out: int) -> float:
     return _EPISODE_INCHES + _FACT_INCHES * (facts + bool(left_out))
 
 
-def _time_axis(figure: MemoryFigure, episodes: Sequence[Episode], bottom: float, lines: float) -> Axes:
+def _time_axis(
+    figure: MemoryFigure, episodes: Sequence[Episode], bottom: float, lines: float
+) -> Axes:
     axes = figure.axes_at(_AXIS_LEFT, bottom, _AXIS_WIDTH, lines)
     start = min(one.timestamp for one in episodes)
     end = max(_end(one) for one in episodes)
@@ -133,34 +157,72 @@ def _number(moment: datetime, shift: timedelta = timedelta()) -> float:
     return float(date2num(moved))
 
 
-def _draw_episode(figure: MemoryFigure, axes: Axes, episode: Episode, bottom: float, height: float) -> None:
+def _draw_episode(
+    figure: MemoryFigure, axes: Axes, episode: Episode, bottom: float, height: float
+) -> None:
     theme = figure.theme
-    figure.write(_LEFT, bottom + height, episode.timestamp.date().isoformat(), color=theme.faint, size=SMALL)
+    figure.write(
+        _LEFT, bottom + height, episode.timestamp.date().isoformat(), color=theme.faint, size=SMALL
+    )
     width = _AXIS_LEFT - _LEFT - _DATE_WIDTH - 0.15
-    figure.write(_LEFT + _DATE_WIDTH, bottom + height, episode.title or "(no title)", width, weight="bold")
+    figure.write(
+        _LEFT + _DATE_WIDTH, bottom + height, episode.title or "(no title)", width, weight="bold"
+    )
     start, end = _number(episode.timestamp), _number(_end(episode))
     _, colour, shape = _reason(episode)
-    axes.plot([axes.get_xlim()[0], start], [height, height], color=theme.line, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.plot(
+        [axes.get_xlim()[0], start],
+        [height, height],
+        color=theme.line,
+        linewidth=0.8,
+        linestyle=(0, (1, 2)),
+    )
     axes.plot([start, end], [height, height], color=theme.text, linewidth=3, solid_capstyle="butt")
-    axes.plot([end], [height], marker=shape, markersize=8, color=colour, markeredgecolor=theme.text, markeredgewidth=0.7, clip_on=False)
+    axes.plot(
+        [end],
+        [height],
+        marker=shape,
+        markersize=8,
+        color=colour,
+        markeredgecolor=theme.text,
+        markeredgewidth=0.7,
+        clip_on=False,
+    )
 
 
-def _draw_fact(figure: MemoryFigure, axes: Axes, fact: SemanticMemory, bottom: float, height: float) -> None:
+def _draw_fact(
+    figure: MemoryFigure, axes: Axes, fact: SemanticMemory, bottom: float, height: float
+) -> None:
     theme = figure.theme
     left = _LEFT + _DATE_WIDTH + 0.2
-    label = figure.write(left, bottom + height, fact.content, _AXIS_LEFT - left - 0.15, color=theme.faint, size=SMALL)
+    label = figure.write(
+        left, bottom + height, fact.content, _AXIS_LEFT - left - 0.15, color=theme.faint, size=SMALL
+    )
     colour = theme.faint
     dashes: str | tuple[int, tuple[int, int]] = "-"
     if not fact.is_current:
         box = label.get_window_extent()
         across, up = figure.get_size_inches() * figure.dpi
         middle = (box.y0 + box.height * 0.45) / up
-        figure.add_artist(Line2D([box.x0 / across, box.x1 / across], [middle, middle], color=theme.faint, linewidth=0.9))
+        figure.add_artist(
+            Line2D(
+                [box.x0 / across, box.x1 / across],
+                [middle, middle],
+                color=theme.faint,
+                linewidth=0.9,
+            )
+        )
         dashes = (0, (2, 1))
     low, high = axes.get_xlim()
     start = _number(fact.valid_from)
     end = high if fact.valid_to is None else _number(fact.valid_to)
-    axes.plot([max(start, low), max(min(end, high), low)], [height, height], color=colour, linewidth=1.6, linestyle=dashes)
+    axes.plot(
+        [max(start, low), max(min(end, high), low)],
+        [height, height],
+        color=colour,
+        linewidth=1.6,
+        linestyle=dashes,
+    )
     if low <= start <= high:
         axes.plot([start], [height], marker="|", markersize=6, markeredgewidth=1.6, color=colour)
     if start < low:
@@ -181,10 +243,23 @@ def _key(theme: Theme, episodes: Sequence[Episode], facts: bool) -> tuple[list[A
     labels = []
     for words, colour, shape in dict.fromkeys(map(_reason, episodes)):
         handles.append(
-            Line2D([], [], linestyle="", marker=shape, markersize=8, color=colour, markeredgecolor=theme.text, markeredgewidth=0.7)
+            Line2D(
+                [],
+                [],
+                linestyle="",
+                marker=shape,
+                markersize=8,
+                color=colour,
+                markeredgecolor=theme.text,
+                markeredgewidth=0.7,
+            )
         )
         labels.append(words)
     if facts:
-        handles.append(Line2D([], [], color=theme.faint, linewidth=1.6, marker=">", markersize=4.5, markevery=[1]))
+        handles.append(
+            Line2D(
+                [], [], color=theme.faint, linewidth=1.6, marker=">", markersize=4.5, markevery=[1]
+            )
+        )
         labels.append("fact; with an arrow: still holds")
     return handles, labels

@@ -19,20 +19,41 @@ _TOP, _BOTTOM = 0.6, 0.85
 def draw(usage: Mapping[str, Any], theme_name: str | None) -> MemoryFigure:
     """The figure; the phase with most tokens on top."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
-    phases = sorted(((name, _numbers(one)) for name, one in dict(usage.get("by_phase") or {}).items()), key=lambda one: -sum(one[1][:2]))
+    phases = sorted(
+        ((name, _numbers(one)) for name, one in dict(usage.get("by_phase") or {}).items()),
+        key=lambda one: -sum(one[1][:2]),
+    )
     if not phases:
         return empty(theme, "Tokens by phase", "No language model was asked.")
     lines = _ROW_INCHES * len(phases)
     figure = MemoryFigure(_TOP + lines + _BOTTOM, theme)
-    sent, received, calls, seconds = (sum(column) for column in zip(*(one for _, one in phases), strict=True))
-    figure.heading("Tokens by phase", f"{int(sent + received):,} tokens in {_counted(calls)}, {_time(seconds)}")
+    sent, received, calls, seconds = (
+        sum(column) for column in zip(*(one for _, one in phases), strict=True)
+    )
+    figure.heading(
+        "Tokens by phase", f"{int(sent + received):,} tokens in {_counted(calls)}, {_time(seconds)}"
+    )
     axes = figure.axes_at(_AXIS_LEFT, _BOTTOM, _AXIS_WIDTH, lines)
     axes.set_ylim(len(phases), 0)
     axes.set_yticks([])
     for row, (name, (prompt, completion, count, spent)) in enumerate(phases):
         axes.barh(row + 0.5, prompt, 0.62, color=BLUE, edgecolor=theme.edge, linewidth=0.6)
-        axes.barh(row + 0.5, completion, 0.62, left=prompt, color=ORANGE, hatch="////", edgecolor=theme.edge, linewidth=0.6)
-        figure.write(_LEFT, _BOTTOM + lines - _ROW_INCHES * (row + 0.5), name.replace("_", " "), _AXIS_LEFT - _LEFT - 0.15)
+        axes.barh(
+            row + 0.5,
+            completion,
+            0.62,
+            left=prompt,
+            color=ORANGE,
+            hatch="////",
+            edgecolor=theme.edge,
+            linewidth=0.6,
+        )
+        figure.write(
+            _LEFT,
+            _BOTTOM + lines - _ROW_INCHES * (row + 0.5),
+            name.replace("_", " "),
+            _AXIS_LEFT - _LEFT - 0.15,
+        )
         axes.annotate(
             f"{int(prompt + completion):,} in {_counted(count)}, {_time(spent)}",
             (prompt + completion, row + 0.5),
@@ -57,7 +78,10 @@ def draw(usage: Mapping[str, Any], theme_name: str | None) -> MemoryFigure:
 
 
 def _numbers(one: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    return tuple(float(one.get(name) or 0) for name in ("prompt_tokens", "completion_tokens", "calls", "seconds"))  # type: ignore[return-value]
+    return tuple(
+        float(one.get(name) or 0)
+        for name in ("prompt_tokens", "completion_tokens", "calls", "seconds")
+    )  # type: ignore[return-value]
 
 
 def _counted(calls: float) -> str:

@@ -66,7 +66,9 @@ class NotebookBar:
         self._drawn = now
         extent = f'max="{total}" value="{min(done, total)}"' if total else ""
         count = f"{done:,} of {total:,}" if total else f"{done:,}"
-        self._draw(f'<progress {extent} style="width:20em;vertical-align:middle"></progress> {escape(step)} {count}')
+        self._draw(
+            f'<progress {extent} style="width:20em;vertical-align:middle"></progress> {escape(step)} {count}'
+        )
 
     def _draw(self, html: str) -> None:
         data = {"text/html": html, "text/plain": ""}
@@ -109,7 +111,9 @@ class Reporter:
         elif callable(progress):
             self.callback = progress
         elif progress not in (None, False):
-            raise InvalidInputError(f"progress must be True or a callable, not `{type(progress).__name__}`")
+            raise InvalidInputError(
+                f"progress must be True or a callable, not `{type(progress).__name__}`"
+            )
 
     def __enter__(self) -> ProgressCallback | None:
         return self.callback

@@ -33,7 +33,9 @@ _MONTHS = (
     "november",
     "december",
 )
-_SPOKEN_DATE = re.compile(r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE)
+_SPOKEN_DATE = re.compile(
+    r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
+)
 _SLASHED_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(\d{1,2}):(\d{2}))?")
 _EXPECTED = (
     "readable are LoCoMo JSON (`conversation` with `session_1`, …), LongMemEval JSON (`haystack_sessions`), "
@@ -83,7 +85,9 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
     try:
         return _recognise(_parse(text, file), file)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error} in `{file}`", hint=error.hint, path=str(file), line=error.line) from error.__cause__
+        raise InvalidInputError(
+            f"{error} in `{file}`", hint=error.hint, path=str(file), line=error.line
+        ) from error.__cause__
 
 
 def with_ids(conversation: Conversation) -> list[Any]:
@@ -92,7 +96,9 @@ def with_ids(conversation: Conversation) -> list[Any]:
     So a file that is read again, complete or grown at its end, adds only what is new. Ids of the file's own are kept.
     """
     return [
-        {"message_id": _id(conversation.name, position, message), **message} if isinstance(message, Mapping) else message
+        {"message_id": _id(conversation.name, position, message), **message}
+        if isinstance(message, Mapping)
+        else message
         for position, message in enumerate(conversation.messages)
     ]
 
@@ -130,10 +136,14 @@ def locomo_messages(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
 def longmemeval_messages(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The messages of a LongMemEval entry: one session after the other, dated by ``haystack_dates``."""
     sessions = entry["haystack_sessions"]
-    ids = entry.get("haystack_session_ids") or [f"session_{number}" for number in range(1, len(sessions) + 1)]
+    ids = entry.get("haystack_session_ids") or [
+        f"session_{number}" for number in range(1, len(sessions) + 1)
+    ]
     dates = entry["haystack_dates"]
     if not len(sessions) == len(ids) == len(dates):
-        raise InvalidInputError(f"{len(sessions)} sessions, {len(ids)} session ids and {len(dates)} dates do not match")
+        raise InvalidInputError(
+            f"{len(sessions)} sessions, {len(ids)} session ids and {len(dates)} dates do not match"
+        )
     messages = []
     for turns, session_id, date in zip(sessions, ids, dates, strict=True):
         start = slashed_date(date)
@@ -159,7 +169,9 @@ def spoken_date(text: str) -> datetime:
     if not found or found[5].lower() not in _MONTHS or not 1 <= int(found[1]) <= 12:
         raise InvalidInputError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
-    return _moment(text, int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
+    return _moment(
+        text, int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2])
+    )
 
 
 def slashed_date(text: str) -> datetime:
@@ -184,7 +196,9 @@ def _parse(text: str, file: Path) -> Any:
     except json.JSONDecodeError as whole:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if file.suffix.lower() != ".jsonl" and (len(lines) < 2 or not _is_json(lines[0][1])):
-            raise InvalidInputError(f"line {whole.lineno} is not valid JSON", hint=_EXPECTED, line=whole.lineno) from whole
+            raise InvalidInputError(
+                f"line {whole.lineno} is not valid JSON", hint=_EXPECTED, line=whole.lineno
+            ) from whole
     return [_parse_line(line, number) for number, line in lines]
 
 
@@ -200,7 +214,9 @@ def _parse_line(text: str, number: int) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InvalidInputError(f"line {number} is not valid JSON", hint=_EXPECTED, line=number) from error
+        raise InvalidInputError(
+            f"line {number} is not valid JSON", hint=_EXPECTED, line=number
+        ) from error
 
 
 def _recognise(data: Any, file: Path) -> list[Conversation]:
@@ -209,7 +225,9 @@ def _recognise(data: Any, file: Path) -> list[Conversation]:
         raise InvalidInputError("there is no conversation", hint=_EXPECTED)
     first = entries[0]
     if not isinstance(first, Mapping):
-        raise InvalidInputError(f"a list of `{type(first).__name__}` is no conversation", hint=_EXPECTED)
+        raise InvalidInputError(
+            f"a list of `{type(first).__name__}` is no conversation", hint=_EXPECTED
+        )
     if isinstance(first.get("conversation"), Mapping):
         return list(_each(entries, _from_locomo))
     if "haystack_sessions" in first:
@@ -219,18 +237,26 @@ def _recognise(data: Any, file: Path) -> list[Conversation]:
     if "role" in first:
         return [Conversation(file.name, None, entries)]
     keys = ", ".join(f"`{key}`" for key in list(first)[:6])
-    raise InvalidInputError(f"an object with the keys {keys or '(none)'} is no conversation", hint=_EXPECTED)
+    raise InvalidInputError(
+        f"an object with the keys {keys or '(none)'} is no conversation", hint=_EXPECTED
+    )
 
 
-def _each(entries: list[Any], convert: Callable[[Mapping[str, Any], int], Conversation]) -> Iterator[Conversation]:
+def _each(
+    entries: list[Any], convert: Callable[[Mapping[str, Any], int], Conversation]
+) -> Iterator[Conversation]:
     """Converts every entry; what the format requires and an entry lacks becomes a clear error."""
     for number, entry in enumerate(entries):
         try:
             yield convert(entry, number)
         except KeyError as error:
-            raise InvalidInputError(f"conversation {number}: `{error.args[0]}` is missing", hint=_EXPECTED) from error
+            raise InvalidInputError(
+                f"conversation {number}: `{error.args[0]}` is missing", hint=_EXPECTED
+            ) from error
         except (TypeError, AttributeError) as error:
-            raise InvalidInputError(f"conversation {number} is not formed like the first", hint=_EXPECTED) from error
+            raise InvalidInputError(
+                f"conversation {number} is not formed like the first", hint=_EXPECTED
+            ) from error
 
 
 def _from_locomo(sample: Mapping[str, Any], number: int) -> Conversation:
@@ -245,7 +271,11 @@ def _from_locomo(sample: Mapping[str, Any], number: int) -> Conversation:
 
 
 def _evidence(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(turn for cited in entry.get("evidence") or () for turn in re.findall(r"D\d+:\d+", str(cited)))
+    return tuple(
+        turn
+        for cited in entry.get("evidence") or ()
+        for turn in re.findall(r"D\d+:\d+", str(cited))
+    )
 
 
 def _from_longmemeval(entry: Mapping[str, Any], _number: int) -> Conversation:
@@ -259,7 +289,12 @@ def _from_message_lists(entries: list[Any], file: Path) -> Conversation:
     messages: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("messages"), list):
-            raise InvalidInputError(f"conversation {number - 1}: `messages` is missing", hint=_EXPECTED)
+            raise InvalidInputError(
+                f"conversation {number - 1}: `messages` is missing", hint=_EXPECTED
+            )
         session = {"session_id": f"{file.stem}-{number}"} if len(entries) > 1 else {}
-        messages.extend({**session, **message} if isinstance(message, Mapping) else message for message in entry["messages"])
+        messages.extend(
+            {**session, **message} if isinstance(message, Mapping) else message
+            for message in entry["messages"]
+        )
     return Conversation(file.name, None, messages)

@@ -154,7 +154,9 @@ class MemoryReader:
             now=now,
         )
         question = check.query(query)
-        return SearchResults._lazy(self._engine.search(check.user(user_id), question, options), question)
+        return SearchResults._lazy(
+            self._engine.search(check.user(user_id), question, options), question
+        )
 
     def context(
         self,
@@ -249,7 +251,9 @@ class MemoryReader:
         >>> [episode.message_count for episode in memory.episodes("alice")]
         [2]
         """
-        options = check.list_options(since=since, until=until, session_id=session_id, newest_first=newest_first)
+        options = check.list_options(
+            since=since, until=until, session_id=session_id, newest_first=newest_first
+        )
         return self._records(Episode, "episodes", user_id, "episode", options, limit)
 
     def semantic_memories(
@@ -284,7 +288,9 @@ class MemoryReader:
             newest_first=newest_first,
             include_superseded=include_superseded,
         )
-        return self._records(SemanticMemory, "semantic memories", user_id, "semantic", options, limit)
+        return self._records(
+            SemanticMemory, "semantic memories", user_id, "semantic", options, limit
+        )
 
     def messages(
         self,
@@ -305,17 +311,31 @@ class MemoryReader:
         >>> [message.speaker for message in memory.messages("alice")]
         ['Alice', 'assistant']
         """
-        options = check.list_options(since=since, until=until, session_id=session_id, newest_first=newest_first)
+        options = check.list_options(
+            since=since, until=until, session_id=session_id, newest_first=newest_first
+        )
         return self._records(Message, "messages", user_id, "message", options, limit)
 
-    def _records(self, record_type: type[T], name: str, user_id: str, kind: str, options: dict[str, Any], limit: int | None) -> Records[T]:
+    def _records(
+        self,
+        record_type: type[T],
+        name: str,
+        user_id: str,
+        kind: str,
+        options: dict[str, Any],
+        limit: int | None,
+    ) -> Records[T]:
         """Checks at the call, fetches pages as they are needed."""
         user = check.user(user_id)
         most = None if limit is None else check.whole(limit, "limit", 0)
         self._handle.get()
-        return Records(f"{name} of {user!r}", record_type, partial(self._pages, user, kind, options), most)
+        return Records(
+            f"{name} of {user!r}", record_type, partial(self._pages, user, kind, options), most
+        )
 
-    def _pages(self, user: str, kind: str, options: dict[str, Any], most: int | None) -> Iterator[dict[str, Any]]:
+    def _pages(
+        self, user: str, kind: str, options: dict[str, Any], most: int | None
+    ) -> Iterator[dict[str, Any]]:
         offset = 0
         while most is None or offset < most:
             wanted = PAGE if most is None else min(PAGE, most - offset)
@@ -392,7 +412,9 @@ class MemoryReader:
         0
         """
         with Reporter(progress) as callback:
-            return VerifyReport.from_dict(self._engine.verify(check.optional_user(user_id), callback))
+            return VerifyReport.from_dict(
+                self._engine.verify(check.optional_user(user_id), callback)
+            )
 
     def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
         """Reads a user's records and indexes into memory now instead of at the first search.
@@ -423,7 +445,9 @@ class MemoryReader:
 
     def __reduce__(self) -> NoReturn:
         name = type(self).__name__
-        raise TypeError(f"a {name} can't be copied or pickled; open another one by its path, `{name}(path)`")
+        raise TypeError(
+            f"a {name} can't be copied or pickled; open another one by its path, `{name}(path)`"
+        )
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""

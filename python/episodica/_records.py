@@ -83,7 +83,9 @@ class Records(Iterator[T], Generic[T]):
         return f"<Records of {self._name}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("Records can't be copied or pickled, as they read from an open store; make a `list` of them")
+        raise TypeError(
+            "Records can't be copied or pickled, as they read from an open store; make a `list` of them"
+        )
 
 
 class AsyncRecords(AsyncIterator[T], Generic[T]):

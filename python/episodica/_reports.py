@@ -140,7 +140,13 @@ class Problem(Value):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
         """Reads what :meth:`to_dict` and the engine write."""
-        return cls(data["path"], data.get("line"), data["message"], data.get("remedy", ""), data.get("mended", False))
+        return cls(
+            data["path"],
+            data.get("line"),
+            data["message"],
+            data.get("remedy", ""),
+            data.get("mended", False),
+        )
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"

@@ -116,7 +116,9 @@ class Hit(Value):
         if self.explanation is not None:
             return self.explanation
         terms = tuple(Explanation(name, value) for name, value in self.scores.items())
-        return Explanation("score", self.score, "search with explain=True for how the terms add up", terms)
+        return Explanation(
+            "score", self.score, "search with explain=True for how the terms add up", terms
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hit:
@@ -140,7 +142,10 @@ class Hit(Value):
             data["content"],
             data.get("title") or "",
             to_utc(data["timestamp"]),
-            tuple(known.get(entry["message_id"]) or Message.from_dict(entry) for entry in data["messages"]),
+            tuple(
+                known.get(entry["message_id"]) or Message.from_dict(entry)
+                for entry in data["messages"]
+            ),
             dict(data["scores"]),
             data.get("snippet") or "",
             record,
@@ -148,7 +153,9 @@ class Hit(Value):
         )
 
     def __repr__(self) -> str:
-        return f"<Hit {self.rank} {self.kind} {self.score:.4f} {clip(self.title or self.content)!r}>"
+        return (
+            f"<Hit {self.rank} {self.kind} {self.score:.4f} {clip(self.title or self.content)!r}>"
+        )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.id, self.rank))
@@ -291,7 +298,10 @@ class SearchResults(Sequence[Hit], Value):
 
     def __str__(self) -> str:
         """A line a hit, for terminals."""
-        lines = (f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  {clip(_gist(one), 80)}" for one in self)
+        lines = (
+            f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  {clip(_gist(one), 80)}"
+            for one in self
+        )
         return "\n".join((repr(self), *lines))
 
     def __repr__(self) -> str:

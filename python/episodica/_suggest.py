@@ -17,4 +17,8 @@ def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | 
     close = get_close_matches(str(name).lower(), names, n=1, cutoff=0.6)
     if close:
         return f"did you mean `{prefix}{names[close[0]]}`?"
-    return "known are " + ", ".join(f"`{prefix}{one}`" for one in names.values()) if len(names) <= _LISTED else None
+    return (
+        "known are " + ", ".join(f"`{prefix}{one}`" for one in names.values())
+        if len(names) <= _LISTED
+        else None
+    )

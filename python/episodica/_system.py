@@ -17,7 +17,9 @@ from ._reports import AddResult, DeleteReport, RebuildReport
 from ._values import Episode, Message, Record, record_from_dict
 
 LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
-Embedding: TypeAlias = EmbeddingConfig | Mapping[str, Any] | str | os.PathLike[str] | Callable[[list[str]], Any]
+Embedding: TypeAlias = (
+    EmbeddingConfig | Mapping[str, Any] | str | os.PathLike[str] | Callable[[list[str]], Any]
+)
 
 
 class MemorySystem(MemoryReader):
@@ -156,7 +158,10 @@ class MemorySystem(MemoryReader):
         >>> memory.flush_all_buffers()
         {}
         """
-        return {user: list(map(Episode.from_dict, made)) for user, made in self._engine.flush_all().items()}
+        return {
+            user: list(map(Episode.from_dict, made))
+            for user, made in self._engine.flush_all().items()
+        }
 
     def close_session(self, user_id: str, session_id: str) -> list[Episode]:
         """Ends a session: its open messages become episodes, which are returned."""
@@ -202,7 +207,11 @@ class MemorySystem(MemoryReader):
         >>> len(memory.history("alice", episode.episode_id))
         2
         """
-        return record_from_dict(self._engine.update(check.user(user_id), check.text(id, "id"), check.text(content, "content")))
+        return record_from_dict(
+            self._engine.update(
+                check.user(user_id), check.text(id, "id"), check.text(content, "content")
+            )
+        )
 
     def delete(self, user_id: str, id: str) -> DeleteReport:
         """Removes a record and what was made of it alone. An unknown id removes nothing.
@@ -212,7 +221,9 @@ class MemorySystem(MemoryReader):
         >>> memory.delete("alice", "no such id").episodes
         0
         """
-        return DeleteReport.from_dict(self._engine.delete(check.user(user_id), check.text(id, "id")))
+        return DeleteReport.from_dict(
+            self._engine.delete(check.user(user_id), check.text(id, "id"))
+        )
 
     def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes everything of a user: afterwards no byte is on disk and no search finds them. An unknown user is no error.
@@ -224,7 +235,9 @@ class MemorySystem(MemoryReader):
         """
         return DeleteReport.from_dict(self._engine.delete_user_data(check.user(user_id)))
 
-    def rebuild_indices(self, user_id: str | None = None, *, progress: Progress = None) -> RebuildReport:
+    def rebuild_indices(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> RebuildReport:
         """Makes the indexes anew from the logs, of one user or of all; also the way to another embedding model.
 
         Parameters
@@ -240,7 +253,9 @@ class MemorySystem(MemoryReader):
         1
         """
         with Reporter(progress) as callback:
-            return RebuildReport.from_dict(self._engine.rebuild_indices(check.optional_user(user_id), callback))
+            return RebuildReport.from_dict(
+                self._engine.rebuild_indices(check.optional_user(user_id), callback)
+            )
 
     def retry_pending(self, user_id: str | None = None) -> int:
         """Does again what an outage left undone (vectors, facts, texts of a model); how many records are still pending then."""
@@ -280,7 +295,9 @@ def _embedding_spec(embedding: object) -> dict[str, Any] | None:
     if not callable(embedding):
         hint = "pass its method: `embedding=model.encode`" if hasattr(embedding, "encode") else None
         name = type(embedding).__name__
-        raise ConfigError(f"embedding must be an EmbeddingConfig or a callable, not `{name}`", hint=hint)
+        raise ConfigError(
+            f"embedding must be an EmbeddingConfig or a callable, not `{name}`", hint=hint
+        )
     return {"kind": "callable", "callable": embedding, "model": _model_name(embedding)}
 
 

@@ -81,7 +81,9 @@ def _from_epoch(seconds: float, what: str) -> datetime:
         hint = _HINT
         if math.isfinite(seconds) and abs(seconds) < 1000 * _LATEST_EPOCH_SECOND:
             hint = "this looks like milliseconds; divide by 1000"
-        raise InvalidInputError(f"{what} is outside the years 1 to 9999: `{seconds:g}`", hint=hint) from None
+        raise InvalidInputError(
+            f"{what} is outside the years 1 to 9999: `{seconds:g}`", hint=hint
+        ) from None
 
 
 def _written(moment: datetime, what: str) -> str:
@@ -93,6 +95,8 @@ def _written(moment: datetime, what: str) -> str:
     try:
         in_utc = moment.astimezone(UTC)
     except OverflowError:
-        raise InvalidInputError(f"{what} is outside the years 1 to 9999: `{moment.isoformat()}`") from None
+        raise InvalidInputError(
+            f"{what} is outside the years 1 to 9999: `{moment.isoformat()}`"
+        ) from None
     # RFC 3339 has no fractions of a second in offsets
     return in_utc.isoformat() if offset.microseconds else moment.isoformat()

@@ -41,7 +41,9 @@ def jsonable(value: Any) -> Any:
 def clip(text: str, limit: int = _CLIP) -> str:
     """``text`` on one line, cut after ``limit`` characters with an ellipsis."""
     flat = " ".join(text[: 4 * limit].split())
-    return flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 1].rstrip() + "…"
+    return (
+        flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 1].rstrip() + "…"
+    )
 
 
 def day(moment: datetime) -> str:

@@ -165,7 +165,9 @@ class Episode(Value):
         )
 
     def __repr__(self) -> str:
-        return f"<Episode {day(self.timestamp)} {clip(self.title)!r}, {self.message_count} messages>"
+        return (
+            f"<Episode {day(self.timestamp)} {clip(self.title)!r}, {self.message_count} messages>"
+        )
 
     def __hash__(self) -> int:
         return hash(self.episode_id)

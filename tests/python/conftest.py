@@ -78,7 +78,9 @@ def lyon(memory: MemorySystem, talk: list[dict[str, Any]]) -> MemorySystem:
 def cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line in a process of its own."""
 
-    def run(*args: str | Path, env: dict[str, str] | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        *args: str | Path, env: dict[str, str] | None = None, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "episodica", *map(str, args)],
             env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})},

@@ -80,7 +80,11 @@ FIELDS = {
 def test_all_is_complete_and_true() -> None:
     assert set(episodica.__all__) >= NAMES
     assert sorted(episodica.__all__) == list(episodica.__all__)
-    public = {name for name, item in vars(episodica).items() if not name.startswith("_") and getattr(item, "__module__", "") == "episodica"}
+    public = {
+        name
+        for name, item in vars(episodica).items()
+        if not name.startswith("_") and getattr(item, "__module__", "") == "episodica"
+    }
     assert public == set(episodica.__all__) - {"__version__"}
 
 
@@ -109,8 +113,14 @@ def test_signatures(method: str) -> None:
             assert repr(parameter.default).replace(" ", "") == default
         if by_keyword and name != "user_id":
             assert parameter.kind is parameter.KEYWORD_ONLY
-    positional = [name for name, one in actual.items() if name != "self" and one.kind is one.POSITIONAL_OR_KEYWORD]
-    assert positional == [word.partition("=")[0] for word in METHODS[method].partition("*")[0].split()]
+    positional = [
+        name
+        for name, one in actual.items()
+        if name != "self" and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    assert positional == [
+        word.partition("=")[0] for word in METHODS[method].partition("*")[0].split()
+    ]
 
 
 @pytest.mark.parametrize("cls", FIELDS)
@@ -124,7 +134,9 @@ def test_the_lightweight_system_has_its_methods(name: str) -> None:
     assert callable(getattr(LightweightSearchSystem, name))
 
 
-@pytest.mark.parametrize("cls", [MemorySystem, LightweightSearchSystem, episodica.AsyncMemorySystem])
+@pytest.mark.parametrize(
+    "cls", [MemorySystem, LightweightSearchSystem, episodica.AsyncMemorySystem]
+)
 def test_type_hints_can_be_evaluated(cls: type) -> None:
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         if not name.startswith("_"):

@@ -13,13 +13,19 @@ import pytest
 
 from episodica import AsyncMemorySystem, ClosedError, InvalidInputError, MemorySystem, SearchResults
 
-METHODS = [name for name, _ in inspect.getmembers(MemorySystem, inspect.isfunction) if not name.startswith("_")]
+METHODS = [
+    name
+    for name, _ in inspect.getmembers(MemorySystem, inspect.isfunction)
+    if not name.startswith("_")
+]
 ITERATORS = {"episodes", "semantic_memories", "messages"}
 
 
 @pytest.mark.parametrize("name", [*METHODS, "__init__"])
 def test_signatures_are_those_of_the_sync_class(name: str) -> None:
-    here, there = (inspect.signature(getattr(cls, name)) for cls in (AsyncMemorySystem, MemorySystem))
+    here, there = (
+        inspect.signature(getattr(cls, name)) for cls in (AsyncMemorySystem, MemorySystem)
+    )
     assert here.parameters == there.parameters
     if name in ITERATORS:
         assert str(here.return_annotation) == f"Async{there.return_annotation}"
@@ -65,7 +71,9 @@ async def many_searches(store: Path, talk: list[dict[str, Any]]) -> None:
                 longest = max(longest, time.monotonic() - before)
 
         ticker = asyncio.create_task(tick())
-        found = await asyncio.gather(*(memory.search("alice", f"Lyon {number}", kinds=["message"]) for number in range(1000)))
+        found = await asyncio.gather(
+            *(memory.search("alice", f"Lyon {number}", kinds=["message"]) for number in range(1000))
+        )
         ticker.cancel()
     assert all(hits[0].content == talk[0]["content"] for hits in found)
     assert longest < 2.0  # the loop went on meanwhile
@@ -81,7 +89,9 @@ def test_uvloop(store: Path, talk: list[dict[str, Any]]) -> None:
         runner.run(many_searches(store, talk))
 
 
-async def test_cancelled_searches_in_the_queue_never_run(store: Path, talk: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_searches_in_the_queue_never_run(
+    store: Path, talk: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with AsyncMemorySystem(store) as memory:
         await memory.add_messages("alice", talk)
         begun: list[str] = []
@@ -93,7 +103,9 @@ async def test_cancelled_searches_in_the_queue_never_run(store: Path, talk: list
             return search(self, user, query, **options)
 
         monkeypatch.setattr(MemorySystem, "search", slow)
-        tasks = [asyncio.create_task(memory.search("alice", f"Lyon {number}")) for number in range(500)]
+        tasks = [
+            asyncio.create_task(memory.search("alice", f"Lyon {number}")) for number in range(500)
+        ]
         await asyncio.sleep(0.1)
         for task in tasks:
             task.cancel()
@@ -139,7 +151,9 @@ async def test_a_timeout_ends_a_wait(store: Path, talk: list[dict[str, Any]]) ->
 
     async with AsyncMemorySystem(store, llm=silent) as memory:
         assert await memory.wait(timeout=5)
-        await memory.add_messages("alice", [*talk, *({**talk[0], "message_id": f"more-{number}"} for number in range(30))])
+        await memory.add_messages(
+            "alice", [*talk, *({**talk[0], "message_id": f"more-{number}"} for number in range(30))]
+        )
         assert not await memory.wait("alice", timeout=0.2)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
@@ -153,7 +167,9 @@ async def test_a_timeout_ends_a_wait(store: Path, talk: list[dict[str, Any]]) ->
 async def test_progress_is_passed_on(store: Path, talk: list[dict[str, Any]]) -> None:
     seen: list[str] = []
     async with AsyncMemorySystem(store) as memory:
-        await memory.add_messages("alice", talk, progress=lambda step, _done, _total: seen.append(step))
+        await memory.add_messages(
+            "alice", talk, progress=lambda step, _done, _total: seen.append(step)
+        )
         await memory.verify(progress=lambda step, _done, _total: seen.append(step))
         with pytest.raises(InvalidInputError, match="progress must be"):
             await memory.verify(progress="yes")  # type: ignore[arg-type]
@@ -169,11 +185,15 @@ async def test_a_cancelled_flush_does_not_wait_for_its_model(store: Path) -> Non
         return "{}"
 
     async with AsyncMemorySystem(store, llm=slow, llm_concurrency=1) as memory:
-        await memory.add_messages("ann", [{"role": "user", "content": f"kite {number} is up"} for number in range(4)])
+        await memory.add_messages(
+            "ann", [{"role": "user", "content": f"kite {number} is up"} for number in range(4)]
+        )
         first = asyncio.create_task(memory.flush("ann"))
         await asyncio.to_thread(asked.wait, 20)
         # The only place at the model is taken: this one waits for it, and stops waiting.
-        await memory.add_messages("ben", [{"role": "user", "content": f"boat {number} is out"} for number in range(4)])
+        await memory.add_messages(
+            "ben", [{"role": "user", "content": f"boat {number} is out"} for number in range(4)]
+        )
         second = asyncio.create_task(memory.flush("ben"))
         await asyncio.sleep(0.3)
         second.cancel()

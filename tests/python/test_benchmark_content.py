@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# SHA-256 (first 16 digits) of given names of LoCoMo's speakers that are no everyday words, so that this file doesn't hold them either.
+# SHA-256 (first 16 digits) of given names of LoCoMo's speakers that are no everyday words, so that
+# this file doesn't hold them either.
 SPEAKERS = frozenset(
     {
         "030923893f54c3d0",
@@ -27,7 +28,12 @@ SPEAKERS = frozenset(
 @pytest.mark.parametrize("folder", ["src", "python", "evaluation", "tests", "docs"])
 def test_no_speaker_of_the_benchmark_is_named(folder: str) -> None:
     for path in sorted((ROOT / folder).rglob("*")):
-        if path.suffix in {".rs", ".py", ".txt", ".toml", ".md", ".json", ".jsonl"} and "runs" not in path.parts:
+        if (
+            path.suffix in {".rs", ".py", ".txt", ".toml", ".md", ".json", ".jsonl"}
+            and "runs" not in path.parts
+        ):
             words = set(re.findall(r"[a-z]+", path.read_text(encoding="utf-8").lower()))
-            known = [word for word in words if hashlib.sha256(word.encode()).hexdigest()[:16] in SPEAKERS]
+            known = [
+                word for word in words if hashlib.sha256(word.encode()).hexdigest()[:16] in SPEAKERS
+            ]
             assert not known or path.name == "vocab.txt", f"{path}: {known}"

@@ -21,8 +21,17 @@ from episodica._cli_output import columns, cut, printable, wrap
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TALK = [
-    {"role": "user", "name": "Alice", "content": "I moved to Lyon last Friday.", "timestamp": "2024-03-11T09:30:00+01:00"},
-    {"role": "assistant", "content": "How do you like it there?", "timestamp": "2024-03-11T09:30:20+01:00"},
+    {
+        "role": "user",
+        "name": "Alice",
+        "content": "I moved to Lyon last Friday.",
+        "timestamp": "2024-03-11T09:30:00+01:00",
+    },
+    {
+        "role": "assistant",
+        "content": "How do you like it there?",
+        "timestamp": "2024-03-11T09:30:20+01:00",
+    },
 ]
 
 
@@ -48,12 +57,18 @@ def data_of(done: subprocess.CompletedProcess[str]) -> Any:
 
 def test_demo(cli: Cli, tmp_path: Path) -> None:
     done = cli("demo")
-    assert (done.returncode, done.stdout.count("demo-1: 208 messages of Mira and Oskar in 13 sessions")) == (0, 1)
+    assert (
+        done.returncode,
+        done.stdout.count("demo-1: 208 messages of Mira and Oskar in 13 sessions"),
+    ) == (0, 1)
     assert "Episodes (" in done.stdout
     assert "Facts (" in done.stdout
     assert "Questions (6)" in done.stdout
     assert "She's Pickle now." in done.stdout
-    assert re.search(r"6 of 6 answers proved by a message among the first 10 hits; median search \d+\.\d\d ms", done.stdout)
+    assert re.search(
+        r"6 of 6 answers proved by a message among the first 10 hits; median search \d+\.\d\d ms",
+        done.stdout,
+    )
     assert "the store was temporary" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -63,7 +78,9 @@ def test_demo_as_json_in_a_store_that_stays(cli: Cli, tmp_path: Path) -> None:
     assert (first["messages_added"], len(first["questions"])) == (208, 6)
     [again] = data_of(cli("demo", "--json", "--store", "kept"))
     assert (again["messages_added"], again["duplicates"]) == (0, 208)
-    assert data_of(cli("--store", tmp_path / "kept", "stats", "demo-1", "--json"))["messages"] == 208
+    assert (
+        data_of(cli("--store", tmp_path / "kept", "stats", "demo-1", "--json"))["messages"] == 208
+    )
 
 
 def test_demo_of_a_file(cli: Cli, root: Path) -> None:
@@ -81,10 +98,28 @@ def test_ingest(cli: Cli, chat: Path, tmp_path: Path) -> None:
     done = cli("ingest", chat, "--user", "alice", "--store", "s")
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
-    assert head.split() == ["user", "messages", "added", "duplicates", "buffered", "episodes", "facts", "seconds"]
+    assert head.split() == [
+        "user",
+        "messages",
+        "added",
+        "duplicates",
+        "buffered",
+        "episodes",
+        "facts",
+        "seconds",
+    ]
     assert row.split()[:4] == ["alice", "2", "0", "0"]
     assert done.stderr == "chat.json: 2 messages added for alice\n"
-    [again] = data_of(cli("ingest", chat, "--user", "alice", "--json", env={"EPISODICA_STORE": str(tmp_path / "s")}))
+    [again] = data_of(
+        cli(
+            "ingest",
+            chat,
+            "--user",
+            "alice",
+            "--json",
+            env={"EPISODICA_STORE": str(tmp_path / "s")},
+        )
+    )
     assert (again["messages_added"], again["duplicates"]) == (0, 2)
     [left_open] = data_of(cli("ingest", chat, "--user", "bob", "--json", "--no-flush"))
     assert (left_open["buffered"], left_open["episodes"]) == (2, 0)
@@ -97,8 +132,17 @@ def test_search(filled: Cli) -> None:
     data = data_of(filled("search", "alice", "Lyon", "--json", "-k", "1", "--explain"))
     assert data["query"] == "Lyon"
     assert {hit["kind"] for hit in data["hits"]} <= {"episodic", "semantic"}
-    assert data_of(filled("search", "Lyon", "--json")) == data_of(filled("search", "--user", "alice", "Lyon", "--json"))
-    assert data_of(filled("search", "alice", "Lyon", "--kind", "message", "--json", "--since", "2025-01-01"))["hits"] == []
+    assert data_of(filled("search", "Lyon", "--json")) == data_of(
+        filled("search", "--user", "alice", "Lyon", "--json")
+    )
+    assert (
+        data_of(
+            filled(
+                "search", "alice", "Lyon", "--kind", "message", "--json", "--since", "2025-01-01"
+            )
+        )["hits"]
+        == []
+    )
 
 
 def test_context(filled: Cli) -> None:
@@ -142,9 +186,21 @@ def test_doctor_finds_what_is_wrong(cli: Cli) -> None:
     ("args", "error", "hint"),
     [
         (["search", "alice", "x", "--store", "none"], "error: ", None),
-        (["ingest", "none.json", "--user", "u"], "error: cannot read `none.json`\ncaused by: ", None),
-        (["ingest", "chat.json"], "error: whose messages are these? `chat.json`", "hint: name the user with `--user`"),
-        (["context", "alice", "x", "--max-tokens", "-1"], "error: max_tokens must be at least 1: `-1`", None),
+        (
+            ["ingest", "none.json", "--user", "u"],
+            "error: cannot read `none.json`\ncaused by: ",
+            None,
+        ),
+        (
+            ["ingest", "chat.json"],
+            "error: whose messages are these? `chat.json`",
+            "hint: name the user with `--user`",
+        ),
+        (
+            ["context", "alice", "x", "--max-tokens", "-1"],
+            "error: max_tokens must be at least 1: `-1`",
+            None,
+        ),
         (["search", "alice", "x", "-k", "0"], "error: top_k must be between 1 and 1000: `0`", None),
         (["search", "alice", " "], "error: query is empty", "hint: "),
     ],
@@ -157,7 +213,9 @@ def test_errors(filled: Cli, args: list[str], error: str, hint: str | None) -> N
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("args", ["", "serch", "search", "search a b --kind x", "search a b -k x", "ingest"])
+@pytest.mark.parametrize(
+    "args", ["", "serch", "search", "search a b --kind x", "search a b -k x", "ingest"]
+)
 def test_wrong_arguments(cli: Cli, args: str) -> None:
     done = cli(*args.split())
     assert (done.returncode, done.stdout) == (2, "")
@@ -172,12 +230,19 @@ def test_help_and_version(cli: Cli) -> None:
 def test_which_user(filled: Cli, chat: Path) -> None:
     assert filled("ingest", chat, "--user", "bob").returncode == 0
     done = filled("search", "Lyon")
-    assert (done.returncode, done.stderr) == (1, "error: which user?\nhint: the store has `alice`, `bob`\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: which user?\nhint: the store has `alice`, `bob`\n",
+    )
 
 
 def test_a_reader_that_has_seen_enough(filled: Cli) -> None:
-    command = f'"{sys.executable}" -m episodica episodes alice --json | true; exit ${{PIPESTATUS[0]}}'
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    command = (
+        f'"{sys.executable}" -m episodica episodes alice --json | true; exit ${{PIPESTATUS[0]}}'
+    )
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -185,8 +250,21 @@ def on_terminal(args: list[str], env: dict[str, str], size: tuple[int, int] = (2
     """What a terminal of that size gets to see."""
     master, slave = pty.openpty()
     rows, cols = size
-    environment = {**os.environ, "TERM": "xterm", "LINES": str(rows), "COLUMNS": str(cols), "PYTHONIOENCODING": "utf-8", **env}
-    child = subprocess.Popen([sys.executable, "-m", "episodica", *args], stdout=slave, stderr=slave, stdin=slave, env=environment)
+    environment = {
+        **os.environ,
+        "TERM": "xterm",
+        "LINES": str(rows),
+        "COLUMNS": str(cols),
+        "PYTHONIOENCODING": "utf-8",
+        **env,
+    }
+    child = subprocess.Popen(
+        [sys.executable, "-m", "episodica", *args],
+        stdout=slave,
+        stderr=slave,
+        stdin=slave,
+        env=environment,
+    )
     os.close(slave)
     seen, deadline = b"", time.monotonic() + 60
     while time.monotonic() < deadline and select.select([master], [], [], 60)[0]:
@@ -216,20 +294,32 @@ def test_tables_fit_the_terminal_and_colour_can_be_refused(root: Path) -> None:
 
 
 def test_stored_texts_cannot_steer_the_terminal(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "evil.json").write_text(json.dumps([{"role": "user", "content": "red \x1b[31m alert \x07\nLyon"}]), encoding="utf-8")
+    (tmp_path / "evil.json").write_text(
+        json.dumps([{"role": "user", "content": "red \x1b[31m alert \x07\nLyon"}]), encoding="utf-8"
+    )
     assert cli("ingest", "evil.json", "--user", "eve").returncode == 0
     done = cli("search", "eve", "Lyon", "--kind", "message")
     assert "\x1b" not in done.stdout
     assert "red �[31m alert � Lyon" in done.stdout
-    assert data_of(cli("search", "eve", "Lyon", "--kind", "message", "--json"))["hits"][0]["content"] == "red \x1b[31m alert \x07\nLyon"
+    assert (
+        data_of(cli("search", "eve", "Lyon", "--kind", "message", "--json"))["hits"][0]["content"]
+        == "red \x1b[31m alert \x07\nLyon"
+    )
 
 
 def test_a_terminal_without_utf8(filled: Cli, tmp_path: Path) -> None:
-    (tmp_path / "zh.json").write_text(json.dumps([{"role": "user", "content": "林晓禾 moved to Lyon"}]), encoding="utf-8")
+    (tmp_path / "zh.json").write_text(
+        json.dumps([{"role": "user", "content": "林晓禾 moved to Lyon"}]), encoding="utf-8"
+    )
     env = {"PYTHONIOENCODING": "ascii"}
     assert filled("ingest", "zh.json", "--user", "zh", env=env).returncode == 0
     assert "\\u6797" in filled("search", "zh", "Lyon", "--kind", "message", env=env).stdout
-    assert "林晓禾" in data_of(filled("search", "zh", "Lyon", "--kind", "message", "--json", env=env))["hits"][0]["content"]
+    assert (
+        "林晓禾"
+        in data_of(filled("search", "zh", "Lyon", "--kind", "message", "--json", env=env))["hits"][
+            0
+        ]["content"]
+    )
 
 
 def test_text_is_measured_in_columns() -> None:
@@ -238,5 +328,7 @@ def test_text_is_measured_in_columns() -> None:
     assert cut("abc", 3) == "abc"
     assert wrap("one two three four", 9, 5) == ["one two", "three", "four"]
     assert wrap("one two three four", 9, 1) == ["one two…"]
-    assert wrap("林晓禾搬家", 4, 3) == ["林", "晓", "禾…"] or columns(wrap("林晓禾搬家", 4, 3)[0]) <= 4
+    assert (
+        wrap("林晓禾搬家", 4, 3) == ["林", "晓", "禾…"] or columns(wrap("林晓禾搬家", 4, 3)[0]) <= 4
+    )
     assert printable("a\tb\n c") == "a b c"

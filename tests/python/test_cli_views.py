@@ -21,7 +21,11 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TALK = [
     ("2024-03-11T09:30:00+01:00", "s1", "I moved to Lyon last Friday. My dog is called Pickle."),
-    ("2024-03-14T10:00:00+01:00", "s2", "I work at a bakery now \x1b[31m 林晓禾 👩‍👩‍👧 שלום " + "and so on " * 50),
+    (
+        "2024-03-14T10:00:00+01:00",
+        "s2",
+        "I work at a bakery now \x1b[31m 林晓禾 👩‍👩‍👧 שלום " + "and so on " * 50,
+    ),
     ("2025-06-01T10:00:00+02:00", "s3", "I moved to Porto."),
 ]
 
@@ -29,7 +33,8 @@ TALK = [
 @pytest.fixture
 def filled(cli: Cli, tmp_path: Path) -> Cli:
     messages = [
-        {"role": "user", "name": "Alice", "content": text, "timestamp": when, "session_id": session} for when, session, text in TALK
+        {"role": "user", "name": "Alice", "content": text, "timestamp": when, "session_id": session}
+        for when, session, text in TALK
     ]
     (tmp_path / "chat.json").write_text(json.dumps(messages), encoding="utf-8")
     assert _cli.main(["ingest", "chat.json", "--user", "alice"]) == 0
@@ -94,7 +99,10 @@ def test_timeline_without_unicode(filled: Cli) -> None:
 def test_timeline_of_nobody_and_of_wrong_numbers(filled: Cli) -> None:
     done = filled("timeline", "nobody")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "0 episodes, 0 facts\n")
-    assert filled("timeline", "alice", "--facts", "-1").stderr == "error: facts must be at least 0: `-1`\n"
+    assert (
+        filled("timeline", "alice", "--facts", "-1").stderr
+        == "error: facts must be at least 0: `-1`\n"
+    )
 
 
 def test_explain(filled: Cli) -> None:
@@ -103,15 +111,27 @@ def test_explain(filled: Cli) -> None:
     assert "L1.words" in done.stdout
     assert "█" in done.stdout
     assert done.stderr.startswith("read as ")
-    data = json.loads(filled("explain", "alice", "Lyon", "--json", "--kind", "message", "-k", "1").stdout)
+    data = json.loads(
+        filled("explain", "alice", "Lyon", "--json", "--kind", "message", "-k", "1").stdout
+    )
     assert data["hits"][0]["explanation"]["children"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 100, 140])
 @pytest.mark.parametrize(
-    "args", ["timeline alice", "explain alice Lyon", "search alice Lyon", "episodes alice", "facts alice --all", "stats"]
+    "args",
+    [
+        "timeline alice",
+        "explain alice Lyon",
+        "search alice Lyon",
+        "episodes alice",
+        "facts alice --all",
+        "stats",
+    ],
 )
-def test_everything_fits_the_terminal(filled: Cli, screen: Callable[..., list[str]], args: str, width: int) -> None:
+def test_everything_fits_the_terminal(
+    filled: Cli, screen: Callable[..., list[str]], args: str, width: int
+) -> None:
     lines = screen(width, *args.split(), "--color", "never")
     assert lines
     assert max(columns(line) for line in lines) <= width
@@ -121,7 +141,10 @@ def test_narrow_tables_keep_numbers_and_cut_words(monkeypatch: pytest.MonkeyPatc
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "40")
-    Output(False, "never").table(("name", "count", "text"), [("a very long name " * 4, "123,456", "words " * 20), ("b", "7", "x")])
+    Output(False, "never").table(
+        ("name", "count", "text"),
+        [("a very long name " * 4, "123,456", "words " * 20), ("b", "7", "x")],
+    )
     head, first, second = terminal.getvalue().splitlines()
     assert max(map(columns, (head, first, second))) <= 40
     assert "123,456" in first
@@ -129,7 +152,9 @@ def test_narrow_tables_keep_numbers_and_cut_words(monkeypatch: pytest.MonkeyPatc
     assert "      7  x" in second
 
 
-def test_colour(filled: Cli, screen: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour(
+    filled: Cli, screen: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def coloured(*args: str) -> bool:
         return "\x1b" in "".join(screen(80, "timeline", "alice", *args))
 
@@ -142,7 +167,9 @@ def test_colour(filled: Cli, screen: Callable[..., list[str]], monkeypatch: pyte
     monkeypatch.setenv("TERM", "dumb")
     assert not coloured()
     assert "\x1b" in filled("--color", "always", "timeline", "alice").stdout
-    assert filled("search", "alice", " ", "--color", "always").stderr.startswith("\x1b[31merror:\x1b[0m query is empty\nhint: ")
+    assert filled("search", "alice", " ", "--color", "always").stderr.startswith(
+        "\x1b[31merror:\x1b[0m query is empty\nhint: "
+    )
 
 
 def test_completion_knows_every_command_and_option(cli: Cli) -> None:
@@ -150,7 +177,15 @@ def test_completion_knows_every_command_and_option(cli: Cli) -> None:
     for shell in SHELLS:
         text = cli("completion", shell).stdout
         assert text == script(shell, parser)
-        for word in ("timeline", "explain", "ingest", "completion", "newest", "no-flush", "norlift"):
+        for word in (
+            "timeline",
+            "explain",
+            "ingest",
+            "completion",
+            "newest",
+            "no-flush",
+            "norlift",
+        ):
             assert word in text, (shell, word)
     assert cli("completion", "tcsh").returncode == 2
 
@@ -177,7 +212,14 @@ def test_bash_completes(words: str, expected: list[str], tmp_path: Path) -> None
     text = script("bash", _cli._parser())
     count = len(words.split()) - 1
     ask = f"compopt() {{ :; }}\nCOMP_WORDS=({words}); COMP_CWORD={count}; _episodica; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run(["bash", "-u", "-c", f"{text}\n{ask}"], capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        ["bash", "-u", "-c", f"{text}\n{ask}"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        cwd=tmp_path,
+    )
     assert done.stderr == ""
     assert [line for line in done.stdout.splitlines() if line] == expected
 
@@ -188,7 +230,9 @@ def test_other_shells_read_their_scripts(shell: str, tmp_path: Path) -> None:
         pytest.skip(f"no {shell}")
     file = tmp_path / "completion"
     file.write_text(script(shell, _cli._parser()), encoding="utf-8")
-    done = subprocess.run([shell, "-n", str(file)], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [shell, "-n", str(file)], capture_output=True, text=True, timeout=30, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -206,5 +250,7 @@ def test_fish_completes(words: str, expected: str, tmp_path: Path) -> None:
     file = tmp_path / "completion.fish"
     file.write_text(script("fish", _cli._parser()), encoding="utf-8")
     asked = ["fish", "--no-config", "-c", f"source {file}; complete -C '{words}'"]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        asked, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path
+    )
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [expected]

@@ -16,8 +16,17 @@ from episodica.compat import _nemori_config, nemori
 from episodica.compat.nemori import MemoryConfig, MemorySystem, NemoriMemory
 
 TALK = [
-    {"role": "Nuria", "content": "I adopted a tortoise called Bolt.", "timestamp": "2024-02-01T10:00:00", "metadata": {"n": 1}},
-    {"role": "Pavel", "content": "Mine would eat the whole balcony.", "timestamp": "2024-02-01T10:00:00"},
+    {
+        "role": "Nuria",
+        "content": "I adopted a tortoise called Bolt.",
+        "timestamp": "2024-02-01T10:00:00",
+        "metadata": {"n": 1},
+    },
+    {
+        "role": "Pavel",
+        "content": "Mine would eat the whole balcony.",
+        "timestamp": "2024-02-01T10:00:00",
+    },
     {"role": "Nuria", "content": "I work as a baker in Brno.", "timestamp": "no date"},
 ]
 EPISODIC = "type score episode_id title content original_messages boundary_reason timestamp created_at message_count search_method"
@@ -37,16 +46,28 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> MemoryConfig:
-    return MemoryConfig.from_dict({"storage_path": str(tmp_path / "memories"), "buffer_size_min": 2, "buffer_size_max": 20})
+    return MemoryConfig.from_dict(
+        {"storage_path": str(tmp_path / "memories"), "buffer_size_min": 2, "buffer_size_max": 20}
+    )
 
 
 def test_the_facade_from_messages_to_hits(config: MemoryConfig) -> None:
     with NemoriMemory(config) as memory:
         added = memory.add_messages("nuria_0", TALK)
-        assert (added["status"], added["messages_added"], added["buffer_size_before"]) == ("success", 3, 0)
+        assert (added["status"], added["messages_added"], added["buffer_size_before"]) == (
+            "success",
+            3,
+            0,
+        )
         assert memory.flush("nuria_0") is not None
         assert memory.wait_for_semantic("nuria_0", timeout=30)
-        found = memory.search("nuria_0", "What is the tortoise called?", top_k_episodes=5, top_k_semantic=5, search_method="hybrid")
+        found = memory.search(
+            "nuria_0",
+            "What is the tortoise called?",
+            top_k_episodes=5,
+            top_k_semantic=5,
+            search_method="hybrid",
+        )
         assert set(found) == {"episodic", "semantic"}
         first = found["episodic"][0]
         assert set(EPISODIC.split()) <= set(first)
@@ -58,7 +79,12 @@ def test_the_facade_from_messages_to_hits(config: MemoryConfig) -> None:
             "metadata": {"n": 1},
         }
         assert all(set(SEMANTIC.split()) <= set(hit) for hit in found["semantic"])
-        assert len(memory.search("nuria_0", "tortoise", top_k_episodes=1, top_k_semantic=0)["episodic"]) == 1
+        assert (
+            len(
+                memory.search("nuria_0", "tortoise", top_k_episodes=1, top_k_semantic=0)["episodic"]
+            )
+            == 1
+        )
         assert memory.stats("nuria_0")["user"]["messages"] == 3
 
 
@@ -93,7 +119,11 @@ def test_the_core_class(config: MemoryConfig) -> None:
     assert made
     assert {"episode_id", "title", "message_count", "boundary_reason"} == set(made)
     assert system.wait_for_semantic_generation("a", timeout=30.0)
-    assert system.get_semantic_generation_status("a") == {"active_tasks": 0, "total_tasks": 0, "tasks": []}
+    assert system.get_semantic_generation_status("a") == {
+        "active_tasks": 0,
+        "total_tasks": 0,
+        "tasks": [],
+    }
     assert {"system", "performance", "config", "user"} == set(system.get_stats("a"))
     assert system.search_all("a", "baker", top_k_episodes=2, top_k_semantic=2)["episodic"]
     assert system.search_all("a", "  ") == {"episodic": [], "semantic": []}
@@ -122,7 +152,12 @@ def test_a_bad_message_is_a_status(config: MemoryConfig) -> None:
 
 
 def test_unknown_settings_are_reported_once(tmp_path: Path) -> None:
-    data = {"storage_path": str(tmp_path), "dsn": "postgresql://localhost/nemori", "llm_model": "some-model", "cache_size": 3}
+    data = {
+        "storage_path": str(tmp_path),
+        "dsn": "postgresql://localhost/nemori",
+        "llm_model": "some-model",
+        "cache_size": 3,
+    }
     with pytest.warns(UserWarning, match="no effect in episodica: cache_size, dsn, llm_model$"):
         config = MemoryConfig.from_dict(data)
     with warnings.catch_warnings():
@@ -134,8 +169,14 @@ def test_unknown_settings_are_reported_once(tmp_path: Path) -> None:
 
 def test_settings_are_translated_and_keys_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    config = MemoryConfig.from_dict({"buffer_size_max": 9, "batch_threshold": 20, "enable_semantic_memory": False})
-    assert config.overrides() == {"buffer_size_max": 9, "boundary_window_messages": 9, "semantic_memory": False}
+    config = MemoryConfig.from_dict(
+        {"buffer_size_max": 9, "batch_threshold": 20, "enable_semantic_memory": False}
+    )
+    assert config.overrides() == {
+        "buffer_size_max": 9,
+        "boundary_window_messages": 9,
+        "semantic_memory": False,
+    }
     assert MemoryConfig().overrides() == {}
     assert config.openai_api_key == "sk-secret"
     assert "sk-secret" not in repr(config) + str(config.to_dict())
@@ -167,8 +208,14 @@ def test_a_script_runs_unchanged(tmp_path: Path) -> None:
     )
     (tmp_path / "helper.py").write_text("QUERY = 'tortoise'\n")
     done = run(script, tmp_path / "memories")
-    assert (done.returncode, done.stdout.strip()) in {(0, "[3]"), (0, "[2, 1]"), (0, "[1, 2]")}, done.stderr
-    assert (run().returncode, run("--help").returncode, run(tmp_path / "none.py").returncode) == (2, 0, 2)
+    assert (done.returncode, done.stdout.strip()) in {(0, "[3]"), (0, "[2, 1]"), (0, "[1, 2]")}, (
+        done.stderr
+    )
+    assert (run().returncode, run("--help").returncode, run(tmp_path / "none.py").returncode) == (
+        2,
+        0,
+        2,
+    )
 
 
 def run(*arguments: Any) -> subprocess.CompletedProcess[str]:

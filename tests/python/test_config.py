@@ -26,13 +26,20 @@ def test_the_engine_gets_the_settings(store: Path) -> None:
 
 def test_precedence(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "episodica.toml"
-    file.write_text('time_gap_minutes = 10\nbuffer_size_max = 11\nmin_confidence = 0.5\n[llm]\nmodel = "a"\nbase_url = "http://a"\n')
+    file.write_text(
+        'time_gap_minutes = 10\nbuffer_size_max = 11\nmin_confidence = 0.5\n[llm]\nmodel = "a"\nbase_url = "http://a"\n'
+    )
     monkeypatch.setenv("EPISODICA_CONFIG", str(file))
     monkeypatch.setenv("EPISODICA_BUFFER_SIZE_MAX", "12")
     monkeypatch.setenv("EPISODICA_MIN_CONFIDENCE", "0.55")
     monkeypatch.setenv("EPISODICA_LLM_MODEL", "b")
     config = MemoryConfig.load(min_confidence=0.9)
-    assert (config.time_gap_minutes, config.buffer_size_max, config.min_confidence, config.min_importance) == (10.0, 12, 0.9, 0.5)
+    assert (
+        config.time_gap_minutes,
+        config.buffer_size_max,
+        config.min_confidence,
+        config.min_importance,
+    ) == (10.0, 12, 0.9, 0.5)
     assert config.llm == LLMConfig("b", base_url="http://a")
     file.write_text("time_gap_minutes = 10")
     monkeypatch.delenv("EPISODICA_LLM_MODEL")
@@ -43,7 +50,11 @@ def test_precedence(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_config_object_is_taken_as_it_is(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPISODICA_BUFFER_SIZE_MAX", "12")
     with MemorySystem(store, config=MemoryConfig(time_gap_minutes=5), min_importance=0.1) as memory:
-        assert (memory.config.buffer_size_max, memory.config.time_gap_minutes, memory.config.min_importance) == (25, 5.0, 0.1)
+        assert (
+            memory.config.buffer_size_max,
+            memory.config.time_gap_minutes,
+            memory.config.min_importance,
+        ) == (25, 5.0, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -64,18 +75,30 @@ def test_environment_values(variable: str, text: str, name: str, value: Any) -> 
 @pytest.mark.parametrize(
     ("overrides", "text", "hint"),
     [
-        ({"bufer_size_max": 3}, "unknown setting: `bufer_size_max`", "did you mean `buffer_size_max`?"),
+        (
+            {"bufer_size_max": 3},
+            "unknown setting: `bufer_size_max`",
+            "did you mean `buffer_size_max`?",
+        ),
         ({"xyzzy": 3}, "unknown setting: `xyzzy`", None),
         ({"buffer_size_max": "3"}, "buffer_size_max must be an integer, not `str`", None),
         ({"buffer_size_max": True}, "buffer_size_max must be an integer, not `bool`", None),
         ({"trace": 1}, "trace must be a boolean, not `int`", None),
-        ({"boundary_mode": "heuristics"}, "boundary_mode is unknown: `heuristics`", "did you mean `heuristic`?"),
+        (
+            {"boundary_mode": "heuristics"},
+            "boundary_mode is unknown: `heuristics`",
+            "did you mean `heuristic`?",
+        ),
         ({"preset": 3}, "preset is unknown: `3`", "known are `default`, `cortex`, `memo`"),
         ({"layer_weights": [1, 2]}, "layer_weights must be a list of numbers, not `list`", None),
         ({"llm": {"modle": "x"}}, "unknown setting: `llm.modle`", "did you mean `llm.model`?"),
         ({"llm": {}}, "an LLM needs a model: `llm.model` is missing", None),
         ({"llm": "gpt"}, "llm must be a section, not `str`", None),
-        ({"embedding": {}}, "an embedding needs either `model` (of an endpoint) or `path` (of a local folder)", None),
+        (
+            {"embedding": {}},
+            "an embedding needs either `model` (of an endpoint) or `path` (of a local folder)",
+            None,
+        ),
     ],
 )
 def test_wrong_settings(overrides: dict[str, Any], text: str, hint: str | None) -> None:
@@ -110,7 +133,9 @@ def test_unknown_variables_and_files(tmp_path: Path) -> None:
 
 def test_no_key_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
-    config = MemoryConfig(llm=LLMConfig("m", api_key="sk-1"), embedding=EmbeddingConfig("e", api_key="sk-2"))
+    config = MemoryConfig(
+        llm=LLMConfig("m", api_key="sk-1"), embedding=EmbeddingConfig("e", api_key="sk-2")
+    )
     for shown in (repr(config), str(config.to_dict()), config._engine_json()):
         assert "sk-" not in shown
     pickled = pickle.dumps(config)
@@ -118,12 +143,18 @@ def test_no_key_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pickle.loads(pickled) == MemoryConfig(llm=LLMConfig("m"), embedding=EmbeddingConfig("e"))
 
 
-def test_openai_variables_fill_what_an_endpoint_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openai_variables_fill_what_an_endpoint_leaves_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://proxy/v1")
     spec = LLMConfig("m")._native()
     endpoint = json.loads(spec["settings"])["endpoint"]
-    assert (spec["kind"], endpoint["base_url"], endpoint["api_key"]) == ("endpoint", "http://proxy/v1", "sk-env")
+    assert (spec["kind"], endpoint["base_url"], endpoint["api_key"]) == (
+        "endpoint",
+        "http://proxy/v1",
+        "sk-env",
+    )
     own = json.loads(LLMConfig("m", base_url="http://own", api_key="k")._native()["settings"])
     assert own["endpoint"]["api_key"] == "k"
     # A key in the environment is no wish to send anything anywhere.
@@ -131,4 +162,7 @@ def test_openai_variables_fill_what_an_endpoint_leaves_open(monkeypatch: pytest.
 
 
 def test_a_local_folder_crosses_as_an_absolute_path() -> None:
-    assert EmbeddingConfig(path=Path("m"))._native() == {"kind": "local_folder", "path": str(Path("m").absolute())}
+    assert EmbeddingConfig(path=Path("m"))._native() == {
+        "kind": "local_folder",
+        "path": str(Path("m").absolute()),
+    }

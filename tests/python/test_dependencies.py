@@ -16,13 +16,23 @@ def reasons(language: str) -> list[str]:
     """Names in the first column of the table for `language`, in its order."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.partition(f"| {language} | why |\n|---|---|\n")[2].partition("\n\n")[0]
-    return [name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    return [
+        name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+    ]
 
 
 def test_rust_dependencies_have_reasons() -> None:
     members = [read_toml(path) for path in (ROOT / "src").glob("*/Cargo.toml")]
-    tables = [member.get(kind, {}) for member in members for kind in ("dependencies", "build-dependencies", "dev-dependencies")]
-    named = {name for table in [*tables, read_toml(ROOT / "Cargo.toml")["workspace"]["dependencies"]] for name in table}
+    tables = [
+        member.get(kind, {})
+        for member in members
+        for kind in ("dependencies", "build-dependencies", "dev-dependencies")
+    ]
+    named = {
+        name
+        for table in [*tables, read_toml(ROOT / "Cargo.toml")["workspace"]["dependencies"]]
+        for name in table
+    }
     names = reasons("Rust")
     assert names == sorted(names)
     assert set(names) == {name for name in named if not name.startswith("episodica-")}
@@ -31,6 +41,11 @@ def test_rust_dependencies_have_reasons() -> None:
 def test_python_dependencies_have_reasons() -> None:
     project = read_toml(ROOT / "pyproject.toml")
     requirements = [*project["project"]["dependencies"]]
-    for group in [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]:
+    for group in [
+        *project["project"]["optional-dependencies"].values(),
+        *project["dependency-groups"].values(),
+    ]:
         requirements += [one for one in group if isinstance(one, str)]
-    assert set(reasons("Python")) == {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
+    assert set(reasons("Python")) == {
+        re.split(r"[^\w.-]", requirement)[0] for requirement in requirements
+    }

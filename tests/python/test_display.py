@@ -13,7 +13,18 @@ from typing import Any
 
 import pytest
 
-from episodica import AddResult, Context, Episode, Explanation, Hit, MemorySystem, Message, SearchResults, SemanticMemory, VerifyReport
+from episodica import (
+    AddResult,
+    Context,
+    Episode,
+    Explanation,
+    Hit,
+    MemorySystem,
+    Message,
+    SearchResults,
+    SemanticMemory,
+    VerifyReport,
+)
 from episodica._display_html import bar
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
@@ -89,18 +100,75 @@ def shown(value: Any) -> str:
 def values(text: str) -> list[Any]:
     """A value of every kind with ``text`` wherever a text can be."""
     message = Message("m1", text, text, WHEN, text, text, {"a": text})
-    episode = Episode("e1", text, text, text, text, (message,), 1, text, WHEN, WHEN, text, (text,), (text,), ended_at=WHEN)
-    fact = SemanticMemory("f1", text, text, text, 0.9, 0.7, WHEN, None, None, ("e1",), WHEN, WHEN, subject=text, attribute=text)
+    episode = Episode(
+        "e1",
+        text,
+        text,
+        text,
+        text,
+        (message,),
+        1,
+        text,
+        WHEN,
+        WHEN,
+        text,
+        (text,),
+        (text,),
+        ended_at=WHEN,
+    )
+    fact = SemanticMemory(
+        "f1",
+        text,
+        text,
+        text,
+        0.9,
+        0.7,
+        WHEN,
+        None,
+        None,
+        ("e1",),
+        WHEN,
+        WHEN,
+        subject=text,
+        attribute=text,
+    )
     tree = Explanation(text, 1.0, text, (Explanation(text, -0.5, text),))
     hits = [
-        Hit("episodic", "e1", text, 1.5, 1, text, text, WHEN, (message,), {text: 1.0}, text, episode, tree),
+        Hit(
+            "episodic",
+            "e1",
+            text,
+            1.5,
+            1,
+            text,
+            text,
+            WHEN,
+            (message,),
+            {text: 1.0},
+            text,
+            episode,
+            tree,
+        ),
         Hit("semantic", "f1", text, 0.5, 1, text, "", WHEN, (), {text: 0.5}, text, fact),
         Hit("message", "m1", text, -0.5, 1, text, "", WHEN, (message,), {}, text, message),
     ]
     results = SearchResults(hits, query=text, intent=text, degraded=[text])
     return [
-        *(message, episode, fact, replace(fact, valid_to=WHEN), tree, *hits, results, SearchResults([], query=text)),
-        *(Context(text, results, (message,), 3), AddResult(1, 0, 0, (text,), 0), VerifyReport(1, 0, 0, 1, ())),
+        *(
+            message,
+            episode,
+            fact,
+            replace(fact, valid_to=WHEN),
+            tree,
+            *hits,
+            results,
+            SearchResults([], query=text),
+        ),
+        *(
+            Context(text, results, (message,), 3),
+            AddResult(1, 0, 0, (text,), 0),
+            VerifyReport(1, 0, 0, 1, ()),
+        ),
     ]
 
 
@@ -109,7 +177,9 @@ def test_ugly_texts_stay_texts(text: str) -> None:
     for value in values(text):
         seen = shown(value)
         for word in text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd").split():
-            assert re.sub(r"[\x00-\x1f]", "\ufffd", word) in seen or isinstance(value, (AddResult, VerifyReport))
+            assert re.sub(r"[\x00-\x1f]", "\ufffd", word) in seen or isinstance(
+                value, (AddResult, VerifyReport)
+            )
 
 
 def test_long_texts_are_cut() -> None:
@@ -121,7 +191,9 @@ def test_long_lists_are_cut() -> None:
     message = Message("m1", "user", "hi", WHEN)
     hit = Hit("message", "m1", "u", 0.5, 1, "hi", "", WHEN, (message,), {}, "", message)
     assert "and 980 more" in shown(SearchResults([hit] * 1000))
-    many = Episode("e", "u", "t", "s", "c", (message,) * 1000, 1000, "", WHEN, WHEN, topics=("topic",) * 100)
+    many = Episode(
+        "e", "u", "t", "s", "c", (message,) * 1000, 1000, "", WHEN, WHEN, topics=("topic",) * 100
+    )
     assert "and 980 more" in shown(many)
     assert "and 88 more" in shown(many)
     deep = Explanation("leaf", 1.0)
@@ -142,7 +214,9 @@ def test_what_a_reader_learns(lyon: MemorySystem) -> None:
 
 
 def test_facts_that_ended_are_struck_through() -> None:
-    fact = SemanticMemory("f1", "u", "She lives in Paris", "personal_info", 0.9, 0.7, WHEN, None, None, (), WHEN, WHEN)
+    fact = SemanticMemory(
+        "f1", "u", "She lives in Paris", "personal_info", 0.9, 0.7, WHEN, None, None, (), WHEN, WHEN
+    )
     assert "<s>" not in fact._repr_html_()
     assert "<s>" in replace(fact, valid_to=WHEN)._repr_html_()
 
@@ -150,14 +224,25 @@ def test_facts_that_ended_are_struck_through() -> None:
 def test_counts_are_plain_dictionaries_with_a_display(lyon: MemorySystem) -> None:
     for counts in (lyon.stats(), lyon.stats("alice"), lyon.health(), lyon.usage()):
         assert isinstance(counts, dict)
-        assert json.loads(json.dumps(counts)) == counts == dict(counts) == copy.deepcopy(counts) == pickle.loads(pickle.dumps(counts))
+        assert (
+            json.loads(json.dumps(counts))
+            == counts
+            == dict(counts)
+            == copy.deepcopy(counts)
+            == pickle.loads(pickle.dumps(counts))
+        )
         assert repr(counts) == repr(dict(counts))
         assert shown(counts)
     assert "vectors · messages" in shown(lyon.stats("alice"))
 
 
 def test_a_listing_shows_its_first_records_and_keeps_them(lyon: MemorySystem) -> None:
-    for listing in (lyon.messages("alice"), lyon.episodes("alice"), lyon.semantic_memories("alice"), lyon.messages("nobody")):
+    for listing in (
+        lyon.messages("alice"),
+        lyon.episodes("alice"),
+        lyon.semantic_memories("alice"),
+        lyon.messages("nobody"),
+    ):
         shown(listing)
     listing = lyon.messages("alice")
     assert "I moved to Lyon last Friday." in shown(listing)
@@ -167,17 +252,29 @@ def test_a_listing_shows_its_first_records_and_keeps_them(lyon: MemorySystem) ->
 
 
 def test_a_long_listing_says_that_there_is_more(memory: MemorySystem) -> None:
-    memory.add_messages("alice", [{"role": "user", "content": f"message {number}"} for number in range(30)])
+    memory.add_messages(
+        "alice", [{"role": "user", "content": f"message {number}"} for number in range(30)]
+    )
     assert "and more" in shown(memory.messages("alice"))
     assert "and more" not in shown(memory.messages("alice", limit=20))
 
 
 def test_light_and_dark() -> None:
     html = AddResult()._repr_html_()
-    for theme in ("light-dark(", "data-jp-theme-light", "data-vscode-theme-kind", "data-md-color-scheme"):
+    for theme in (
+        "light-dark(",
+        "data-jp-theme-light",
+        "data-vscode-theme-kind",
+        "data-md-color-scheme",
+    ):
         assert theme in html
     rules = html.partition("<style>")[2].partition("</style>")[0]
-    selectors = [one for rule in rules.replace("@media print{", "").split("}") for one in rule.partition("{")[0].strip().split(",") if one]
+    selectors = [
+        one
+        for rule in rules.replace("@media print{", "").split("}")
+        for one in rule.partition("{")[0].strip().split(",")
+        if one
+    ]
     assert all(".episodica" in one for one in selectors)
 
 
@@ -192,7 +289,12 @@ def test_a_terminal_gets_a_line_a_hit(lyon: MemorySystem) -> None:
 
 @pytest.mark.parametrize(
     ("value", "style"),
-    [(1.0, "left:50.0%;width:50.0%"), (-1.0, "left:0.0%;width:50.0%"), (0.0, "left:50.0%;width:0.0%"), (9.0, "left:50.0%;width:50.0%")],
+    [
+        (1.0, "left:50.0%;width:50.0%"),
+        (-1.0, "left:0.0%;width:50.0%"),
+        (0.0, "left:50.0%;width:0.0%"),
+        (9.0, "left:50.0%;width:50.0%"),
+    ],
 )
 def test_bars_start_at_zero(value: float, style: str) -> None:
     assert style in bar(value, -1.0, 1.0)

@@ -16,7 +16,11 @@ import episodica
 from episodica import MemorySystem
 
 TOP = Path(__file__).parents[2]
-PAGES = [page for page in (TOP / "README.md", TOP / "README.zh.md", *sorted((TOP / "docs").glob("**/*.md"))) if page.exists()]
+PAGES = [
+    page
+    for page in (TOP / "README.md", TOP / "README.zh.md", *sorted((TOP / "docs").glob("**/*.md")))
+    if page.exists()
+]
 
 
 def documented() -> list[tuple[str, str]]:
@@ -31,9 +35,14 @@ def documented() -> list[tuple[str, str]]:
     return [(name, text) for name, text in found.items() if ">>>" in text]
 
 
-@pytest.mark.parametrize(("name", "text"), documented(), ids=lambda value: value if " " not in str(value) else "")
+@pytest.mark.parametrize(
+    ("name", "text"), documented(), ids=lambda value: value if " " not in str(value) else ""
+)
 def test_docstring_examples(name: str, text: str, lyon: MemorySystem) -> None:
-    globs: dict[str, Any] = {"memory": lyon, **{public: getattr(episodica, public) for public in episodica.__all__}}
+    globs: dict[str, Any] = {
+        "memory": lyon,
+        **{public: getattr(episodica, public) for public in episodica.__all__},
+    }
     example = doctest.DocTestParser().get_doctest(text, globs, name, None, 0)
     told = io.StringIO()
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=told.write)
@@ -42,13 +51,19 @@ def test_docstring_examples(name: str, text: str, lyon: MemorySystem) -> None:
 
 def test_the_main_methods_have_examples() -> None:
     names = {name for name, _ in documented()}
-    assert {f"MemorySystem.{name}" for name in ("search", "context", "add_messages", "episodes", "get", "update", "verify")} <= names
+    assert {
+        f"MemorySystem.{name}"
+        for name in ("search", "context", "add_messages", "episodes", "get", "update", "verify")
+    } <= names
 
 
 def blocks(page: Path) -> list[tuple[str, str | None]]:
     """The Python blocks of a page, each with the output that a ``text`` block right after it shows."""
     pattern = r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?"
-    return [(code, shown or None) for code, shown in re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL)]
+    return [
+        (code, shown or None)
+        for code, shown in re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -64,14 +79,20 @@ def test_pages(page: Path) -> None:
 
 def test_the_translation_has_what_the_original_has() -> None:
     """The same code (but for comments and prose in it), the same headings and links, in the same order."""
-    original, translated = ((TOP / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
+    original, translated = (
+        (TOP / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")
+    )
 
     def shape(text: str) -> tuple[list[int], list[str], list[str]]:
         headings = [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
         fences = re.findall(r"^```(\w+)", text, re.MULTILINE)
-        links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("README")]
+        links = [
+            link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("README")
+        ]
         return headings, fences, links
 
     assert shape(original) == shape(translated)
-    commands = [re.findall(r"^\$ (.*?)(?:  +#.*)?$", text, re.MULTILINE) for text in (original, translated)]
+    commands = [
+        re.findall(r"^\$ (.*?)(?:  +#.*)?$", text, re.MULTILINE) for text in (original, translated)
+    ]
     assert commands[0] == commands[1]

@@ -12,7 +12,14 @@ import pytest
 import episodica
 from episodica import EpisodicaError, _errors
 
-CLASSES = sorted({cls for cls in vars(episodica).values() if isinstance(cls, type) and issubclass(cls, EpisodicaError)}, key=str)
+CLASSES = sorted(
+    {
+        cls
+        for cls in vars(episodica).values()
+        if isinstance(cls, type) and issubclass(cls, EpisodicaError)
+    },
+    key=str,
+)
 
 
 def test_every_kind_of_the_engine_has_a_class(root: Path) -> None:
@@ -39,7 +46,12 @@ def test_second_bases(cls: type[EpisodicaError], builtin: type[Exception]) -> No
 
 def test_from_native_carries_place_hint_and_causes() -> None:
     error = _errors.from_native(
-        "corrupt_store", "record is not valid JSON in `a.jsonl` line 3", "restore it", "a.jsonl", 3, ["bad byte", "disk"]
+        "corrupt_store",
+        "record is not valid JSON in `a.jsonl` line 3",
+        "restore it",
+        "a.jsonl",
+        3,
+        ["bad byte", "disk"],
     )
     assert type(error) is episodica.CorruptStoreError
     assert (str(error), error.kind, error.hint, error.path, error.line) == (
@@ -56,7 +68,9 @@ def test_from_native_carries_place_hint_and_causes() -> None:
 
 
 def test_an_unknown_kind_is_an_internal_error() -> None:
-    assert type(_errors.from_native("brand_new", "x", None, None, None, [])) is episodica.InternalError
+    assert (
+        type(_errors.from_native("brand_new", "x", None, None, None, [])) is episodica.InternalError
+    )
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -64,7 +78,12 @@ def test_errors_pickle(cls: type[EpisodicaError]) -> None:
     error = cls("what went wrong", hint="do this", path="p", line=4)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is cls
-    assert (str(again), again.hint, again.path, again.line) == ("what went wrong", "do this", "p", 4)
+    assert (str(again), again.hint, again.path, again.line) == (
+        "what went wrong",
+        "do this",
+        "p",
+        4,
+    )
 
 
 def test_names_are_public() -> None:

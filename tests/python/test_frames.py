@@ -36,7 +36,10 @@ def test_no_hits_have_the_same_columns(lyon: MemorySystem) -> None:
 def test_listings(lyon: MemorySystem) -> None:
     messages = lyon.messages("alice").to_pandas()
     assert list(messages["name"]) == ["Alice", None]
-    assert list(messages["timestamp"]) == [datetime(2024, 3, 11, 8, 30, tzinfo=UTC), datetime(2024, 3, 11, 8, 30, 20, tzinfo=UTC)]
+    assert list(messages["timestamp"]) == [
+        datetime(2024, 3, 11, 8, 30, tzinfo=UTC),
+        datetime(2024, 3, 11, 8, 30, 20, tzinfo=UTC),
+    ]
     assert messages["metadata"].iloc[0] == {"channel": "sms"}
     episodes = lyon.episodes("alice").to_pandas()
     assert list(episodes["message_count"]) == [2]
@@ -53,7 +56,9 @@ def test_a_begun_listing_gives_the_rest(lyon: MemorySystem) -> None:
 
 
 def test_dates_beyond_nanoseconds(memory: MemorySystem) -> None:
-    memory.add_messages("old", [{"role": "user", "content": "long ago", "timestamp": "0101-01-01T00:00:00+00:00"}])
+    memory.add_messages(
+        "old", [{"role": "user", "content": "long ago", "timestamp": "0101-01-01T00:00:00+00:00"}]
+    )
     assert memory.messages("old").to_pandas()["timestamp"].iloc[0].year == 101
 
 
@@ -68,7 +73,9 @@ async def test_async_listings(lyon: MemorySystem) -> None:
             copy.copy(listing)
         await anext(listing)
         assert len(await listing.to_pandas()) == 1
-        assert (await memory.search("alice", "Lyon", kinds=["message"])).to_pandas()["content"].iloc[0] == "I moved to Lyon last Friday."
+        assert (await memory.search("alice", "Lyon", kinds=["message"])).to_pandas()[
+            "content"
+        ].iloc[0] == "I moved to Lyon last Friday."
 
 
 def test_without_pandas(lyon: MemorySystem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,14 @@ from episodica import ClosedError, LightweightSearchSystem, MemorySystem
 
 
 def script(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60, check=False, **options)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
 
 
 def test_closing_twice_is_no_error(memory: MemorySystem) -> None:
@@ -90,7 +97,10 @@ def test_a_forked_child_gets_a_clear_error(store: Path) -> None:
         memory.close()
     """)
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["forked this MemorySystem was opened before the process was forked", "1"]
+    assert done.stdout.splitlines() == [
+        "forked this MemorySystem was opened before the process was forked",
+        "1",
+    ]
 
 
 def test_a_forked_child_is_refused_every_call_and_never_hangs(store: Path) -> None:

@@ -12,7 +12,10 @@ import pytest
 
 from episodica import MemorySystem
 
-MESSAGES = [{"role": "user", "content": f"the kite number {number} flew over the hill"} for number in range(12)]
+MESSAGES = [
+    {"role": "user", "content": f"the kite number {number} flew over the hill"}
+    for number in range(12)
+]
 
 
 def failing(messages: object, **options: object) -> str:
@@ -20,7 +23,10 @@ def failing(messages: object, **options: object) -> str:
 
 
 def test_failures_of_a_model_are_warnings(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, logger="episodica"), MemorySystem(store, llm=failing) as memory:
+    with (
+        caplog.at_level(logging.WARNING, logger="episodica"),
+        MemorySystem(store, llm=failing) as memory,
+    ):
         memory.add_messages("ann", MESSAGES)
         memory.flush("ann")
         memory.wait("ann")
@@ -36,7 +42,10 @@ def test_below_the_level_nothing_is_told(store: Path, caplog: pytest.LogCaptureF
         memory.flush("ann")
     assert "1 episodes are in the log" in caplog.text
     caplog.clear()
-    with caplog.at_level(logging.ERROR, logger="episodica"), MemorySystem(store, llm=failing) as memory:
+    with (
+        caplog.at_level(logging.ERROR, logger="episodica"),
+        MemorySystem(store, llm=failing) as memory,
+    ):
         memory.add_messages("ben", MESSAGES)
         memory.flush("ben")
         memory.wait("ben")
@@ -48,7 +57,10 @@ def test_a_handler_may_call_the_memory(store: Path) -> None:
         found = 0
 
         def emit(self, record: logging.LogRecord) -> None:
-            if threading.current_thread() is threading.main_thread() and record.levelno >= logging.WARNING:
+            if (
+                threading.current_thread() is threading.main_thread()
+                and record.levelno >= logging.WARNING
+            ):
                 Asking.found += len(memory.search("ann", "kite", kinds=["message"]))
 
     handler, logger = Asking(), logging.getLogger("episodica")
@@ -64,13 +76,17 @@ def test_a_handler_may_call_the_memory(store: Path) -> None:
         logger.removeHandler(handler)
 
 
-def test_a_handler_that_raises_does_not_fail_the_call(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_that_raises_does_not_fail_the_call(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Broken(logging.Filter):
         def filter(self, record: logging.LogRecord) -> bool:
             raise ValueError("a broken filter")
 
     raised: list[BaseException | None] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_value))
+    monkeypatch.setattr(
+        sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_value)
+    )
     broken, logger = Broken(), logging.getLogger("episodica.engine")
     logger.addFilter(broken)
     try:

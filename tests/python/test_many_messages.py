@@ -12,7 +12,17 @@ from episodica import MemorySystem
 USER = "ann"
 COUNT = 5_000
 # Between them, talk of the same few things over and over.
-THINGS = ("kettle", "garden", "bridge", "ticket", "harbour", "lantern", "recipe", "window", "orchard")
+THINGS = (
+    "kettle",
+    "garden",
+    "bridge",
+    "ticket",
+    "harbour",
+    "lantern",
+    "recipe",
+    "window",
+    "orchard",
+)
 RARE = {number: f"quillon{number:04}" for number in range(50, COUNT, 500)}
 
 
@@ -44,12 +54,17 @@ def test_a_word_said_once_is_found_first(memory: MemorySystem) -> None:
     for number, word in RARE.items():
         hits = memory.search(USER, f"What was painted {word}?", kinds=["message", "episodic"])
         assert hits.messages[0].id == f"m{number}"
-        assert any(f"m{number}" in {message.message_id for message in hit.messages} for hit in hits.episodic)
+        assert any(
+            f"m{number}" in {message.message_id for message in hit.messages}
+            for hit in hits.episodic
+        )
 
 
 def test_as_many_hits_come_as_are_asked_for(memory: MemorySystem) -> None:
     for top_k in (1, 10, 300, 1_000):
-        hits = memory.search(USER, "Who saw the kettle near the harbour?", kinds=["message"], top_k=top_k)
+        hits = memory.search(
+            USER, "Who saw the kettle near the harbour?", kinds=["message"], top_k=top_k
+        )
         assert len({hit.id for hit in hits}) == top_k
         assert [hit.rank for hit in hits] == list(range(1, top_k + 1))
         scores = [hit.score for hit in hits]
@@ -57,7 +72,8 @@ def test_as_many_hits_come_as_are_asked_for(memory: MemorySystem) -> None:
 
 
 def test_more_hits_begin_with_the_fewer(memory: MemorySystem) -> None:
-    # More candidates are compared for more hits, which moves what the scores are relative to: the first ones stay.
+    # More candidates are compared for more hits, which moves what the scores are relative to: the
+    # first ones stay.
     few = memory.search(USER, f"What was painted {RARE[50]}?", kinds=["message"], top_k=5)
     many = memory.search(USER, f"What was painted {RARE[50]}?", kinds=["message"], top_k=200)
     assert few[0].id == many[0].id
@@ -71,7 +87,9 @@ def test_a_filter_is_applied_before_the_best_are_chosen(memory: MemorySystem) ->
 
 def test_a_date_brings_its_day_among_candidates(memory: MemorySystem) -> None:
     said = _said(2_100)
-    hits = memory.search(USER, f"What did they see on {str(said['timestamp'])[:10]}?", kinds=["message"], top_k=20)
+    hits = memory.search(
+        USER, f"What did they see on {str(said['timestamp'])[:10]}?", kinds=["message"], top_k=20
+    )
     assert {hit.timestamp.date().isoformat() for hit in hits[:5]} == {str(said["timestamp"])[:10]}
 
 
@@ -83,9 +101,16 @@ def test_context_fills_a_large_budget(memory: MemorySystem) -> None:
 def test_a_large_user_opens_from_a_snapshot_as_from_the_logs(tmp_path: Path) -> None:
     def answers() -> list[tuple[str, str, float]]:
         with MemorySystem(tmp_path) as memory:
-            hits = [hit for word in RARE.values() for hit in memory.search(USER, f"What was painted {word}?", top_k=5)]
+            hits = [
+                hit
+                for word in RARE.values()
+                for hit in memory.search(USER, f"What was painted {word}?", top_k=5)
+            ]
             whole = [(hit.id, repr(hit), round(hit.score, 6)) for hit in hits]
-            whole += [(message.message_id, repr(message), 0.0) for message in memory.messages(USER, limit=COUNT)]
+            whole += [
+                (message.message_id, repr(message), 0.0)
+                for message in memory.messages(USER, limit=COUNT)
+            ]
             return whole
 
     with MemorySystem(tmp_path) as memory:

@@ -51,8 +51,14 @@ def test_a_short_message_has_every_key() -> None:
         ("0001-01-01T00:00:00+00:00", "0001-01-01T00:00:00+00:00"),
         ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999+00:00"),
         (datetime(2024, 3, 11, 9, 30), "2024-03-11T09:30:00+00:00"),
-        (datetime(2024, 3, 11, 9, 30, tzinfo=timezone(timedelta(hours=-5))), "2024-03-11T09:30:00-05:00"),
-        (datetime(2024, 3, 11, 9, 30, tzinfo=timezone(timedelta(seconds=1, microseconds=5))), "2024-03-11T09:29:58.999995+00:00"),
+        (
+            datetime(2024, 3, 11, 9, 30, tzinfo=timezone(timedelta(hours=-5))),
+            "2024-03-11T09:30:00-05:00",
+        ),
+        (
+            datetime(2024, 3, 11, 9, 30, tzinfo=timezone(timedelta(seconds=1, microseconds=5))),
+            "2024-03-11T09:29:58.999995+00:00",
+        ),
         (date(2024, 3, 11), "2024-03-11T00:00:00+00:00"),
         (0, "1970-01-01T00:00:00+00:00"),
         (-1.5, "1969-12-31T23:59:58.500000+00:00"),
@@ -99,26 +105,44 @@ def test_bad_timestamps(given: Any, text: str, hint: str | None) -> None:
         ([{**BASE, "role": 1}], "message 0: `role` must be a str, not `int`"),
         ([{**BASE, "role": " "}], "message 0: `role` is empty"),
         ([{**BASE, "content": None}], "message 0: `content` must be a str, not `None`"),
-        ([{**BASE, "content": b"hi"}], "message 0: `content` must be a str or a list of parts, not `bytes`"),
+        (
+            [{**BASE, "content": b"hi"}],
+            "message 0: `content` must be a str or a list of parts, not `bytes`",
+        ),
         ([{**BASE, "content": ""}], "message 0: `content` is empty"),
         ([{**BASE, "content": " \n\t"}], "message 0: `content` is empty"),
         ([{**BASE, "content": []}], "message 0: `content` is empty"),
-        ([{**BASE, "content": "ab\ud800"}], "message 0: `content` holds a lone surrogate at character 2: `U+D800`"),
-        ([{**BASE, "name": "\udfff"}], "message 0: `name` holds a lone surrogate at character 0: `U+DFFF`"),
+        (
+            [{**BASE, "content": "ab\ud800"}],
+            "message 0: `content` holds a lone surrogate at character 2: `U+D800`",
+        ),
+        (
+            [{**BASE, "name": "\udfff"}],
+            "message 0: `name` holds a lone surrogate at character 0: `U+DFFF`",
+        ),
         ([{**BASE, "role": "\udfff"}], "message 0: `role` holds a lone surrogate"),
         ([{**BASE, "name": 5}], "message 0: `name` must be a str, not `int`"),
         ([{**BASE, "session_id": 5}], "message 0: `session_id` must be a str, not `int`"),
         ([{**BASE, "message_id": 5}], "message 0: `message_id` must be a str, not `int`"),
-        ([{**BASE, "metadata": {"a": [1, {"b": float("nan")}]}}], "message 0: metadata.a[1].b is not JSON: `nan`"),
+        (
+            [{**BASE, "metadata": {"a": [1, {"b": float("nan")}]}}],
+            "message 0: metadata.a[1].b is not JSON: `nan`",
+        ),
         ([{**BASE, "metadata": float("inf")}], "message 0: metadata is not JSON: `inf`"),
-        ([{**BASE, "metadata": {"when": datetime(2024, 1, 1)}}], "message 0: metadata.when is no JSON type: `datetime`"),
+        (
+            [{**BASE, "metadata": {"when": datetime(2024, 1, 1)}}],
+            "message 0: metadata.when is no JSON type: `datetime`",
+        ),
         ([{**BASE, "metadata": {1: 2}}], "message 0: metadata has a key that is no str: `1`"),
         ([{**BASE, "metadata": {"a": "\ud800"}}], "message 0: metadata holds a lone surrogate"),
         ([{**BASE, "metadata": {1, 2}}], "message 0: metadata is no JSON type: `set`"),
         ([{**BASE, "timestmap": 5}], "message 0: unknown key: `timestmap`"),
         ([{**BASE, "sessionid": "s"}], "message 0: unknown key: `sessionid`"),
         ([{"role": "user", "content": [{"text": "a"}]}], "message 0: content part 0 has no `type`"),
-        ([{"role": "user", "content": [{"type": "text", "text": 3}]}], "message 0: `text` of content part 0 must be a str, not `int`"),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": 3}]}],
+            "message 0: `text` of content part 0 must be a str, not `int`",
+        ),
     ],
 )
 def test_ugly_messages(messages: Any, text: str) -> None:
@@ -135,7 +159,9 @@ def test_deep_and_circular_metadata() -> None:
     assert one(metadata={"a": {"b": [[[]]]}})["metadata"] == '{"a":{"b":[[[]]]}}'
 
 
-@pytest.mark.parametrize("content", ["\0", "a\0b\x1b[31m", "‮", "👩‍👩‍👧", "x" * 1_000_000, "\U0001d4b3"])
+@pytest.mark.parametrize(
+    "content", ["\0", "a\0b\x1b[31m", "‮", "👩‍👩‍👧", "x" * 1_000_000, "\U0001d4b3"]
+)
 def test_every_character_is_kept(content: str) -> None:
     assert one(content=content)["content"] == content
 
@@ -143,7 +169,9 @@ def test_every_character_is_kept(content: str) -> None:
 def test_hints_help() -> None:
     with pytest.raises(InvalidInputError) as caught:
         one(timestmap=5)
-    assert caught.value.hint == "did you mean `timestamp`? what belongs to no key goes into `metadata`"
+    assert (
+        caught.value.hint == "did you mean `timestamp`? what belongs to no key goes into `metadata`"
+    )
 
 
 def test_foreign_keys_of_chat_apis_are_left_out() -> None:
@@ -188,7 +216,11 @@ def test_any_iterable_of_any_mapping() -> None:
 def test_messages_of_another_memory_can_be_added() -> None:
     message = Message("m1", "user", "hi", datetime(2024, 1, 1, tzinfo=UTC), "Ann", "s", {"a": 1}, 9)
     done = normalise([message])[0]
-    assert (done["message_id"], done["timestamp"], done["metadata"]) == ("m1", "2024-01-01T00:00:00+00:00", '{"a":1}')
+    assert (done["message_id"], done["timestamp"], done["metadata"]) == (
+        "m1",
+        "2024-01-01T00:00:00+00:00",
+        '{"a":1}',
+    )
 
 
 def test_one_bad_message_adds_none(memory: MemorySystem) -> None:

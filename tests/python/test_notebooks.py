@@ -15,7 +15,9 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def test_there_are_some() -> None:
-    assert {"first_steps", "locomo", "own_embedder", "with_an_llm"} <= {path.stem for path in NOTEBOOKS}
+    assert {"first_steps", "locomo", "own_embedder", "with_an_llm"} <= {
+        path.stem for path in NOTEBOOKS
+    }
 
 
 @each
@@ -36,4 +38,8 @@ def test_its_outputs_are_kept(path: Path) -> None:
     cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     outputs = [output for cell in cells for output in cell["outputs"]]
     assert len(outputs) >= len(cells) // 2
-    assert not [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"]
+    assert not [
+        output
+        for output in outputs
+        if output["output_type"] == "error" or output.get("name") == "stderr"
+    ]

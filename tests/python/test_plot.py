@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from episodica import AsyncMemorySystem, AsyncPlots, Episode, InvalidInputError, MemorySystem, MissingExtraError, Plots, SearchResults
+from episodica import (
+    AsyncMemorySystem,
+    AsyncPlots,
+    Episode,
+    InvalidInputError,
+    MemorySystem,
+    MissingExtraError,
+    Plots,
+    SearchResults,
+)
 from episodica._readers import read_conversations, with_ids
 from episodica._values import SemanticMemory
 
@@ -26,14 +35,36 @@ from episodica import _plot_map, _plot_scores, _plot_style, _plot_timeline, _plo
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
 TITLES = [
-    *("$x_1$ & \\frac{a}{b}", "שלום! אני גרה בליון", "مرحبا بالعالم", "林晓禾搬家了", "👩‍👩‍👧‍👦 family day 🎉", ""),
+    *(
+        "$x_1$ & \\frac{a}{b}",
+        "שלום! אני גרה בליון",
+        "مرحبا بالعالم",
+        "林晓禾搬家了",
+        "👩‍👩‍👧‍👦 family day 🎉",
+        "",
+    ),
     *("W" * 4000, "many words " * 400, "tab\tnew\nline\x07", "plain"),
 ]
-REASONS = ["session", "time_gap", "topic_shift", "intent", "closing", "size", "flush", "llm", "imported", None]
+REASONS = [
+    "session",
+    "time_gap",
+    "topic_shift",
+    "intent",
+    "closing",
+    "size",
+    "flush",
+    "llm",
+    "imported",
+    None,
+]
 USAGE = {
     "by_phase": {
         "facts": {"calls": 12, "prompt_tokens": 22031, "completion_tokens": 1911, "seconds": 20.7},
-        "boundary_with_a_very_long_name_indeed": {"calls": 1, "prompt_tokens": 3, "completion_tokens": 0},
+        "boundary_with_a_very_long_name_indeed": {
+            "calls": 1,
+            "prompt_tokens": 3,
+            "completion_tokens": 0,
+        },
     }
 }
 
@@ -62,22 +93,41 @@ def episode(number: int, **changes: Any) -> Episode:
 def fact(number: int, source: str) -> SemanticMemory:
     when = WHEN + timedelta(days=40 * (number - 5))
     end = when + timedelta(days=30 * number) if number % 3 else None
-    return SemanticMemory(f"f{number}", "u", TITLES[number % len(TITLES)], "event", 1.0, 0.5, when, end, None, (source,), when, when)
+    return SemanticMemory(
+        f"f{number}",
+        "u",
+        TITLES[number % len(TITLES)],
+        "event",
+        1.0,
+        0.5,
+        when,
+        end,
+        None,
+        (source,),
+        when,
+        when,
+    )
 
 
 def check(figure: Figure) -> None:
     """It draws, its texts lie inside, and none lies over another."""
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    boxes = [(text.get_text(), *map(float, text.get_window_extent(renderer).extents)) for text in texts]
+    texts = [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+    ]
+    boxes = [
+        (text.get_text(), *map(float, text.get_window_extent(renderer).extents)) for text in texts
+    ]
     width, height = figure.get_size_inches() * figure.dpi
     for words, left, low, right, high in boxes:
         assert left >= -1, words
         assert low >= -1, words
         assert right <= width + 1, words
         assert high <= height + 1, words
-    for (first, left, low, right, high), (second, left2, low2, right2, high2) in combinations(boxes, 2):
+    for (first, left, low, right, high), (second, left2, low2, right2, high2) in combinations(
+        boxes, 2
+    ):
         across = min(right, right2) - max(left, left2)
         up = min(high, high2) - max(low, low2)
         assert across <= 2 or up <= 0.35 * min(high - low, high2 - low2), (first, second)
@@ -94,7 +144,9 @@ def sample(memory: MemorySystem, root: Path) -> MemorySystem:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_four_pictures(sample: MemorySystem, theme: Any) -> None:
-    hits = sample.search("demo", "What is the dog called?", kinds=["episodic", "semantic", "message"])
+    hits = sample.search(
+        "demo", "What is the dog called?", kinds=["episodic", "semantic", "message"]
+    )
     figures = [
         sample.plot.timeline("demo", theme=theme),
         sample.plot.scores(hits, theme=theme),
@@ -108,11 +160,18 @@ def test_the_four_pictures(sample: MemorySystem, theme: Any) -> None:
         assert data.startswith(b"\x89PNG")
         assert size["width"] == 1056
         assert (sum(figure.get_facecolor()[:3]) > 1.5) == (theme == "light")
-    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert (
+        "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    )
 
 
 def test_nothing_to_show(memory: MemorySystem) -> None:
-    for figure in (memory.plot.timeline("nobody"), memory.plot.map("nobody"), memory.plot.scores(SearchResults()), memory.plot.usage()):
+    for figure in (
+        memory.plot.timeline("nobody"),
+        memory.plot.map("nobody"),
+        memory.plot.scores(SearchResults()),
+        memory.plot.usage(),
+    ):
         check(figure)
 
 
@@ -127,7 +186,11 @@ def test_timeline_of_ugly_texts(count: int) -> None:
 
 def test_timeline_of_extreme_dates() -> None:
     first = replace(episode(1), timestamp=datetime(1, 1, 1, tzinfo=UTC), ended_at=None)
-    last = replace(episode(2), timestamp=datetime(9999, 12, 31, 23, tzinfo=UTC), ended_at=datetime(9999, 12, 31, 23, 59, tzinfo=UTC))
+    last = replace(
+        episode(2),
+        timestamp=datetime(9999, 12, 31, 23, tzinfo=UTC),
+        ended_at=datetime(9999, 12, 31, 23, 59, tzinfo=UTC),
+    )
     check(_plot_timeline.draw("u", [first, last], [], 3, False, "light"))
     check(_plot_timeline.draw("u", [last], [], 3, False, "light"))
 
@@ -135,14 +198,21 @@ def test_timeline_of_extreme_dates() -> None:
 def test_facts_are_struck_through_when_they_ended() -> None:
     ended = replace(fact(1, "e1"), valid_to=WHEN)
     lines = [
-        len(_plot_timeline.draw("u", [episode(1)], [one], 3, False, "light").artists) for one in (replace(ended, valid_to=None), ended)
+        len(_plot_timeline.draw("u", [episode(1)], [one], 3, False, "light").artists)
+        for one in (replace(ended, valid_to=None), ended)
     ]
     assert lines[1] == lines[0] + 1
 
 
 def test_terms_add_up_to_the_score(sample: MemorySystem) -> None:
     for method in ("hybrid", "rrf", "vector", "bm25", "norlift"):
-        for hit in sample.search("demo", "What is the dog called?", kinds=["episodic", "semantic", "message"], method=method, explain=True):
+        for hit in sample.search(
+            "demo",
+            "What is the dog called?",
+            kinds=["episodic", "semantic", "message"],
+            method=method,
+            explain=True,
+        ):
             assert sum(_plot_scores.terms(hit).values()) == pytest.approx(hit.score, abs=1e-4)
             flat = _plot_scores.terms(replace(hit, explanation=None))
             assert sum(flat.values()) == pytest.approx(hit.score, abs=1e-4) or method == "norlift"
@@ -173,9 +243,15 @@ def test_map_of_many(count: int) -> None:
     assert places.shape == (count, 2)
     assert places.min() >= -1e-9
     assert places.max() <= 1 + 1e-9
-    figure = _plot_map.draw("u", [episode(number) for number in range(count)], vectors @ vectors.T, "dark")
+    figure = _plot_map.draw(
+        "u", [episode(number) for number in range(count)], vectors @ vectors.T, "dark"
+    )
     check(figure)
-    check(_plot_map.draw("u", [episode(number) for number in range(count)], numpy.ones((count, count)), "light"))
+    check(
+        _plot_map.draw(
+            "u", [episode(number) for number in range(count)], numpy.ones((count, count)), "light"
+        )
+    )
 
 
 def test_map_keeps_distances() -> None:
@@ -190,7 +266,13 @@ def test_map_keeps_distances() -> None:
 
 
 def test_the_map_puts_alike_episodes_together(memory: MemorySystem) -> None:
-    for session, words in enumerate(["My dog Pickle ran after a cat", "The dog Pickle chased a cat", "We booked flights to Tokyo"]):
+    for session, words in enumerate(
+        [
+            "My dog Pickle ran after a cat",
+            "The dog Pickle chased a cat",
+            "We booked flights to Tokyo",
+        ]
+    ):
         memory.add_messages("u", [{"role": "user", "content": words}], session_id=str(session))
         memory.close_session("u", str(session))
     cosines = _plot_map.similarities(memory, "u", list(memory.episodes("u")))
@@ -200,19 +282,33 @@ def test_the_map_puts_alike_episodes_together(memory: MemorySystem) -> None:
 def test_what_a_notebook_shows_has_the_colours_that_were_drawn() -> None:
     numpy = pytest.importorskip("numpy")
     image = pytest.importorskip("PIL.Image")
-    figure = _plot_timeline.draw("u", [episode(number) for number in range(10)], [], 3, False, "light")
+    figure = _plot_timeline.draw(
+        "u", [episode(number) for number in range(10)], [], 3, False, "light"
+    )
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", facecolor=figure.get_facecolor())
-    pictures = [image.open(io.BytesIO(data)).convert("RGB") for data in (drawn.getvalue(), figure._repr_png_()[0])]
+    pictures = [
+        image.open(io.BytesIO(data)).convert("RGB")
+        for data in (drawn.getvalue(), figure._repr_png_()[0])
+    ]
     first, second = (numpy.asarray(picture).astype(int) for picture in pictures)
     assert numpy.abs(first - second).max() <= 16
 
 
 def test_usage() -> None:
-    much = {"facts": {"calls": 1_234_567, "prompt_tokens": 10**9, "completion_tokens": 10**8, "seconds": 123_456.7}}
+    much = {
+        "facts": {
+            "calls": 1_234_567,
+            "prompt_tokens": 10**9,
+            "completion_tokens": 10**8,
+            "seconds": 123_456.7,
+        }
+    }
     for theme in ("light", "dark"):
         check(_plot_usage.draw(USAGE, theme))
-        check(_plot_usage.draw({"by_phase": {"episode": {"calls": 1, "seconds": 0.2}, **much}}, theme))
+        check(
+            _plot_usage.draw({"by_phase": {"episode": {"calls": 1, "seconds": 0.2}, **much}}, theme)
+        )
 
 
 def test_labels_are_cut_to_fit() -> None:
@@ -241,7 +337,12 @@ async def test_async(name: str, lyon: MemorySystem) -> None:
     path = lyon.path
     lyon.close()
     async with AsyncMemorySystem(path) as memory:
-        given = {"timeline": ["alice"], "map": ["alice"], "scores": [await memory.search("alice", "Lyon")], "usage": []}[name]
+        given = {
+            "timeline": ["alice"],
+            "map": ["alice"],
+            "scores": [await memory.search("alice", "Lyon")],
+            "usage": [],
+        }[name]
         assert isinstance(await getattr(memory.plot, name)(*given), Figure)
 
 

@@ -30,7 +30,11 @@ def test_what_progress_may_be() -> None:
 
     with Reporter(callback) as told:
         assert told is callback
-    for silent in (None, False, True):  # True is silent here, because pytest's stderr is no terminal
+    for silent in (
+        None,
+        False,
+        True,
+    ):  # True is silent here, because pytest's stderr is no terminal
         with Reporter(silent) as told:
             assert told is None
     with pytest.raises(InvalidInputError, match="progress must be True or a callable, not `str`"):
@@ -75,7 +79,9 @@ def test_which_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     handle = Handle()
     shell = types.SimpleNamespace()
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=handle.display))
+    monkeypatch.setitem(
+        sys.modules, "IPython.display", types.SimpleNamespace(display=handle.display)
+    )
     with Reporter(True) as told:
         assert told is None  # IPython on something that is no terminal
     shell.kernel = object()

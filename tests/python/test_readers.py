@@ -40,7 +40,10 @@ LONGMEMEVAL = {
     "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"],
     "haystack_session_ids": ["s-a", "s-b"],
     "haystack_sessions": [
-        [{"role": "user", "content": "Green tea, please.", "has_answer": True}, {"role": "assistant", "content": "Sure."}],
+        [
+            {"role": "user", "content": "Green tea, please.", "has_answer": True},
+            {"role": "assistant", "content": "Sure."},
+        ],
         [{"role": "user", "content": "Thanks."}, {"role": "assistant", "content": ""}],
     ],
 }
@@ -77,7 +80,10 @@ def test_locomo(tmp_path: Path) -> None:
 def test_longmemeval(tmp_path: Path) -> None:
     [talk] = read_conversations(write(tmp_path / "a.json", [LONGMEMEVAL]))
     assert (talk.user_id, talk.questions[0].answer) == ("q-1", "green")
-    assert [(one["content"], one["timestamp"], one["session_id"], one["metadata"]) for one in talk.messages] == [
+    assert [
+        (one["content"], one["timestamp"], one["session_id"], one["metadata"])
+        for one in talk.messages
+    ] == [
         ("Green tea, please.", "2023-05-20T02:21:00+00:00", "s-a", {"turn": 0, "has_answer": True}),
         ("Sure.", "2023-05-20T02:21:05+00:00", "s-a", {"turn": 1}),
         ("Thanks.", "2023-05-21T10:00:00+00:00", "s-b", {"turn": 0}),
@@ -102,7 +108,12 @@ def test_message_lists(tmp_path: Path, name: str, data: Any) -> None:
 def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps({"messages": MESSAGES}) for _ in range(2))
     [talk] = read_conversations(write(tmp_path / "chats.jsonl", lines))
-    assert [one["session_id"] for one in talk.messages] == ["chats-1", "chats-1", "chats-2", "chats-2"]
+    assert [one["session_id"] for one in talk.messages] == [
+        "chats-1",
+        "chats-1",
+        "chats-2",
+        "chats-2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +133,11 @@ def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
             {"conversation": {"session_1_date_time": "May 2023", "session_1": []}},
             "date is not like `7:12 pm on 5 March, 2024`: `May 2023` in `",
         ),
-        ("a.json", {**LONGMEMEVAL, "haystack_dates": []}, "2 sessions, 2 session ids and 0 dates do not match in `"),
+        (
+            "a.json",
+            {**LONGMEMEVAL, "haystack_dates": []},
+            "2 sessions, 2 session ids and 0 dates do not match in `",
+        ),
         ("a.json", [{"messages": MESSAGES}, {}], "conversation 1: `messages` is missing in `"),
     ],
 )
@@ -155,7 +170,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_dates() -> None:
     assert spoken_date("7:12 PM on 5 march 2024") == datetime(2024, 3, 5, 19, 12, tzinfo=UTC)
     assert slashed_date("2023/05/20") == datetime(2023, 5, 20, tzinfo=UTC)
-    for bad in ("7:12 pm on 5 Marsh, 2024", "7:12 pm on 31 February, 2024", "25:00 pm on 1 May, 2024"):
+    for bad in (
+        "7:12 pm on 5 Marsh, 2024",
+        "7:12 pm on 31 February, 2024",
+        "25:00 pm on 1 May, 2024",
+    ):
         with pytest.raises(InvalidInputError):
             spoken_date(bad)
     with pytest.raises(InvalidInputError, match="no such date"):
@@ -173,7 +192,10 @@ def test_reading_again_adds_only_what_is_new(tmp_path: Path, memory: MemorySyste
 
 
 def test_our_conversations_can_be_added(root: Path) -> None:
-    files = [*(root / "tests/fixtures/conversations").glob("*.json"), root / "python/episodica/data/sample_conversation.json"]
+    files = [
+        *(root / "tests/fixtures/conversations").glob("*.json"),
+        root / "python/episodica/data/sample_conversation.json",
+    ]
     assert len(files) == 6
     for file in files:
         [talk] = read_conversations(file)

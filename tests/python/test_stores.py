@@ -21,24 +21,49 @@ def copied(root: Path, tmp_path: Path) -> Copy:
 
 
 def files(place: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(place)): path.read_bytes()
+        for path in sorted(place.rglob("*"))
+        if path.is_file()
+    }
 
 
 def check_first_version(memory: MemoryReader) -> None:
     assert memory.users() == sorted(["alice", "l" * 190, "Ünal/.."])
     messages = list(memory.messages("alice"))
-    assert [message.message_id for message in messages] == ["m0", "m1", "m2", "m3", "m4", "m5", "m91"]
+    assert [message.message_id for message in messages] == [
+        "m0",
+        "m1",
+        "m2",
+        "m3",
+        "m4",
+        "m5",
+        "m91",
+    ]
     assert messages[0].content == "I moved to Lyon last Friday."
     assert messages[0].timestamp.isoformat() == "2024-03-11T08:30:00+00:00"
-    assert messages[5].content == 'Odd "quotes", \\ back\\slashes,\nline feeds, \u2028 and \U0001f600 stay.'
+    assert (
+        messages[5].content
+        == 'Odd "quotes", \\ back\\slashes,\nline feeds, \u2028 and \U0001f600 stay.'
+    )
     assert messages[3].metadata == {"n": 3, "deep": [{"a": None}], "big": 2**70 + 1}
     episodes = list(memory.episodes("alice"))
-    assert {message.message_id for episode in episodes for message in episode.original_messages} == {f"m{n}" for n in range(6)}
-    assert episodes[0].content == "Alice told that she had moved to Lyon, and that she likes green tea."
-    assert [type(version).__name__ for version in memory.history("alice", episodes[0].episode_id)] == ["Episode", "Episode"]
+    assert {
+        message.message_id for episode in episodes for message in episode.original_messages
+    } == {f"m{n}" for n in range(6)}
+    assert (
+        episodes[0].content
+        == "Alice told that she had moved to Lyon, and that she likes green tea."
+    )
+    assert [
+        type(version).__name__ for version in memory.history("alice", episodes[0].episode_id)
+    ] == ["Episode", "Episode"]
     facts = [fact.content for fact in memory.semantic_memories("alice", include_superseded=True)]
     assert any("Lyon" in fact for fact in facts)
-    assert memory.search("alice", "where does she live?", kinds=("message",))[0].content == "I moved to Lyon last Friday."
+    assert (
+        memory.search("alice", "where does she live?", kinds=("message",))[0].content
+        == "I moved to Lyon last Friday."
+    )
     assert memory.search("Ünal/..", "成都", kinds=("message",))[0].content == "昨天我搬到了成都。"
     found = memory.verify()
     assert (found.errors, found.problems) == (0, ())
@@ -77,26 +102,49 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(copied: Copy) -> N
 def check_mina(memory: MemoryReader) -> None:
     assert memory.users() == ["Mina"]
     violin, harbour = memory.episodes("Mina")
-    assert (violin.title, violin.message_count, violin.boundary_reason) == ("Mina repairs a violin", 3, "topic change")
+    assert (violin.title, violin.message_count, violin.boundary_reason) == (
+        "Mina repairs a violin",
+        3,
+        "topic change",
+    )
     assert violin.original_messages[0].name == "Mina"
     assert violin.original_messages[0].timestamp.isoformat() == "2024-02-04T18:20:00+00:00"
     assert harbour.original_messages[0].message_id == "msg-港"
     assert [message.seq for message in memory.messages("Mina")] == [0, 1, 2, 3]
     contents = [fact.content for fact in memory.semantic_memories("Mina")]
-    assert contents == ["Mina owns a violin that belonged to her grandfather.", "米娜住在港口旁边。"]
-    assert memory.search("Mina", "whose violin was it?", kinds=("semantic",))[0].content == contents[0]
-    assert memory.search("Mina", "公寓", kinds=("message",))[0].content == "我三月搬到了港口旁边的公寓。"
+    assert contents == [
+        "Mina owns a violin that belonged to her grandfather.",
+        "米娜住在港口旁边。",
+    ]
+    assert (
+        memory.search("Mina", "whose violin was it?", kinds=("semantic",))[0].content == contents[0]
+    )
+    assert (
+        memory.search("Mina", "公寓", kinds=("message",))[0].content
+        == "我三月搬到了港口旁边的公寓。"
+    )
 
 
 def check_tomas(memory: MemoryReader) -> None:
     assert memory.users() == ["tomas"]
-    assert [episode.title for episode in memory.episodes("tomas")] == ["Tomas and the kiln", "Glaze"]
-    assert [fact.content for fact in memory.semantic_memories("tomas")] == ["Tomas prefers a blue glaze."]
-    assert memory.search("tomas", "pottery kiln", kinds=("episodic",))[0].title == "Tomas and the kiln"
+    assert [episode.title for episode in memory.episodes("tomas")] == [
+        "Tomas and the kiln",
+        "Glaze",
+    ]
+    assert [fact.content for fact in memory.semantic_memories("tomas")] == [
+        "Tomas prefers a blue glaze."
+    ]
+    assert (
+        memory.search("tomas", "pottery kiln", kinds=("episodic",))[0].title == "Tomas and the kiln"
+    )
 
 
-@pytest.mark.parametrize(("name", "check"), [("nemori/jsonl", check_mina), ("nemori/legacy", check_tomas)])
-def test_a_directory_of_nemori_opens_as_it_is(copied: Copy, name: str, check: Callable[[MemoryReader], None]) -> None:
+@pytest.mark.parametrize(
+    ("name", "check"), [("nemori/jsonl", check_mina), ("nemori/legacy", check_tomas)]
+)
+def test_a_directory_of_nemori_opens_as_it_is(
+    copied: Copy, name: str, check: Callable[[MemoryReader], None]
+) -> None:
     place = copied(name)
     before = files(place)
     with LightweightSearchSystem(place) as reader:
@@ -133,7 +181,11 @@ def test_legacy_that_is_no_array_is_an_error_that_names_the_file(copied: Copy) -
     (place / "episodes" / "tomas_episodes.json").write_text('[{"episode_id": "x"')
     with MemorySystem(place) as memory:
         assert list(memory.episodes("tomas")) == []
-        assert [fact.content for fact in memory.semantic_memories("tomas")] == ["Tomas prefers a blue glaze."]
+        assert [fact.content for fact in memory.semantic_memories("tomas")] == [
+            "Tomas prefers a blue glaze."
+        ]
         found = memory.verify()
-        assert any("tomas_episodes.json" in problem.path and problem.remedy for problem in found.problems)
+        assert any(
+            "tomas_episodes.json" in problem.path and problem.remedy for problem in found.problems
+        )
     assert not isinstance(found, EpisodicaError)

@@ -34,9 +34,19 @@ def contents(found: Iterator[Message]) -> list[str]:
 
 def test_messages_are_kept_as_they_came(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
     added = memory.add_messages("alice", talk)
-    assert (added.messages_added, added.duplicates, added.buffered, len(added.episodes)) == (2, 0, 2, 0)
+    assert (added.messages_added, added.duplicates, added.buffered, len(added.episodes)) == (
+        2,
+        0,
+        2,
+        0,
+    )
     first, second = memory.messages("alice")
-    assert (first.role, first.name, first.content, first.session_id) == ("user", "Alice", "I moved to Lyon last Friday.", "s1")
+    assert (first.role, first.name, first.content, first.session_id) == (
+        "user",
+        "Alice",
+        "I moved to Lyon last Friday.",
+        "s1",
+    )
     assert first.timestamp == datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
     assert first.metadata == {"channel": "sms"}
     assert (second.name, second.seq) == (None, 1)
@@ -47,13 +57,18 @@ def test_nothing_added_is_no_error(memory: MemorySystem) -> None:
     assert list(memory.messages("alice")) == []
 
 
-@pytest.mark.parametrize("metadata", [{"a": {"b": [1, 2.5, "ü", None, True]}}, [1, 2], "text", 7, 0.1, False, {"big": 2**70}])
+@pytest.mark.parametrize(
+    "metadata",
+    [{"a": {"b": [1, 2.5, "ü", None, True]}}, [1, 2], "text", 7, 0.1, False, {"big": 2**70}],
+)
 def test_any_json_as_metadata(memory: MemorySystem, metadata: Any) -> None:
     memory.add_messages("alice", [{"role": "user", "content": "hi", "metadata": metadata}])
     assert next(memory.messages("alice")).metadata == metadata
 
 
-@pytest.mark.parametrize("content", ["a\0b\x01\x1b[31m\r\n", "👩‍👩‍👧 ‮", "林晓禾搬到了成都", "x" * 10_000_000])
+@pytest.mark.parametrize(
+    "content", ["a\0b\x01\x1b[31m\r\n", "👩‍👩‍👧 ‮", "林晓禾搬到了成都", "x" * 10_000_000]
+)
 def test_any_text_as_content(memory: MemorySystem, store: Path, content: str) -> None:
     memory.add_messages("alice", [{"role": "user", "content": content}])
     memory.close()
@@ -69,7 +84,9 @@ def test_messages_without_a_date_are_of_now(memory: MemorySystem) -> None:
 
 def test_the_whole_calendar(memory: MemorySystem) -> None:
     ends = ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59.999999+00:00"]
-    memory.add_messages("alice", [{"role": "user", "content": "hi", "timestamp": end} for end in ends])
+    memory.add_messages(
+        "alice", [{"role": "user", "content": "hi", "timestamp": end} for end in ends]
+    )
     assert [message.timestamp.isoformat() for message in memory.messages("alice")] == ends
 
 
@@ -83,7 +100,9 @@ def test_the_same_id_twice_is_added_once(memory: MemorySystem) -> None:
 
 def test_session_of_the_call(memory: MemorySystem) -> None:
     memory.add_messages(
-        "alice", [{"role": "user", "content": "a"}, {"role": "user", "content": "b", "session_id": "own"}], session_id="all"
+        "alice",
+        [{"role": "user", "content": "a"}, {"role": "user", "content": "b", "session_id": "own"}],
+        session_id="all",
     )
     assert [message.session_id for message in memory.messages("alice")] == ["all", "own"]
 
@@ -91,14 +110,20 @@ def test_session_of_the_call(memory: MemorySystem) -> None:
 def test_too_long_a_message_adds_none(store: Path) -> None:
     with MemorySystem(store, max_message_bytes=10) as memory:
         with pytest.raises(InvalidInputError, match="10"):
-            memory.add_messages("alice", [{"role": "user", "content": "short"}, {"role": "user", "content": "é" * 6}])
+            memory.add_messages(
+                "alice",
+                [{"role": "user", "content": "short"}, {"role": "user", "content": "é" * 6}],
+            )
         assert list(memory.messages("alice")) == []
 
 
 def test_flush_closes_the_buffer(lyon: MemorySystem) -> None:
     [episode] = lyon.episodes("alice")
     assert isinstance(episode, Episode)
-    assert contents(iter(episode.original_messages)) == ["I moved to Lyon last Friday.", "How do you like it there?"]
+    assert contents(iter(episode.original_messages)) == [
+        "I moved to Lyon last Friday.",
+        "How do you like it there?",
+    ]
     assert (episode.user_id, episode.message_count, episode.session_id) == ("alice", 2, "s1")
     assert episode.title
     assert episode.content
@@ -110,7 +135,10 @@ def test_flush_closes_the_buffer(lyon: MemorySystem) -> None:
 
 
 def test_a_new_session_ends_an_episode(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
-    later = [{**message, "session_id": "s2", "timestamp": "2024-03-18T09:30:00+01:00"} for message in talk]
+    later = [
+        {**message, "session_id": "s2", "timestamp": "2024-03-18T09:30:00+01:00"}
+        for message in talk
+    ]
     added = memory.add_messages("alice", talk + later)
     assert len(added.episodes) == 1
     [made] = memory.flush("alice")
@@ -137,14 +165,22 @@ def test_flush_of_all_users(memory: MemorySystem, talk: list[dict[str, Any]]) ->
 def test_facts_are_learned(lyon: MemorySystem) -> None:
     facts = list(lyon.semantic_memories("alice"))
     assert facts
-    assert all(isinstance(fact, SemanticMemory) and fact.is_current and fact.user_id == "alice" for fact in facts)
+    assert all(
+        isinstance(fact, SemanticMemory) and fact.is_current and fact.user_id == "alice"
+        for fact in facts
+    )
     assert any("Lyon" in fact.content for fact in facts)
     episode = next(lyon.episodes("alice"))
     assert all(fact.source_episodes == (episode.episode_id,) for fact in facts)
 
 
 def test_search_finds_each_kind(lyon: MemorySystem) -> None:
-    hits = lyon.search("alice", "where does Alice live, Lyon?", kinds=["episodic", "semantic", "message"], explain=True)
+    hits = lyon.search(
+        "alice",
+        "where does Alice live, Lyon?",
+        kinds=["episodic", "semantic", "message"],
+        explain=True,
+    )
     assert {hit.kind for hit in hits} == {"episodic", "semantic", "message"}
     assert hits.degraded == ()
     assert [hit.rank for hit in hits.messages] == list(range(1, len(hits.messages) + 1))
@@ -166,14 +202,24 @@ def test_every_method_answers(lyon: MemorySystem, method: Any) -> None:
     assert lyon.search("alice", "Lyon", method=method)
 
 
-def test_unflushed_messages_are_found_at_once(memory: MemorySystem, talk: list[dict[str, Any]]) -> None:
+def test_unflushed_messages_are_found_at_once(
+    memory: MemorySystem, talk: list[dict[str, Any]]
+) -> None:
     memory.add_messages("alice", talk)
     assert memory.search("alice", "Lyon", kinds=["message"])[0].content == talk[0]["content"]
     assert talk[0]["content"] in memory.context("alice", "Lyon").text
 
 
 def test_filters(lyon: MemorySystem, talk: list[dict[str, Any]]) -> None:
-    later = [{**talk[0], "content": "Lyon again.", "session_id": "s2", "timestamp": "2024-04-01T12:00:00Z", "metadata": {"channel": "app"}}]
+    later = [
+        {
+            **talk[0],
+            "content": "Lyon again.",
+            "session_id": "s2",
+            "timestamp": "2024-04-01T12:00:00Z",
+            "metadata": {"channel": "app"},
+        }
+    ]
     lyon.add_messages("alice", later)
 
     def found(**options: Any) -> set[str]:
@@ -206,7 +252,12 @@ def test_unknown_users_have_nothing(memory: MemorySystem) -> None:
     assert memory.context("nobody", "anything").messages == ()
     assert memory.get("nobody", "id") is None
     assert memory.history("nobody", "id") == []
-    assert list(memory.episodes("nobody")) == list(memory.semantic_memories("nobody")) == list(memory.messages("nobody")) == []
+    assert (
+        list(memory.episodes("nobody"))
+        == list(memory.semantic_memories("nobody"))
+        == list(memory.messages("nobody"))
+        == []
+    )
     assert memory.flush("nobody") == []
     assert memory.delete_user_data("nobody") == DeleteReport()
     assert memory.wait("nobody", timeout=1)
@@ -272,7 +323,21 @@ def test_wrong_numbers(memory: MemorySystem) -> None:
             call()
 
 
-USERS = ["a", "A", "a_b", "..", "../../etc/passwd", "/abs", "a\0b", "\uff41", "\u00e9", "e\u0301", "x" * 512, "con", "名前"]
+USERS = [
+    "a",
+    "A",
+    "a_b",
+    "..",
+    "../../etc/passwd",
+    "/abs",
+    "a\0b",
+    "\uff41",
+    "\u00e9",
+    "e\u0301",
+    "x" * 512,
+    "con",
+    "名前",
+]
 
 
 def test_users_do_not_meet(memory: MemorySystem, store: Path, tmp_path: Path) -> None:
@@ -303,10 +368,15 @@ def test_tenants_do_not_meet(store: Path, talk: list[dict[str, Any]]) -> None:
 
 
 def test_iterators_take_pages(memory: MemorySystem) -> None:
-    batch = [{"role": "user", "content": f"message {number}", "timestamp": 1_700_000_000 + number} for number in range(600)]
+    batch = [
+        {"role": "user", "content": f"message {number}", "timestamp": 1_700_000_000 + number}
+        for number in range(600)
+    ]
     memory.add_messages("alice", batch)
     assert contents(memory.messages("alice")) == [message["content"] for message in batch]
-    assert contents(memory.messages("alice", newest_first=True, limit=300)) == [message["content"] for message in batch[:-301:-1]]
+    assert contents(memory.messages("alice", newest_first=True, limit=300)) == [
+        message["content"] for message in batch[:-301:-1]
+    ]
     assert contents(memory.messages("alice", limit=0)) == []
     assert len(contents(memory.messages("alice", limit=256))) == 256
 
@@ -350,10 +420,18 @@ def test_delete_user_data_leaves_no_byte(lyon: MemorySystem, store: Path) -> Non
 
 def test_a_store_opens_again(lyon: MemorySystem, store: Path, talk: list[dict[str, Any]]) -> None:
     lyon.add_messages("alice", [{**talk[0], "content": "Still open.", "session_id": "s2"}])
-    before = [list(lyon.episodes("alice")), list(lyon.semantic_memories("alice")), list(lyon.messages("alice"))]
+    before = [
+        list(lyon.episodes("alice")),
+        list(lyon.semantic_memories("alice")),
+        list(lyon.messages("alice")),
+    ]
     lyon.close()
     with MemorySystem(store) as again:
-        assert [list(again.episodes("alice")), list(again.semantic_memories("alice")), list(again.messages("alice"))] == before
+        assert [
+            list(again.episodes("alice")),
+            list(again.semantic_memories("alice")),
+            list(again.messages("alice")),
+        ] == before
         assert again.search("alice", "open", kinds=["message"])[0].content == "Still open."
         assert again.stats("alice")["messages"] == 3
         assert again.verify().errors == 0
@@ -372,7 +450,10 @@ def test_one_writer(memory: MemorySystem, store: Path) -> None:
 def test_readers_beside_a_writer(lyon: MemorySystem, store: Path) -> None:
     with LightweightSearchSystem(store) as reader:
         assert reader.preload().users == reader.preload(["alice"]).users == 1
-        assert reader.search("alice", "Lyon", kinds=["message"])[0].content == "I moved to Lyon last Friday."
+        assert (
+            reader.search("alice", "Lyon", kinds=["message"])[0].content
+            == "I moved to Lyon last Friday."
+        )
         assert reader.context("alice", "Lyon").messages
         assert list(reader.episodes("alice")) == list(lyon.episodes("alice"))
         assert reader.verify().errors == 0
@@ -406,7 +487,9 @@ def test_paths_and_config_are_shown(tmp_path: Path) -> None:
 
 def test_a_callable_embeds(store: Path, talk: list[dict[str, Any]]) -> None:
     def embed(texts: list[str]) -> Any:
-        rows = [[text.lower().count(letter) + 0.01 for letter in "abcdefghijklmnop"] for text in texts]
+        rows = [
+            [text.lower().count(letter) + 0.01 for letter in "abcdefghijklmnop"] for text in texts
+        ]
         return numpy.asarray(rows, dtype=numpy.float32)
 
     with MemorySystem(store, embedding=embed) as memory:
@@ -418,10 +501,17 @@ def test_a_callable_embeds(store: Path, talk: list[dict[str, Any]]) -> None:
 
 def test_progress_is_told(memory: MemorySystem) -> None:
     seen: list[tuple[str, int, int]] = []
-    memory.add_messages("alice", [{"role": "user", "content": f"m {n}"} for n in range(50)], progress=lambda *told: seen.append(told))
+    memory.add_messages(
+        "alice",
+        [{"role": "user", "content": f"m {n}"} for n in range(50)],
+        progress=lambda *told: seen.append(told),
+    )
     memory.verify(progress=lambda *told: seen.append(told))
     assert seen
-    assert all(isinstance(step, str) and done >= 0 and (done <= total or total == 0) for step, done, total in seen)
+    assert all(
+        isinstance(step, str) and done >= 0 and (done <= total or total == 0)
+        for step, done, total in seen
+    )
 
 
 def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
@@ -434,9 +524,20 @@ def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
 def test_now_is_what_relative_dates_in_a_question_are_reckoned_from(store: Path) -> None:
     with MemorySystem(store) as memory:
         for day in ("2024-03-04", "2024-03-11", "2024-03-18"):
-            memory.add_messages("ann", [{"role": "user", "content": f"rowing notes of {day}", "timestamp": f"{day}T10:00:00Z"}])
+            memory.add_messages(
+                "ann",
+                [
+                    {
+                        "role": "user",
+                        "content": f"rowing notes of {day}",
+                        "timestamp": f"{day}T10:00:00Z",
+                    }
+                ],
+            )
         for now, found in (("2024-03-12", "2024-03-11"), ("2024-03-19T08:00:00Z", "2024-03-18")):
-            best = memory.search("ann", "what rowing was there yesterday?", kinds=["message"], now=now)[0]
+            best = memory.search(
+                "ann", "what rowing was there yesterday?", kinds=["message"], now=now
+            )[0]
             assert best.content == f"rowing notes of {found}"
         with pytest.raises(InvalidInputError, match="now"):
             memory.search("ann", "rowing", now="soon")
@@ -444,10 +545,26 @@ def test_now_is_what_relative_dates_in_a_question_are_reckoned_from(store: Path)
 
 def test_what_holds_now_is_found_before_what_it_superseded(store: Path) -> None:
     with MemorySystem(store) as memory:
-        for day, place in (("2024-01-08", "live in Paris"), ("2024-03-11", "moved to Lyon"), ("2024-07-20", "moved to Grenoble")):
-            message = {"role": "user", "name": "Alice", "content": f"I {place} now.", "timestamp": f"{day}T10:00:00Z", "session_id": day}
+        for day, place in (
+            ("2024-01-08", "live in Paris"),
+            ("2024-03-11", "moved to Lyon"),
+            ("2024-07-20", "moved to Grenoble"),
+        ):
+            message = {
+                "role": "user",
+                "name": "Alice",
+                "content": f"I {place} now.",
+                "timestamp": f"{day}T10:00:00Z",
+                "session_id": day,
+            }
             memory.add_messages("alice", [message])
             memory.close_session("alice", day)
-        assert sum(not fact.is_current for fact in memory.semantic_memories("alice", include_superseded=True)) == 2
+        assert (
+            sum(
+                not fact.is_current
+                for fact in memory.semantic_memories("alice", include_superseded=True)
+            )
+            == 2
+        )
         hits = memory.search("alice", "Where does Alice live?", kinds=["semantic"])
         assert "Grenoble" in hits[0].content

@@ -23,8 +23,20 @@ def mypy(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
     """The lines with errors by file, as mypy --strict sees them."""
     pytest.importorskip("mypy")
     config = scratch / "mypy.ini"
-    config.write_text(f"[mypy]\nstrict = True\nmypy_path = {PYTHON}\n[mypy-pandas.*]\nignore_missing_imports = True\n", encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(scratch / "cache"), *map(str, paths)]
+    config.write_text(
+        f"[mypy]\nstrict = True\nmypy_path = {PYTHON}\n[mypy-pandas.*]\nignore_missing_imports = True\n",
+        encoding="utf-8",
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        str(config),
+        "--cache-dir",
+        str(scratch / "cache"),
+        *map(str, paths),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found: dict[str, set[int]] = {}
@@ -48,7 +60,16 @@ def pyright(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
         "reportUnknownArgumentType": False,
     }
     config.write_text(json.dumps(settings), encoding="utf-8")
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "--project", str(config)]
+    command = [
+        sys.executable,
+        "-m",
+        "basedpyright",
+        "--outputjson",
+        "--pythonpath",
+        sys.executable,
+        "--project",
+        str(config),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     found: dict[str, set[int]] = {}
     for one in json.loads(done.stdout)["generalDiagnostics"]:
@@ -68,5 +89,9 @@ def test_user_code_is_clean(checker: Checker, tmp_path: Path) -> None:
 
 @each
 def test_mistakes_are_found(checker: Checker, tmp_path: Path) -> None:
-    wanted = {number for number, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1) if "# error:" in line}
+    wanted = {
+        number
+        for number, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1)
+        if "# error:" in line
+    }
     assert checker([MISTAKES], tmp_path) == {MISTAKES.name: wanted}

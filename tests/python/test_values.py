@@ -12,10 +12,29 @@ from typing import Any
 import pytest
 
 import episodica
-from episodica import Context, Episode, Explanation, Hit, Message, Problem, SearchResults, SemanticMemory, VerifyReport
+from episodica import (
+    Context,
+    Episode,
+    Explanation,
+    Hit,
+    Message,
+    Problem,
+    SearchResults,
+    SemanticMemory,
+    VerifyReport,
+)
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
-MESSAGE = Message("m1", "user", "I moved to <b>Lyon</b>\nlast Friday. " + "x" * 200, WHEN, "Alice", "s1", {"a": [1, None]}, 7)
+MESSAGE = Message(
+    "m1",
+    "user",
+    "I moved to <b>Lyon</b>\nlast Friday. " + "x" * 200,
+    WHEN,
+    "Alice",
+    "s1",
+    {"a": [1, None]},
+    7,
+)
 EPISODE = Episode(
     "e1",
     "alice",
@@ -32,12 +51,45 @@ EPISODE = Episode(
     uri="episodica://default/alice/episode/e1",
     ended_at=WHEN,
 )
-FACT = SemanticMemory("f1", "alice", "Alice lives in Lyon", "personal_info", 0.9, 0.75, WHEN, None, None, ("e1",), WHEN, WHEN)
-TREE = Explanation("score", 1.5, "sum", (Explanation("bm25", 1.0), Explanation("vector", 0.5, "0.5 x 1")))
-HIT = Hit("episodic", "e1", EPISODE.uri, 1.5, 1, EPISODE.content, EPISODE.title, WHEN, (MESSAGE,), {"bm25": 1.0}, "Lyon", EPISODE, TREE)
-MESSAGE_HIT = Hit("message", "m1", "u", 0.5, 1, MESSAGE.content, "", WHEN, (MESSAGE,), {}, "", MESSAGE)
+FACT = SemanticMemory(
+    "f1",
+    "alice",
+    "Alice lives in Lyon",
+    "personal_info",
+    0.9,
+    0.75,
+    WHEN,
+    None,
+    None,
+    ("e1",),
+    WHEN,
+    WHEN,
+)
+TREE = Explanation(
+    "score", 1.5, "sum", (Explanation("bm25", 1.0), Explanation("vector", 0.5, "0.5 x 1"))
+)
+HIT = Hit(
+    "episodic",
+    "e1",
+    EPISODE.uri,
+    1.5,
+    1,
+    EPISODE.content,
+    EPISODE.title,
+    WHEN,
+    (MESSAGE,),
+    {"bm25": 1.0},
+    "Lyon",
+    EPISODE,
+    TREE,
+)
+MESSAGE_HIT = Hit(
+    "message", "m1", "u", 0.5, 1, MESSAGE.content, "", WHEN, (MESSAGE,), {}, "", MESSAGE
+)
 FACT_HIT = Hit("semantic", "f1", "u", 0.5, 1, FACT.content, "", WHEN, (), {"bm25": 0.5}, "", FACT)
-RESULTS = SearchResults([HIT, MESSAGE_HIT, FACT_HIT], query="where?", intent="factual", degraded=["vector"])
+RESULTS = SearchResults(
+    [HIT, MESSAGE_HIT, FACT_HIT], query="where?", intent="factual", degraded=["vector"]
+)
 CONTEXT = Context("text", RESULTS, (MESSAGE,), 1)
 REPORTS = [
     episodica.AddResult(1, 2, 3, ("e1",), 4),
@@ -46,7 +98,18 @@ REPORTS = [
     Problem("a.jsonl", 3, "torn", "cut it"),
     VerifyReport(3, 1, 1, 1, (Problem("a.jsonl", None, "torn", ""),)),
 ]
-VALUES: list[Any] = [MESSAGE, EPISODE, FACT, TREE, HIT, MESSAGE_HIT, FACT_HIT, RESULTS, CONTEXT, *REPORTS]
+VALUES: list[Any] = [
+    MESSAGE,
+    EPISODE,
+    FACT,
+    TREE,
+    HIT,
+    MESSAGE_HIT,
+    FACT_HIT,
+    RESULTS,
+    CONTEXT,
+    *REPORTS,
+]
 each = pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 
 
@@ -173,8 +236,12 @@ def test_reports() -> None:
     assert repr(episodica.AddResult(1, 2, 3, ("e1",), 4)) == (
         "AddResult(messages_added=1, duplicates=2, buffered=3, episodes=('e1',), pending_semantic=4)"
     )
-    assert "episodes=('x', 'x', 'x', … 997 more)" in repr(episodica.AddResult(episodes=("x",) * 1000))
-    assert episodica.RebuildReport(1, 2, 3, 4, 0.5) + episodica.RebuildReport(1) == episodica.RebuildReport(2, 2, 3, 4, 0.5)
+    assert "episodes=('x', 'x', 'x', … 997 more)" in repr(
+        episodica.AddResult(episodes=("x",) * 1000)
+    )
+    assert episodica.RebuildReport(1, 2, 3, 4, 0.5) + episodica.RebuildReport(
+        1
+    ) == episodica.RebuildReport(2, 2, 3, 4, 0.5)
     assert VerifyReport().ok
     assert not VerifyReport(errors=1).ok
     assert str(Problem("a.jsonl", 3, "torn", "cut it")) == "a.jsonl:3: torn (cut it)"

@@ -1,7 +1,9 @@
-//! The store under attack: an error at every operation, the power cut at every moment, every torn end, flipped bits.
+//! The store under attack: an error at every operation, the power cut at every moment, every torn
+//! end, flipped bits.
 //!
-//! One scenario does everything the store can do, and a model beside it says what was acknowledged. Whatever happens in between, opening
-//! the store again must show all of that, nothing that was erased, and no text that nobody wrote.
+//! One scenario does everything the store can do, and a model beside it says what was acknowledged.
+//! Whatever happens in between, opening the store again must show all of that, nothing that was
+//! erased, and no text that nobody wrote.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
@@ -18,7 +20,9 @@ use episodica_core::clock::{FixedClock, Moment};
 use episodica_core::ids::Owner;
 use episodica_core::model::{Episode, Message, SemanticMemory};
 use episodica_core::store::testing::{CountdownBackend, Failure, MemoryBackend, Random};
-use episodica_core::store::{CacheRow, Erasure, LoadedUser, LogKind, LogPosition, Mode, StateRecord, Store, VectorCacheHead};
+use episodica_core::store::{
+    CacheRow, Erasure, LoadedUser, LogKind, LogPosition, Mode, StateRecord, Store, VectorCacheHead,
+};
 
 type Disk = CountdownBackend<MemoryBackend>;
 
@@ -30,7 +34,12 @@ fn moment() -> Moment {
 }
 
 fn open(disk: &Disk) -> Result<Store> {
-    Store::open_on(Arc::new(disk.clone()), Path::new(ROOT), Mode::ReadWrite, &FixedClock::new(moment()))
+    Store::open_on(
+        Arc::new(disk.clone()),
+        Path::new(ROOT),
+        Mode::ReadWrite,
+        &FixedClock::new(moment()),
+    )
 }
 
 fn owner(user: &str) -> Owner {
@@ -75,31 +84,59 @@ struct Told {
     erased: bool,
 }
 
-/// Does everything, once; goes on after an error as a caller would, and reports what was acknowledged.
+/// Does everything, once; goes on after an error as a caller would, and reports what was
+/// acknowledged.
 fn scenario(disk: &Disk, told: &mut Told) {
     // An error may keep the store shut: then a caller tries again.
     let Some(store) = (0..2).find_map(|_| open(disk).ok()) else { return };
-    let Some((user, _)) = (0..2).find_map(|_| store.open_user(&owner("alice")).ok()) else { return };
+    let Some((user, _)) = (0..2).find_map(|_| store.open_user(&owner("alice")).ok()) else {
+        return;
+    };
     for batch in [&[0_u64, 1][..], &[2], &[3, 4, 5]] {
         let messages: Vec<Arc<Message>> = batch.iter().map(|n| message(*n)).collect();
         if user.append_messages(&messages, &[]).is_ok() {
             told.messages.extend(batch);
         }
     }
-    if user.append_episodes(&[episode("e1", &[0, 1], 0), episode("e2", &[2], 0)], &[], &[]).is_ok() {
+    if user.append_episodes(&[episode("e1", &[0, 1], 0), episode("e2", &[2], 0)], &[], &[]).is_ok()
+    {
         told.episodes.extend(["e1", "e2"]);
     }
-    let learned = StateRecord::Learned { episode_id: "e1".into(), revision: 0, at: moment(), pending_llm: false };
-    if user.append_semantic(&[memory("f1", "a fact that stays"), memory("f2", &text(1))], &[], &[learned]).is_ok() {
+    let learned = StateRecord::Learned {
+        episode_id: "e1".into(),
+        revision: 0,
+        at: moment(),
+        pending_llm: false,
+    };
+    if user
+        .append_semantic(
+            &[memory("f1", "a fact that stays"), memory("f2", &text(1))],
+            &[],
+            &[learned],
+        )
+        .is_ok()
+    {
         told.memories.extend(["f1", "f2"]);
     }
     let vectors = ndarray::array![[1.0_f32, 0.0]];
     let rows = vec![CacheRow { id: "e1".into(), layer: "l0".into(), hash: "h".into() }];
-    let head = VectorCacheHead { model: "t".into(), dimension: 2, index_kind: "flat".into(), log: LogPosition::default(), rows };
+    let head = VectorCacheHead {
+        model: "t".into(),
+        dimension: 2,
+        index_kind: "flat".into(),
+        log: LogPosition::default(),
+        rows,
+    };
     let _ = store.save_vectors(&owner("alice"), LogKind::Episodes, &head, &vectors.into(), None);
     if told.messages.contains(&1) {
-        let replace_episodes = told.episodes.get("e1").map(|_| episode("e1", &[0], 1)).into_iter().collect();
-        let erasure = Erasure { messages: vec!["m1".into()], semantic: vec!["f2".into()], replace_episodes, ..Erasure::default() };
+        let replace_episodes =
+            told.episodes.get("e1").map(|_| episode("e1", &[0], 1)).into_iter().collect();
+        let erasure = Erasure {
+            messages: vec!["m1".into()],
+            semantic: vec!["f2".into()],
+            replace_episodes,
+            ..Erasure::default()
+        };
         told.erasing = true;
         told.erased = user.erase(erasure).is_ok();
     }
@@ -112,12 +149,17 @@ fn scenario(disk: &Disk, told: &mut Told) {
 fn check(disk: MemoryBackend, told: &Told, case: &str) {
     let disk = Disk::new(disk);
     let store = open(&disk).unwrap_or_else(|error| panic!("{case}: {}", error.chain()));
-    let (user, loaded) = store.open_user(&owner("alice")).unwrap_or_else(|error| panic!("{case}: {}", error.chain()));
+    let (user, loaded) = store
+        .open_user(&owner("alice"))
+        .unwrap_or_else(|error| panic!("{case}: {}", error.chain()));
     compare(&loaded, told, case);
     if told.erased {
         assert_no_trace(&disk, "text-of-1 ", case);
     }
-    assert!(!disk.inner().files().keys().any(|path| path.extension().is_some_and(|end| end == "tmp") && path.starts_with("/m/messages")));
+    assert!(
+        !disk.inner().files().keys().any(|path| path.extension().is_some_and(|end| end == "tmp")
+            && path.starts_with("/m/messages"))
+    );
     // It goes on.
     user.append_messages(&[message(99)], &[]).unwrap();
     drop((user, store));
@@ -129,14 +171,20 @@ fn check(disk: MemoryBackend, told: &Told, case: &str) {
 }
 
 fn compare(loaded: &LoadedUser, told: &Told, case: &str) {
-    let found: BTreeMap<u64, &str> = loaded.messages.iter().map(|message| (message.seq, message.content.as_str())).collect();
-    assert!(found.iter().all(|(n, content)| *content == text(*n)), "{case}: a text that nobody wrote");
+    let found: BTreeMap<u64, &str> =
+        loaded.messages.iter().map(|message| (message.seq, message.content.as_str())).collect();
+    assert!(
+        found.iter().all(|(n, content)| *content == text(*n)),
+        "{case}: a text that nobody wrote"
+    );
     for n in told.messages.iter().filter(|n| **n != 1 || !told.erasing) {
         assert!(found.contains_key(n), "{case}: message {n} was acknowledged and is lost");
     }
     assert!(!(told.erased && found.contains_key(&1)), "{case}: an erased message is back");
-    let episodes: BTreeSet<&str> = loaded.episodes.iter().map(|episode| episode.episode_id.as_str()).collect();
-    let memories: BTreeSet<&str> = loaded.semantic.iter().map(|memory| memory.memory_id.as_str()).collect();
+    let episodes: BTreeSet<&str> =
+        loaded.episodes.iter().map(|episode| episode.episode_id.as_str()).collect();
+    let memories: BTreeSet<&str> =
+        loaded.semantic.iter().map(|memory| memory.memory_id.as_str()).collect();
     assert!(told.episodes.is_subset(&episodes), "{case}: {episodes:?}");
     for id in told.memories.iter().filter(|id| **id != "f2" || !told.erasing) {
         assert!(memories.contains(id), "{case}: memory {id} is lost");
@@ -163,7 +211,10 @@ fn an_error_at_every_operation_loses_nothing() {
                 let mut told = Told::default();
                 scenario(&disk, &mut told);
                 if disk.failures() == 0 {
-                    assert!(told.erased && told.messages.len() == 7, "the scenario works when nothing fails");
+                    assert!(
+                        told.erased && told.messages.len() == 7,
+                        "the scenario works when nothing fails"
+                    );
                     break;
                 }
                 injected += 1;
@@ -173,8 +224,13 @@ fn an_error_at_every_operation_loses_nothing() {
                     let image = disk.inner().after_lucky_power_cut(&mut Random::new(n * 4 + seed));
                     check(image, &told, &format!("{case}, lucky power cut {seed}"));
                 }
-                // The process dies, the system lives: all that was written is there, and no lock is left.
-                check(disk.inner().after_process_death(), &told, &format!("{case}, process killed"));
+                // The process dies, the system lives: all that was written is there, and no lock is
+                // left.
+                check(
+                    disk.inner().after_process_death(),
+                    &told,
+                    &format!("{case}, process killed"),
+                );
             }
         }
     }
@@ -198,7 +254,11 @@ fn erasing_a_user_is_finished_and_spares_the_neighbours() {
             }
             let log = store.layout().log_path(&owner(victim), LogKind::Messages);
             let neighbours = |disk: &Disk| -> Vec<(PathBuf, Vec<u8>)> {
-                disk.inner().files().into_iter().filter(|(path, _)| path.starts_with("/m/messages") && *path != log).collect()
+                disk.inner()
+                    .files()
+                    .into_iter()
+                    .filter(|(path, _)| path.starts_with("/m/messages") && *path != log)
+                    .collect()
             };
             let before = neighbours(&disk);
             assert_eq!(before.len(), owners.len() - 1);
@@ -206,9 +266,14 @@ fn erasing_a_user_is_finished_and_spares_the_neighbours() {
             let acknowledged = store.erase_user(&owner(victim)).is_ok();
             let failed = disk.failures() > 0;
             disk.heal();
-            for image in [disk.inner().after_power_cut(), disk.inner().after_lucky_power_cut(&mut Random::new(n))] {
-                let began =
-                    image.files().keys().any(|path| path.starts_with("/m/intents") && path.extension().is_some_and(|end| end == "json"));
+            for image in [
+                disk.inner().after_power_cut(),
+                disk.inner().after_lucky_power_cut(&mut Random::new(n)),
+            ] {
+                let began = image.files().keys().any(|path| {
+                    path.starts_with("/m/intents")
+                        && path.extension().is_some_and(|end| end == "json")
+                });
                 let image = Disk::new(image);
                 let again = open(&image).unwrap();
                 assert_eq!(neighbours(&image), before, "{victim} {n}");
@@ -242,9 +307,18 @@ fn the_last_record_torn_at_every_byte_leaves_all_others() {
         let torn = Disk::new(disk.after_power_cut());
         let (user, loaded) = open(&torn).unwrap().open_user(&owner("alice")).unwrap();
         // Whole but for its line feed is whole.
-        let expected = if end >= whole.len() - 1 { vec![0, 2, 3, 4, 5, 6] } else { vec![0, 2, 3, 4, 5] };
-        assert_eq!(loaded.messages.iter().map(|message| message.seq).collect::<Vec<_>>(), expected, "cut at {end}");
-        assert_eq!(loaded.problems.len(), usize::from(end > start && end < whole.len() - 1), "cut at {end}");
+        let expected =
+            if end >= whole.len() - 1 { vec![0, 2, 3, 4, 5, 6] } else { vec![0, 2, 3, 4, 5] };
+        assert_eq!(
+            loaded.messages.iter().map(|message| message.seq).collect::<Vec<_>>(),
+            expected,
+            "cut at {end}"
+        );
+        assert_eq!(
+            loaded.problems.len(),
+            usize::from(end > start && end < whole.len() - 1),
+            "cut at {end}"
+        );
         user.append_messages(&[message(7)], &[]).unwrap();
         drop(user);
         let (_user, loaded) = open(&torn).unwrap().open_user(&owner("alice")).unwrap();
@@ -256,7 +330,10 @@ fn the_last_record_torn_at_every_byte_leaves_all_others() {
 #[test]
 fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
     let (disk, files) = finished();
-    let logs: Vec<(&PathBuf, &Vec<u8>)> = files.iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "jsonl")).collect();
+    let logs: Vec<(&PathBuf, &Vec<u8>)> = files
+        .iter()
+        .filter(|(path, _)| path.extension().is_some_and(|end| end == "jsonl"))
+        .collect();
     let mut random = Random::new(5);
     let flips = counts::rounds(600, 10_000);
     for round in 0..flips {
@@ -268,13 +345,21 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
         damaged.inner().put(path, &flipped);
         let case = format!("round {round}: bit {bit} of {}", path.display());
         let (_user, loaded) = open(&damaged).unwrap().open_user(&owner("alice")).unwrap();
-        assert!(loaded.messages.iter().all(|message| message.content == text(message.seq)), "{case}");
-        // One flipped line feed joins two records; more than that, or any other record than the damaged one, is never lost, and what is
-        // lost is in the quarantine. Messages that an episode holds too are not lost at all.
+        assert!(
+            loaded.messages.iter().all(|message| message.content == text(message.seq)),
+            "{case}"
+        );
+        // One flipped line feed joins two records; more than that, or any other record than the
+        // damaged one, is never lost, and what is lost is in the quarantine. Messages that an
+        // episode holds too are not lost at all.
         let most = if bytes[bit / 8] == b'\n' { 2 } else { 1 };
         let found = (loaded.messages.len(), loaded.episodes.len(), loaded.semantic.len());
         let lost = (6 - found.0) + (2 - found.1) + (1 - found.2);
-        let quarantined = damaged.inner().files().keys().any(|path| path.to_string_lossy().ends_with(".quarantine.jsonl"));
+        let quarantined = damaged
+            .inner()
+            .files()
+            .keys()
+            .any(|path| path.to_string_lossy().ends_with(".quarantine.jsonl"));
         assert!(lost <= most, "{case}: {found:?}");
         assert!(lost == 0 || (quarantined && !loaded.problems.is_empty()), "{case}");
     }
@@ -284,12 +369,23 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
 #[test]
 fn arbitrary_bytes_never_panic() {
     let mut random = Random::new(11);
-    let pieces: [&[u8]; 9] =
-        [b"{", b"\"crc\":\"", b"[[[[", b"\n", b"{\"deleted\":\"e1\"}\n", b"{\"type\":\"learned\"", b"\xff\xfe", b"null", b"}\n"];
+    let pieces: [&[u8]; 9] = [
+        b"{",
+        b"\"crc\":\"",
+        b"[[[[",
+        b"\n",
+        b"{\"deleted\":\"e1\"}\n",
+        b"{\"type\":\"learned\"",
+        b"\xff\xfe",
+        b"null",
+        b"}\n",
+    ];
     for round in 0..300 {
         let disk = MemoryBackend::new();
         for kind in LogKind::ALL {
-            let bytes: Vec<u8> = (0..random.below(40)).flat_map(|_| pieces[random.below(9) as usize].iter().copied()).collect();
+            let bytes: Vec<u8> = (0..random.below(40))
+                .flat_map(|_| pieces[random.below(9) as usize].iter().copied())
+                .collect();
             disk.put(format!("/m/{0}/alice_{0}.jsonl", kind.name()), &bytes);
         }
         let disk = Disk::new(disk);

@@ -13,7 +13,11 @@ from episodica import LLMConfig, MemorySystem
 
 START = datetime(2024, 3, 11, 9, 30, tzinfo=UTC)
 # Retries, breaker and waits so short that no test waits for them.
-QUICK: dict[str, Any] = {"retry_wait_seconds": 0.01, "breaker_seconds": 0.05, "timeout_seconds": 20.0}
+QUICK: dict[str, Any] = {
+    "retry_wait_seconds": 0.01,
+    "breaker_seconds": 0.05,
+    "timeout_seconds": 20.0,
+}
 
 
 def talk(count: int, user: str = "ann", first: int = 0) -> list[dict[str, Any]]:
@@ -31,13 +35,23 @@ def talk(count: int, user: str = "ann", first: int = 0) -> list[dict[str, Any]]:
 
 
 def config(server: ModelServer, **settings: Any) -> LLMConfig:
-    return LLMConfig(**{"model": "scripted", "base_url": server.url, "api_key": "sk-a-secret", **QUICK, **settings})
+    return LLMConfig(
+        **{
+            "model": "scripted",
+            "base_url": server.url,
+            "api_key": "sk-a-secret",
+            **QUICK,
+            **settings,
+        }
+    )
 
 
 def check_whole(memory: MemorySystem, user: str, count: int) -> None:
     """Every message is in exactly one episode, each dated by its messages, and the store is sound."""
     inside = [message for episode in memory.episodes(user) for message in episode.original_messages]
-    assert sorted(message.message_id for message in inside) == sorted(message.message_id for message in memory.messages(user))
+    assert sorted(message.message_id for message in inside) == sorted(
+        message.message_id for message in memory.messages(user)
+    )
     assert len(inside) == count
     for episode in memory.episodes(user):
         assert episode.title

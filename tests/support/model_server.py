@@ -13,7 +13,12 @@ from loopback import Loopback, Reply, Request
 
 Script = Callable[[Request], Reply | str | None]
 
-_STEPS = {"episodes": "boundary", "should_end": "boundary", "narrative": "episode", "prediction": "predict"}
+_STEPS = {
+    "episodes": "boundary",
+    "should_end": "boundary",
+    "narrative": "episode",
+    "prediction": "predict",
+}
 _STEPS |= {"statements": "extract", "decisions": "reconcile"}
 DIMENSION = 16
 
@@ -24,7 +29,11 @@ def step_of(request: Request) -> str:
         return "embedding"
     form = request.body.get("response_format") or {}
     strict = form.get("type") == "json_schema"
-    schema = form["json_schema"]["schema"] if strict else json.loads(system_of(request).rsplit("\n", 1)[1])
+    schema = (
+        form["json_schema"]["schema"]
+        if strict
+        else json.loads(system_of(request).rsplit("\n", 1)[1])
+    )
     return next(step for name, step in _STEPS.items() if name in schema["properties"])
 
 
@@ -48,17 +57,44 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
     text = messages[0][1] if messages else ""
     if step == "boundary":
         groups = [messages[start : start + 8] for start in range(0, len(messages), 8)]
-        episodes = [{"messages": [n for n, _ in group], "topic": "kites", "reason": "r", "confidence": 0.9} for group in groups]
-        # Both forms of the question have their answer: where episodes end, and whether the last message opens one.
-        return {"episodes": episodes, "should_end": len(messages) > 8, "reason": "r", "confidence": 0.9, "topic_summary": "kites"}
+        episodes = [
+            {"messages": [n for n, _ in group], "topic": "kites", "reason": "r", "confidence": 0.9}
+            for group in groups
+        ]
+        # Both forms of the question have their answer: where episodes end, and whether the last
+        # message opens one.
+        return {
+            "episodes": episodes,
+            "should_end": len(messages) > 8,
+            "reason": "r",
+            "confidence": 0.9,
+            "topic_summary": "kites",
+        }
     if step == "episode":
-        written = {"title": f"The model on {text}", "summary": f"They spoke of {text}.", "narrative": f"It was said that {text}."}
+        written = {
+            "title": f"The model on {text}",
+            "summary": f"They spoke of {text}.",
+            "narrative": f"It was said that {text}.",
+        }
         return {**written, "timestamp": "", "topics": ["kites"], "entities": []}
     if step == "predict":
         return {"prediction": "More of the same."}
     if step == "extract":
-        about = {"kind": "event", "subject": "the speaker", "attribute": "said", "value": text, "confidence": 0.9, "importance": "high"}
-        return {"statements": [{"content": f"The speaker said {text}", **about, "messages": [messages[0][0]]}] if messages else []}
+        about = {
+            "kind": "event",
+            "subject": "the speaker",
+            "attribute": "said",
+            "value": text,
+            "confidence": 0.9,
+            "importance": "high",
+        }
+        return {
+            "statements": [
+                {"content": f"The speaker said {text}", **about, "messages": [messages[0][0]]}
+            ]
+            if messages
+            else []
+        }
     candidates = [line for line in prompt.partition("Candidates:")[2].splitlines() if " | " in line]
     create = {"action": "CREATE", "memory": None, "content": None, "reason": "new"}
     return {"decisions": [{"candidate": number, **create} for number in range(len(candidates))]}
@@ -98,11 +134,18 @@ class ModelServer(Loopback):
             return scripted
         if step == "embedding":
             texts = request.body["input"]
-            data = [{"index": number, "embedding": vector(text)} for number, text in enumerate(texts)]
+            data = [
+                {"index": number, "embedding": vector(text)} for number, text in enumerate(texts)
+            ]
             return Reply({"data": data, **self._usage(request, step, " ".join(texts), "")})
         text = json.dumps(sensible(step, user_of(request))) if scripted is None else scripted
         choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        return Reply({"choices": [choice], **self._usage(request, step, system_of(request) + user_of(request), text)})
+        return Reply(
+            {
+                "choices": [choice],
+                **self._usage(request, step, system_of(request) + user_of(request), text),
+            }
+        )
 
     def _usage(self, request: Request, step: str, prompt: str, text: str) -> dict[str, Any]:
         used = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}

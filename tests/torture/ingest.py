@@ -15,7 +15,11 @@ USERS = ("alice", "bob_the_2nd", "Çağla")
 def text(user: str, number: int) -> str:
     """What the message says: a word of its own, and enough behind it that a write takes a while."""
     length = 60_000 if number % 17 == 0 else number % 40
-    return f'{word(user, number)} said on day {number}: "été" \u2028 \U0001f600 ' + "and so on " * length + "end."
+    return (
+        f'{word(user, number)} said on day {number}: "été" \u2028 \U0001f600 '
+        + "and so on " * length
+        + "end."
+    )
 
 
 def word(user: str, number: int) -> str:
@@ -39,7 +43,13 @@ def main(store: str, round_number: int) -> None:
             memory.add_messages(
                 user,
                 [
-                    {"role": "user", "content": text(user, n), "timestamp": stamp, "message_id": f"{user}-{n}", "session_id": f"s{n // 50}"}
+                    {
+                        "role": "user",
+                        "content": text(user, n),
+                        "timestamp": stamp,
+                        "message_id": f"{user}-{n}",
+                        "session_id": f"s{n // 50}",
+                    }
                     for n, stamp in zip(batch, stamps, strict=True)
                 ],
             )
@@ -52,7 +62,8 @@ def main(store: str, round_number: int) -> None:
             elif step < 0.3:
                 memory.search(user, "what was said?")
             elif step < 0.4:
-                # What is about to go is said first: it may be gone or not when the process ends in between.
+                # What is about to go is said first: it may be gone or not when the process ends in
+                # between.
                 print(f"? {user} {batch[0]}", flush=True)
                 memory.delete(user, f"{user}-{batch[0]}")
                 print(f"- {user} {batch[0]}", flush=True)

@@ -23,15 +23,24 @@ BUDGET = {"memory_budget_bytes": 2_000_000}
 def owned(user: str, worker: int, number: int) -> dict[str, object]:
     """A message that carries its owner."""
     content = f"<{user}> worker{worker} says number{number}, and that the weather was fine."
-    return {"role": "user", "content": content, "timestamp": 1_700_000_000 + number, "message_id": f"{user}:{worker}:{number}"}
+    return {
+        "role": "user",
+        "content": content,
+        "timestamp": 1_700_000_000 + number,
+        "message_id": f"{user}:{worker}:{number}",
+    }
 
 
 def check_hits(user: str, hits: object) -> None:
     for hit in hits:  # type: ignore[attr-defined]
-        assert all(message.content.startswith(f"<{user}>") for message in hit.messages), "a hit of another user"
+        assert all(message.content.startswith(f"<{user}>") for message in hit.messages), (
+            "a hit of another user"
+        )
 
 
-def check_store(store: Path, kept: set[tuple[str, int, int]], gone: set[tuple[str, int, int]]) -> int:
+def check_store(
+    store: Path, kept: set[tuple[str, int, int]], gone: set[tuple[str, int, int]]
+) -> int:
     """Every acknowledged message once, every deleted one not at all."""
     losses = 0
     with MemorySystem(store, **BUDGET) as memory:
@@ -57,8 +66,13 @@ def step(worker: int, number: int) -> tuple[str, str]:
 def look(memory: MemorySystem, user: str, kind: str, message: dict[str, object]) -> None:
     """Reads in one of several ways what was just written."""
     if kind == "search":
-        check_hits(user, memory.search(user, str(message["content"]), kinds=("message", "episodic"), top_k=5))
-        assert memory.get(user, str(message["message_id"])) is not None, "not read after it was written"
+        check_hits(
+            user,
+            memory.search(user, str(message["content"]), kinds=("message", "episodic"), top_k=5),
+        )
+        assert memory.get(user, str(message["message_id"])) is not None, (
+            "not read after it was written"
+        )
     elif kind == "flush":
         assert all(episode.user_id == user for episode in memory.flush(user))
     elif kind == "context":
@@ -70,7 +84,9 @@ def look(memory: MemorySystem, user: str, kind: str, message: dict[str, object])
 
 
 @pytest.mark.timeout(300)
-def test_threads(store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]) -> None:
+def test_threads(
+    store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
+) -> None:
     kept: set[tuple[str, int, int]] = set()
     gone: set[tuple[str, int, int]] = set()
     failures: list[BaseException] = []
@@ -102,7 +118,10 @@ def test_threads(store: Path, rounds: Callable[[int, int], int], counts: Callabl
             failures.append(error)
 
     with MemorySystem(store, **BUDGET) as memory:
-        threads = [threading.Thread(target=guarded, args=(worker,), daemon=True) for worker in range(WORKERS)]
+        threads = [
+            threading.Thread(target=guarded, args=(worker,), daemon=True)
+            for worker in range(WORKERS)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -114,7 +133,9 @@ def test_threads(store: Path, rounds: Callable[[int, int], int], counts: Callabl
 
 
 @pytest.mark.timeout(300)
-async def test_coroutines(store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]) -> None:
+async def test_coroutines(
+    store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
+) -> None:
     kept: set[tuple[str, int, int]] = set()
     end = time.monotonic() + rounds(2, 60)
     operations = 0
@@ -124,7 +145,9 @@ async def test_coroutines(store: Path, rounds: Callable[[int, int], int], counts
         number = 0
         while time.monotonic() < end:
             user, kind = step(worker, number)
-            assert (await memory.add_messages(user, [owned(user, worker, number)])).messages_added == 1
+            assert (
+                await memory.add_messages(user, [owned(user, worker, number)])
+            ).messages_added == 1
             kept.add((user, worker, number))
             if kind == "flush":
                 assert all(episode.user_id == user for episode in await memory.flush(user))
@@ -134,7 +157,9 @@ async def test_coroutines(store: Path, rounds: Callable[[int, int], int], counts
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
             else:
-                check_hits(user, await memory.search(user, f"number{number}", kinds=("message",), top_k=5))
+                check_hits(
+                    user, await memory.search(user, f"number{number}", kinds=("message",), top_k=5)
+                )
             number += 1
             operations += 2
 
@@ -161,7 +186,9 @@ with MemorySystem(sys.argv[1]) as memory:
 
 
 @pytest.mark.timeout(300)
-def test_a_second_process_reads_and_is_told_who_writes(store: Path, rounds: Callable[[int, int], int]) -> None:
+def test_a_second_process_reads_and_is_told_who_writes(
+    store: Path, rounds: Callable[[int, int], int]
+) -> None:
     command = [sys.executable, "-c", WRITER, str(store)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         try:
@@ -173,15 +200,25 @@ def test_a_second_process_reads_and_is_told_who_writes(store: Path, rounds: Call
             with LightweightSearchSystem(store) as reader:
                 while refreshed < rounds(15, 100):
                     messages = list(reader.messages("alice"))
-                    assert [message.message_id for message in messages] == [str(number) for number in range(len(messages))], "a gap"
+                    assert [message.message_id for message in messages] == [
+                        str(number) for number in range(len(messages))
+                    ], "a gap"
                     assert len(messages) >= seen, "the view went back"
                     refreshed += len(messages) > seen
                     seen = len(messages)
-                    inside = [message.message_id for episode in reader.episodes("alice") for message in episode.original_messages]
+                    inside = [
+                        message.message_id
+                        for episode in reader.episodes("alice")
+                        for message in episode.original_messages
+                    ]
                     assert len(inside) == len(set(inside))
                     if seen:
-                        hits = reader.search("alice", f"number {seen - 1}", kinds=("message",), top_k=20)
-                        assert any(hit.id == str(seen - 1) for hit in hits), "a message that is listed isn't found"
+                        hits = reader.search(
+                            "alice", f"number {seen - 1}", kinds=("message",), top_k=20
+                        )
+                        assert any(hit.id == str(seen - 1) for hit in hits), (
+                            "a message that is listed isn't found"
+                        )
         finally:
             writer.kill()
     with MemorySystem(store) as memory:

@@ -74,16 +74,25 @@ def count_losses(store: Path, told: Told) -> int:
     losses = 0
     with MemorySystem(store) as memory:
         for user in ingest.USERS:
-            there = {int(message.message_id.rsplit("-", 1)[1]): message.content for message in memory.messages(user)}
+            there = {
+                int(message.message_id.rsplit("-", 1)[1]): message.content
+                for message in memory.messages(user)
+            }
             for number, content in there.items():
                 assert content == ingest.text(user, number), "a message that nobody wrote like this"
             losses += sum(owner == user and number not in there for owner, number in told.kept)
-            assert not any((user, number) in told.gone for number in there), "a deleted message is back"
+            assert not any((user, number) in told.gone for number in there), (
+                "a deleted message is back"
+            )
             kept = sorted(number for owner, number in told.kept if owner == user)
             for number in kept[-3:]:
                 hits = memory.search(user, ingest.word(user, number), kinds=("message",), top_k=3)
                 assert any(hit.content == there[number] for hit in hits), "a message can't be found"
-            inside = [message.message_id for episode in memory.episodes(user) for message in episode.original_messages]
+            inside = [
+                message.message_id
+                for episode in memory.episodes(user)
+                for message in episode.original_messages
+            ]
             assert len(inside) == len(set(inside)), "a message is in two episodes"
     with MemorySystem(store) as memory:
         found = memory.verify()
@@ -97,7 +106,9 @@ def count_losses(store: Path, told: Told) -> int:
 
 @POSIX
 @pytest.mark.timeout(900)
-def test_a_killed_process_loses_nothing(store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]) -> None:
+def test_a_killed_process_loses_nothing(
+    store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
+) -> None:
     told = Told()
     kills = rounds(5, 200)
     losses = 0

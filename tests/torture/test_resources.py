@@ -98,7 +98,9 @@ print(json.dumps({"most": most, "evictions": stats["evictions"], "users": stats[
 
 def run(script: str, place: Path, *args: object) -> dict[str, object]:
     command = [sys.executable, "-c", script, *map(str, args)]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        command, cwd=place, capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -125,7 +127,9 @@ def test_no_file_handles_left(tmp_path: Path, store: Path) -> None:
     assert all("too many open files" in cause.lower() for _, cause in said["met"])
     with MemorySystem(store) as memory:
         for number in range(6):
-            assert [message.message_id for message in memory.messages(f"u{number}")] == [str(number)]
+            assert [message.message_id for message in memory.messages(f"u{number}")] == [
+                str(number)
+            ]
 
 
 @POSIX
@@ -152,7 +156,9 @@ def test_a_read_only_directory(tmp_path: Path, store: Path) -> None:
     assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before
 
 
-def test_more_users_than_the_budget_has_room_for(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
+def test_more_users_than_the_budget_has_room_for(
+    tmp_path: Path, rounds: Callable[[int, int], int]
+) -> None:
     said = run(MANY, tmp_path, rounds(300, 3_000))
     assert said["users"] == rounds(300, 3_000)
     assert said["evictions"] > 100
@@ -162,11 +168,19 @@ def test_more_users_than_the_budget_has_room_for(tmp_path: Path, rounds: Callabl
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
 @pytest.mark.timeout(1_200)
-def test_a_hundred_thousand_users(store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]) -> None:
+def test_a_hundred_thousand_users(
+    store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
+) -> None:
     users, budget = rounds(500, 100_000), rounds(4_000_000, 512 << 20)
     (store / "messages").mkdir(parents=True)
     for number in range(users):
-        line = {"message_id": "1", "seq": 0, "role": "user", "content": f"I live in town{number}.", "timestamp": "2026-01-01T00:00:00Z"}
+        line = {
+            "message_id": "1",
+            "seq": 0,
+            "role": "user",
+            "content": f"I live in town{number}.",
+            "timestamp": "2026-01-01T00:00:00Z",
+        }
         (store / "messages" / f"u{number}_messages.jsonl").write_text(json.dumps(line) + "\n")
     with LightweightSearchSystem(store, memory_budget_bytes=budget) as reader:
         before = resident_bytes()
@@ -183,4 +197,6 @@ def test_a_hundred_thousand_users(store: Path, rounds: Callable[[int, int], int]
 
 def resident_bytes() -> int:
     text = Path("/proc/self/status").read_text()
-    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("VmRSS"))) * 1024
+    return (
+        int(next(line.split()[1] for line in text.splitlines() if line.startswith("VmRSS"))) * 1024
+    )

@@ -61,10 +61,22 @@ def open_in_all_ways(path: Path) -> None:
 
 def remember(memory: MemorySystem, history: list[dict[str, str]]) -> AddResult:
     memory.add_messages("alice", history)
-    memory.add_messages("alice", ({"role": "user", "content": line} for line in ["a", "b"]), session_id="s", progress=True)
-    memory.add_messages("alice", list(memory.messages("bob")), progress=lambda step, done, total: print(step, done, total))
+    memory.add_messages(
+        "alice",
+        ({"role": "user", "content": line} for line in ["a", "b"]),
+        session_id="s",
+        progress=True,
+    )
+    memory.add_messages(
+        "alice",
+        list(memory.messages("bob")),
+        progress=lambda step, done, total: print(step, done, total),
+    )
     when = datetime(2024, 3, 11, tzinfo=UTC)
-    added = memory.add_messages("alice", [{"role": "user", "content": "hi", "timestamp": when, "metadata": {"n": [1, None]}}])
+    added = memory.add_messages(
+        "alice",
+        [{"role": "user", "content": "hi", "timestamp": when, "metadata": {"n": [1, None]}}],
+    )
     assert_type(added.messages_added, int)
     assert_type(added.episodes, tuple[str, ...])
     assert_type(memory.flush("alice"), list[Episode])
@@ -75,7 +87,13 @@ def remember(memory: MemorySystem, history: list[dict[str, str]]) -> AddResult:
 
 def find(memory: MemorySystem | LightweightSearchSystem, question: str) -> str:
     hits = memory.search(
-        "alice", question, top_k=5, kinds=["episodic", "message"], method="bm25", since="2024-01-01", until=datetime.now(UTC)
+        "alice",
+        question,
+        top_k=5,
+        kinds=["episodic", "message"],
+        method="bm25",
+        since="2024-01-01",
+        until=datetime.now(UTC),
     )
     assert_type(hits, SearchResults)
     assert_type(hits[0], Hit)

@@ -33,7 +33,8 @@ DEFAULTS: dict[str, Any] = {
     "statement_similarity_threshold": 0.7,
     "openai_api_key": None,
 }
-# Fields that set one of ours. Only those that a script names are passed on: what it leaves alone keeps our measured defaults.
+# Fields that set one of ours. Only those that a script names are passed on: what it leaves alone
+# keeps our measured defaults.
 _TRANSLATED = {
     "buffer_size_min": "buffer_size_min",
     "buffer_size_max": "buffer_size_max",
@@ -51,7 +52,12 @@ _MODEL = {
     "api_key": ("llm_api_key", "openai_api_key", "api_key"),
 }
 # Fields that the interface itself obeys.
-_OBEYED = {"storage_path", "search_top_k_episodes", "search_top_k_semantic", "enable_norlift_ranking"}
+_OBEYED = {
+    "storage_path",
+    "search_top_k_episodes",
+    "search_top_k_semantic",
+    "enable_norlift_ranking",
+}
 _reported: set[str] = set()
 
 
@@ -73,7 +79,9 @@ class MemoryConfig:
 
     def __init__(self, **fields: Any) -> None:
         self._given = dict(fields)
-        self.__dict__.update({**DEFAULTS, "openai_api_key": os.environ.get("OPENAI_API_KEY"), **fields})
+        self.__dict__.update(
+            {**DEFAULTS, "openai_api_key": os.environ.get("OPENAI_API_KEY"), **fields}
+        )
         obeyed = {*_TRANSLATED, *_OBEYED}
         if self.llm():
             obeyed.update(*_MODEL.values())
@@ -89,7 +97,11 @@ class MemoryConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields but the key."""
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_") and not name.endswith("api_key")}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if not name.startswith("_") and not name.endswith("api_key")
+        }
 
     def validate(self) -> bool:
         """Whether the buffer's bounds are in order."""
@@ -97,20 +109,33 @@ class MemoryConfig:
 
     def overrides(self) -> dict[str, Any]:
         """The fields of :class:`episodica.MemoryConfig` that the script's fields set."""
-        made = {ours: self._given[theirs] for theirs, ours in _TRANSLATED.items() if theirs in self._given}
+        made = {
+            ours: self._given[theirs]
+            for theirs, ours in _TRANSLATED.items()
+            if theirs in self._given
+        }
         if model := self.llm():
             made["llm"] = model
         # A shorter buffer than the usual window means: no longer windows either.
         if "boundary_window_messages" in made and "buffer_size_max" in made:
-            made["boundary_window_messages"] = min(made["boundary_window_messages"], made["buffer_size_max"])
+            made["boundary_window_messages"] = min(
+                made["boundary_window_messages"], made["buffer_size_max"]
+            )
         return made
 
     def llm(self) -> LLMConfig | None:
         """The language model that the script's fields name, if it can be reached."""
-        given = {ours: next((self._given[name] for name in theirs if self._given.get(name)), None) for ours, theirs in _MODEL.items()}
-        if not any(given.values()) or not (given["base_url"] or given["api_key"] or os.environ.get("OPENAI_API_KEY")):
+        given = {
+            ours: next((self._given[name] for name in theirs if self._given.get(name)), None)
+            for ours, theirs in _MODEL.items()
+        }
+        if not any(given.values()) or not (
+            given["base_url"] or given["api_key"] or os.environ.get("OPENAI_API_KEY")
+        ):
             return None
-        return LLMConfig(given["model"] or self.llm_model, base_url=given["base_url"], api_key=given["api_key"])
+        return LLMConfig(
+            given["model"] or self.llm_model, base_url=given["base_url"], api_key=given["api_key"]
+        )
 
     def __repr__(self) -> str:
         return f"MemoryConfig({', '.join(f'{name}={value!r}' for name, value in self._given.items() if not name.endswith('api_key'))})"
@@ -121,4 +146,8 @@ def report_once(names: Iterable[str]) -> None:
     fresh = [name for name in names if name not in _reported]
     if fresh:
         _reported.update(fresh)
-        warnings.warn(f"of Nemori's settings these have no effect in episodica: {', '.join(fresh)}", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"of Nemori's settings these have no effect in episodica: {', '.join(fresh)}",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -21,10 +21,18 @@ def incoming(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     made = []
     for message in messages:
         if str(message["content"]).strip():
-            one = {"role": message["role"], "content": message["content"], "metadata": message.get("metadata") or {}}
+            one = {
+                "role": message["role"],
+                "content": message["content"],
+                "metadata": message.get("metadata") or {},
+            }
             if message["role"] not in _ROLES:
                 one |= {"role": "user", "name": message["role"]}
-            made.append(one | _timestamp(message.get("timestamp")) | {k: message[k] for k in ("name", "session_id") if message.get(k)})
+            made.append(
+                one
+                | _timestamp(message.get("timestamp"))
+                | {k: message[k] for k in ("name", "session_id") if message.get(k)}
+            )
     return made
 
 

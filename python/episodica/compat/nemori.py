@@ -70,7 +70,9 @@ class MemorySystem:
     1
     """
 
-    def __init__(self, config: MemoryConfig | None = None, language: str = "en", **components: Any) -> None:
+    def __init__(
+        self, config: MemoryConfig | None = None, language: str = "en", **components: Any
+    ) -> None:
         self.config = config or MemoryConfig()
         self.language = language
         report_once(sorted(name for name, component in components.items() if component is not None))
@@ -89,7 +91,9 @@ class MemorySystem:
             "status": "success",
             "buffer_size_before": before,
             "messages_added": added.messages_added,
-            "episodes_created": [shapes.episode_info(one) for one in made if isinstance(one, Episode)],
+            "episodes_created": [
+                shapes.episode_info(one) for one in made if isinstance(one, Episode)
+            ],
             "semantic_memories_created": [],
             "boundary_detections": [],
             "buffer_size_after": added.buffered,
@@ -100,7 +104,9 @@ class MemorySystem:
 
         Where all messages are in episodes already, that is the latest one: scripts take ``None`` for a failure.
         """
-        made = self._store.flush(owner_id) or list(self._store.episodes(owner_id, newest_first=True, limit=1))
+        made = self._store.flush(owner_id) or list(
+            self._store.episodes(owner_id, newest_first=True, limit=1)
+        )
         return shapes.episode_info(made[-1]) if made else None
 
     def search_all(
@@ -129,11 +135,16 @@ class MemorySystem:
             "semantic": self._search(user_id, query, "semantic", facts, search_method),
         }
 
-    def _search(self, user_id: str, query: str, kind: Kind, top_k: int, name: str) -> list[dict[str, Any]]:
+    def _search(
+        self, user_id: str, query: str, kind: Kind, top_k: int, name: str
+    ) -> list[dict[str, Any]]:
         if top_k < 1 or not query.strip():
             return []
         method = _method(name, norlift=bool(self.config.enable_norlift_ranking))
-        return [shapes.found(hit, name) for hit in self._store.search(user_id, query, kinds=[kind], top_k=top_k, method=method)]
+        return [
+            shapes.found(hit, name)
+            for hit in self._store.search(user_id, query, kinds=[kind], top_k=top_k, method=method)
+        ]
 
     def wait_for_semantic_generation(self, owner_id: str, timeout: float = 30.0) -> bool:
         """Waits until the owner's facts are learned; ``False`` when the time is up."""
@@ -142,12 +153,22 @@ class MemorySystem:
     def get_semantic_generation_status(self, owner_id: str | None = None) -> dict[str, Any]:
         """How many episodes wait for their facts to be learned."""
         pending = int(self._store.stats(owner_id).get("pending_semantic", 0))
-        tasks = [{"owner_id": owner_id, "status": "pending", "done": False, "running": False}] * pending
-        return {"active_tasks": pending, "total_tasks": pending, "tasks": [dict(one) for one in tasks]}
+        tasks = [
+            {"owner_id": owner_id, "status": "pending", "done": False, "running": False}
+        ] * pending
+        return {
+            "active_tasks": pending,
+            "total_tasks": pending,
+            "tasks": [dict(one) for one in tasks],
+        }
 
     def get_stats(self, owner_id: str | None = None) -> dict[str, Any]:
         """Counts of the store and, with ``owner_id``, of the owner."""
-        made: dict[str, Any] = {"system": self._store.stats(), "performance": self._store.usage(), "config": self.config.to_dict()}
+        made: dict[str, Any] = {
+            "system": self._store.stats(),
+            "performance": self._store.usage(),
+            "config": self.config.to_dict(),
+        }
         if owner_id is not None:
             counts = self._store.stats(owner_id)
             made["user"] = {
@@ -162,15 +183,22 @@ class MemorySystem:
         """Reads an owner's records and indexes into memory now."""
         self._store.load_user_data_and_indices(owner_id)
 
-    def delete_episode(self, owner_id: str, episode_id: str, cascade_semantic: bool = True) -> dict[str, Any]:
+    def delete_episode(
+        self, owner_id: str, episode_id: str, cascade_semantic: bool = True
+    ) -> dict[str, Any]:
         """Removes an episode, and the facts that were learned from it alone."""
         report = self._store.delete(owner_id, episode_id)
-        return {"episode_deleted": report.episodes > 0, "semantic_deleted": report.semantic_memories}
+        return {
+            "episode_deleted": report.episodes > 0,
+            "semantic_deleted": report.semantic_memories,
+        }
 
     def delete_user_data(self, owner_id: str) -> dict[str, bool]:
         """Removes everything of an owner."""
         self._store.delete_user_data(owner_id)
-        return dict.fromkeys(("buffer", "episodic_storage", "semantic_storage", "search_index"), True)
+        return dict.fromkeys(
+            ("buffer", "episodic_storage", "semantic_storage", "search_index"), True
+        )
 
     def _buffered(self, owner_id: str) -> int:
         return int(self._store.stats(owner_id).get("buffered", 0))
@@ -211,9 +239,17 @@ class NemoriMemory:
     ['episodic']
     """
 
-    def __init__(self, config: MemoryConfig | None = None, *, memory_system: MemorySystem | None = None, **components: Any) -> None:
+    def __init__(
+        self,
+        config: MemoryConfig | None = None,
+        *,
+        memory_system: MemorySystem | None = None,
+        **components: Any,
+    ) -> None:
         self.config = config or (memory_system.config if memory_system else MemoryConfig())
-        self._memory_system = memory_system or MemorySystem(self.config, self.config.language, **components)
+        self._memory_system = memory_system or MemorySystem(
+            self.config, self.config.language, **components
+        )
 
     @classmethod
     def from_env(cls, **components: Any) -> Self:
@@ -242,7 +278,9 @@ class NemoriMemory:
         search_method: str = "hybrid",
     ) -> dict[str, list[dict[str, Any]]]:
         """Searches episodes and facts; see :meth:`MemorySystem.search_all`."""
-        return self._memory_system.search_all(user_id, query, top_k_episodes, top_k_semantic, search_method)
+        return self._memory_system.search_all(
+            user_id, query, top_k_episodes, top_k_semantic, search_method
+        )
 
     async def asearch(
         self,
@@ -254,7 +292,14 @@ class NemoriMemory:
         search_method: str = "hybrid",
     ) -> dict[str, list[dict[str, Any]]]:
         """:meth:`search` in a thread of its own."""
-        return await asyncio.to_thread(self._memory_system.search_all, user_id, query, top_k_episodes, top_k_semantic, search_method)
+        return await asyncio.to_thread(
+            self._memory_system.search_all,
+            user_id,
+            query,
+            top_k_episodes,
+            top_k_semantic,
+            search_method,
+        )
 
     def stats(self, user_id: str | None = None) -> dict[str, Any]:
         """Counts; see :meth:`MemorySystem.get_stats`."""
@@ -283,9 +328,18 @@ def install() -> None:
     """Makes ``import nemori`` mean this module, for the whole process, also where Nemori itself is installed."""
     package = types.ModuleType("nemori", __doc__)
     package.__path__ = []
-    for name in ("nemori", "nemori.api", "nemori.api.facade", "nemori.config", "nemori.core", "nemori.core.memory_system"):
+    for name in (
+        "nemori",
+        "nemori.api",
+        "nemori.api.facade",
+        "nemori.config",
+        "nemori.core",
+        "nemori.core.memory_system",
+    ):
         module = package if name == "nemori" else types.ModuleType(name)
-        module.__dict__.update({one: globals()[one] for one in ("MemoryConfig", "MemorySystem", "NemoriMemory")})
+        module.__dict__.update(
+            {one: globals()[one] for one in ("MemoryConfig", "MemorySystem", "NemoriMemory")}
+        )
         module.__dict__.setdefault("__path__", [])
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")

@@ -12,15 +12,17 @@ use crate::error::{Error, Result};
 
 /// A moment: microseconds since 1970 in UTC, and the offset of the clock that wrote it down.
 ///
-/// Two moments are equal, and ordered, by their instant alone; the offset only says what "today" meant to the speaker.
-/// In JSON a moment is RFC 3339 with its own offset (`2024-03-11T09:30:00+01:00`).
+/// Two moments are equal, and ordered, by their instant alone; the offset only says what "today"
+/// meant to the speaker. In JSON a moment is RFC 3339 with its own offset
+/// (`2024-03-11T09:30:00+01:00`).
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     micros: i64,
     offset_seconds: i32,
 }
 
-/// 1970 as a wall-clock date, from which civil time is counted (instants of the library end before 9999 does).
+/// 1970 as a wall-clock date, from which civil time is counted (instants of the library end before
+/// 9999 does).
 const EPOCH: jiff::civil::DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
 
 impl Moment {
@@ -32,13 +34,18 @@ impl Moment {
     /// From microseconds since 1970 (UTC) and an offset in seconds east of Greenwich.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::error::ErrorKind::InvalidInput) outside the years 1 to 9999 or with an offset of a day or more.
+    /// [`ErrorKind::InvalidInput`](crate::error::ErrorKind::InvalidInput) outside the years 1 to
+    /// 9999 or with an offset of a day or more.
     pub fn new(micros: i64, offset_seconds: i32) -> Result<Self> {
         if !(Self::MIN.micros..=Self::MAX.micros).contains(&micros) {
-            return Err(Error::invalid(format!("timestamp is outside the years 1 to 9999: `{micros}` microseconds")));
+            return Err(Error::invalid(format!(
+                "timestamp is outside the years 1 to 9999: `{micros}` microseconds"
+            )));
         }
         if offset_seconds.abs() >= 24 * 3600 {
-            return Err(Error::invalid(format!("time zone offset is a day or more: `{offset_seconds}` seconds")));
+            return Err(Error::invalid(format!(
+                "time zone offset is a day or more: `{offset_seconds}` seconds"
+            )));
         }
         Ok(Self { micros, offset_seconds })
     }
@@ -49,11 +56,15 @@ impl Moment {
     /// `InvalidInput` where the text is no date.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = || {
-            Error::invalid(format!("timestamp is not ISO 8601: `{}`", text.chars().take(40).collect::<String>()))
-                .with_hint("write dates like `2024-03-11T09:30:00+01:00`")
+            Error::invalid(format!(
+                "timestamp is not ISO 8601: `{}`",
+                text.chars().take(40).collect::<String>()
+            ))
+            .with_hint("write dates like `2024-03-11T09:30:00+01:00`")
         };
         let text = text.trim();
-        let pieces = jiff::fmt::temporal::DateTimeParser::new().parse_pieces(text).map_err(|_| fail())?;
+        let pieces =
+            jiff::fmt::temporal::DateTimeParser::new().parse_pieces(text).map_err(|_| fail())?;
         let time = pieces.time().unwrap_or_else(jiff::civil::Time::midnight);
         let civil = pieces.date().to_datetime(time);
         let offset = match pieces.offset() {
@@ -121,7 +132,8 @@ impl fmt::Display for Moment {
         if micros != 0 {
             write!(f, ".{micros:06}")?;
         }
-        let (sign, seconds) = (if self.offset_seconds < 0 { '-' } else { '+' }, self.offset_seconds.abs());
+        let (sign, seconds) =
+            (if self.offset_seconds < 0 { '-' } else { '+' }, self.offset_seconds.abs());
         write!(f, "{sign}{:02}:{:02}", seconds / 3600, seconds % 3600 / 60)?;
         if seconds % 60 != 0 {
             write!(f, ":{:02}", seconds % 60)?;
@@ -195,7 +207,11 @@ mod tests {
 
     #[test]
     fn the_whole_calendar_of_python_round_trips() {
-        for text in ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59.999999+00:00", "1969-12-31T23:59:59.500000+00:00"] {
+        for text in [
+            "0001-01-01T00:00:00+00:00",
+            "9999-12-31T23:59:59.999999+00:00",
+            "1969-12-31T23:59:59.500000+00:00",
+        ] {
             assert_eq!(Moment::parse(text).expect("valid").to_string(), text);
         }
         assert!(Moment::parse("yesterday").is_err());

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Passed into every operation that may last: asked often (at least every 100 ms of work), and told of progress.
+/// Passed into every operation that may last: asked often (at least every 100 ms of work), and told
+/// of progress.
 ///
 /// The Python boundary implements it with a check for signals; an async task with a flag.
 pub trait Control: Send + Sync {
-    /// `Err` of kind [`ErrorKind::Interrupted`] when the caller wants the work to stop. Whatever was committed before stays.
+    /// `Err` of kind [`ErrorKind::Interrupted`] when the caller wants the work to stop. Whatever
+    /// was committed before stays.
     ///
     /// # Errors
     /// Only to ask for a stop.

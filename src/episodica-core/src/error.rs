@@ -1,7 +1,8 @@
 //! The one error type of the engine.
 //!
-//! An [`Error`] says what kind of failure it is (callers branch on [`ErrorKind`]), in which context it arose (one line for people)
-//! and what caused it (the chain behind [`std::error::Error::source`]). It never carries a secret, a prompt or the text of a message.
+//! An [`Error`] says what kind of failure it is (callers branch on [`ErrorKind`]), in which context
+//! it arose (one line for people) and what caused it (the chain behind
+//! [`std::error::Error::source`]). It never carries a secret, a prompt or the text of a message.
 //! Every other module returns it; the Python package maps each kind to one exception class.
 
 use std::fmt;
@@ -76,7 +77,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// A failure of `kind`; `context` is one line, lower case, no full stop, the value last in backticks.
+    /// A failure of `kind`; `context` is one line, lower case, no full stop, the value last in
+    /// backticks.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
         Self { kind, context: context.into(), hint: None, location: None, source: None }
     }
@@ -94,10 +96,12 @@ impl Error {
     /// An operating-system failure on `path`.
     pub fn io(context: impl Into<String>, path: &Path, source: std::io::Error) -> Self {
         let hint = match source.kind() {
-            std::io::ErrorKind::StorageFull => Some("free some disk space and call again; nothing acknowledged was lost"),
-            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-                Some("make the directory writable for this user, or open the store with `LightweightSearchSystem`")
+            std::io::ErrorKind::StorageFull => {
+                Some("free some disk space and call again; nothing acknowledged was lost")
             }
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => Some(
+                "make the directory writable for this user, or open the store with `LightweightSearchSystem`",
+            ),
             _ => None,
         };
         let mut error = Self::new(ErrorKind::Io, context).at(path, None).caused_by(source);
@@ -109,7 +113,13 @@ impl Error {
     #[must_use]
     pub(crate) fn twin(&self) -> Self {
         let source = self.source.as_ref().map(|source| source.to_string().into());
-        Self { kind: self.kind, context: self.context.clone(), hint: self.hint.clone(), location: self.location.clone(), source }
+        Self {
+            kind: self.kind,
+            context: self.context.clone(),
+            hint: self.hint.clone(),
+            location: self.location.clone(),
+            source,
+        }
     }
 
     /// Names the file, and the line (from 1) where there is one.
@@ -121,7 +131,10 @@ impl Error {
 
     /// Attaches the cause.
     #[must_use]
-    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn caused_by(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         self.source = Some(source.into());
         self
     }
@@ -189,7 +202,8 @@ mod tests {
 
     #[test]
     fn display_is_one_line_with_place() {
-        let error = Error::new(ErrorKind::CorruptStore, "record is not valid JSON").at(Path::new("memories/a.jsonl"), Some(3));
+        let error = Error::new(ErrorKind::CorruptStore, "record is not valid JSON")
+            .at(Path::new("memories/a.jsonl"), Some(3));
         assert_eq!(error.to_string(), "record is not valid JSON in `memories/a.jsonl` line 3");
         assert_eq!(error.line(), Some(3));
     }

@@ -1,6 +1,7 @@
 //! Identity: validated owner ids, their file names, and record ids that follow from what they name.
 //!
-//! Nothing here is random. A record's id is a hash of its owner and of what makes it itself, so the same input gives the same store.
+//! Nothing here is random. A record's id is a hash of its owner and of what makes it itself, so the
+//! same input gives the same store.
 
 use std::fmt;
 
@@ -38,18 +39,26 @@ impl Owner {
         Ok(Self { tenant: tenant.to_owned(), user: user.to_owned() })
     }
 
-    /// The address of one of the owner's records: `episodica://tenant/user/kind/id`, each part percent-encoded.
+    /// The address of one of the owner's records: `episodica://tenant/user/kind/id`, each part
+    /// percent-encoded.
     pub fn uri(&self, kind: &str, id: &str) -> String {
-        format!("episodica://{}/{}/{kind}/{}", uri_part(&self.tenant), uri_part(&self.user), uri_part(id))
+        format!(
+            "episodica://{}/{}/{kind}/{}",
+            uri_part(&self.tenant),
+            uri_part(&self.user),
+            uri_part(id)
+        )
     }
 
-    /// The kind and id of a record that [`Owner::uri`] addressed; `None` for another owner's or a malformed address.
+    /// The kind and id of a record that [`Owner::uri`] addressed; `None` for another owner's or a
+    /// malformed address.
     pub fn parse_uri(&self, uri: &str) -> Option<(String, String)> {
         let rest = uri.strip_prefix("episodica://")?;
         let mut parts = rest.split('/');
         let (tenant, user) = (percent_decode(parts.next()?)?, percent_decode(parts.next()?)?);
         let (kind, id) = (parts.next()?, percent_decode(parts.next()?)?);
-        (parts.next().is_none() && tenant == self.tenant && user == self.user).then(|| (kind.to_owned(), id))
+        (parts.next().is_none() && tenant == self.tenant && user == self.user)
+            .then(|| (kind.to_owned(), id))
     }
 }
 
@@ -63,15 +72,18 @@ fn check_owner_id(what: &str, id: &str) -> Result<()> {
     match id.len() {
         0 => Err(Error::invalid(format!("{what} is empty: ``"))),
         1..=MAX_OWNER_ID_BYTES => Ok(()),
-        long => Err(Error::invalid(format!("{what} is longer than {MAX_OWNER_ID_BYTES} bytes: `{long}`"))),
+        long => Err(Error::invalid(format!(
+            "{what} is longer than {MAX_OWNER_ID_BYTES} bytes: `{long}`"
+        ))),
     }
 }
 
 /// Encodes an id as a file name (or path below one directory, for long ids).
 ///
-/// Injective and reversible, also on file systems that fold case or normalise Unicode: `a-z 0-9 - _ .` stand for themselves
-/// (a dot not at the start, nor after a dot), an upper-case ASCII letter is `^` and its lower-case form, every other byte is `%` and two hex digits.
-/// What is longer than 180 characters continues in a subdirectory whose name ends in `~`.
+/// Injective and reversible, also on file systems that fold case or normalise Unicode: `a-z 0-9 - _
+/// .` stand for themselves (a dot not at the start, nor after a dot), an upper-case ASCII letter is
+/// `^` and its lower-case form, every other byte is `%` and two hex digits. What is longer than 180
+/// characters continues in a subdirectory whose name ends in `~`.
 pub fn encode_file_name(id: &str) -> String {
     let mut name = String::with_capacity(id.len());
     let mut piece = 0;
@@ -96,7 +108,8 @@ pub fn encode_file_name(id: &str) -> String {
     name
 }
 
-/// The id that [`encode_file_name`] encoded; also takes names that other programs wrote unencoded (`Alice`). `None` for malformed escapes.
+/// The id that [`encode_file_name`] encoded; also takes names that other programs wrote unencoded
+/// (`Alice`). `None` for malformed escapes.
 pub fn decode_file_name(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
@@ -147,7 +160,8 @@ pub fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
     uuid8(&digest(&all))
 }
 
-/// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer), case kept.
+/// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer),
+/// case kept.
 pub fn vector_id(tenant: &str, uri: &str, layer: &str) -> String {
     uuid8(&digest(&[tenant.as_bytes(), uri.as_bytes(), layer.as_bytes()]))
 }
@@ -161,14 +175,20 @@ pub fn content_hash(text: &str) -> String {
 /// Lower-case hexadecimal.
 pub fn to_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
 }
 
 fn uri_part(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte))
+            }
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -198,8 +218,23 @@ mod tests {
     #[test]
     fn file_names_are_injective_and_reversible() {
         let long = "Ü".repeat(256);
-        let ids =
-            ["a", "A", "a_b", "../../x", "/etc/passwd", "a\0b", ".hidden", "^a", "%41", "ａ", "e\u{301}", "\u{e9}", "con", "a~b", &long];
+        let ids = [
+            "a",
+            "A",
+            "a_b",
+            "../../x",
+            "/etc/passwd",
+            "a\0b",
+            ".hidden",
+            "^a",
+            "%41",
+            "ａ",
+            "e\u{301}",
+            "\u{e9}",
+            "con",
+            "a~b",
+            &long,
+        ];
         let mut names: Vec<String> = ids.iter().map(|id| encode_file_name(id)).collect();
         for (id, name) in ids.iter().zip(&names) {
             assert_eq!(decode_file_name(name).as_deref(), Some(*id), "{name}");

@@ -1,7 +1,9 @@
-//! Vectors row by row, in one of two precisions: what an index holds, a cache stores, and neither has to convert for the other.
+//! Vectors row by row, in one of two precisions: what an index holds, a cache stores, and neither
+//! has to convert for the other.
 //!
-//! Half precision (IEEE 754 binary16) keeps 11 significant bits: of unit vectors it changes an inner product by about 0.0001, and it takes half the
-//! bytes. Which of the two an index uses is its own choice. Nothing is computed here.
+//! Half precision (IEEE 754 binary16) keeps 11 significant bits: of unit vectors it changes an
+//! inner product by about 0.0001, and it takes half the bytes. Which of the two an index uses is
+//! its own choice. Nothing is computed here.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -122,13 +124,16 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Parts one below the other. One part stays what it is; of several, all become halves if one is.
+    /// Parts one below the other. One part stays what it is; of several, all become halves if one
+    /// is.
     ///
     /// # Errors
     /// `Internal` for parts of different widths, or none.
     pub fn concatenate(mut parts: Vec<Self>) -> Result<Self> {
         fn joined<A: Clone>(parts: &[ArrayView2<'_, A>]) -> Result<Array2<A>> {
-            ndarray::concatenate(Axis(0), parts).map_err(|error| Error::internal("vectors of a user differ in length").caused_by(error))
+            ndarray::concatenate(Axis(0), parts).map_err(|error| {
+                Error::internal("vectors of a user differ in length").caused_by(error)
+            })
         }
         if parts.len() == 1 {
             return Ok(parts.remove(0));
@@ -137,7 +142,10 @@ impl<'a> Matrix<'a> {
             let parts: Vec<_> = parts.into_iter().map(Self::into_half).collect();
             return Ok(joined(&parts.iter().map(|rows| rows.view()).collect::<Vec<_>>())?.into());
         }
-        let parts: Vec<_> = parts.iter().filter_map(|rows| if let Self::Single(rows) = rows { Some(rows.view()) } else { None }).collect();
+        let parts: Vec<_> = parts
+            .iter()
+            .filter_map(|rows| if let Self::Single(rows) = rows { Some(rows.view()) } else { None })
+            .collect();
         Ok(joined(&parts)?.into())
     }
 
@@ -149,7 +157,9 @@ impl<'a> Matrix<'a> {
                 let rows = rows.as_standard_layout();
                 let mut halves = vec![f16::ZERO; rows.len()];
                 halves.convert_from_f32_slice(rows.as_slice().expect("invariant: standard layout"));
-                Array2::from_shape_vec(rows.dim(), halves).expect("invariant: as many as there were").into()
+                Array2::from_shape_vec(rows.dim(), halves)
+                    .expect("invariant: as many as there were")
+                    .into()
             }
         }
     }
@@ -162,11 +172,15 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Gives all rows in single precision, some thousand at a time, each time with the place of the first.
+    /// Gives all rows in single precision, some thousand at a time, each time with the place of the
+    /// first.
     ///
     /// # Errors
     /// The first of `each`; then no more are given.
-    pub fn for_each_chunk(&self, mut each: impl FnMut(usize, ArrayView2<'_, f32>) -> Result<()>) -> Result<()> {
+    pub fn for_each_chunk(
+        &self,
+        mut each: impl FnMut(usize, ArrayView2<'_, f32>) -> Result<()>,
+    ) -> Result<()> {
         let rows = match self {
             Self::Single(rows) => return each(0, rows.view()),
             Self::Half(rows) => rows,
@@ -188,14 +202,22 @@ mod tests {
 
     #[test]
     fn all_rows_in_order_are_not_copied() {
-        let rows = halves(&Array2::from_shape_fn((3, 2), |(row, column)| (2 * row + column) as f32));
+        let rows =
+            halves(&Array2::from_shape_fn((3, 2), |(row, column)| (2 * row + column) as f32));
         let place = rows.as_ptr();
         let borrowed = Matrix::from(rows.view());
-        let Matrix::Half(same) = borrowed.clone().select(&[0, 1, 2]) else { panic!("halves stay halves") };
+        let Matrix::Half(same) = borrowed.clone().select(&[0, 1, 2]) else {
+            panic!("halves stay halves")
+        };
         assert_eq!(same.as_ptr(), place);
-        assert_eq!(borrowed.clone().select(&[2, 0]).to_single(), ndarray::array![[4.0, 5.0], [0.0, 1.0]]);
+        assert_eq!(
+            borrowed.clone().select(&[2, 0]).to_single(),
+            ndarray::array![[4.0, 5.0], [0.0, 1.0]]
+        );
         assert_eq!(borrowed.select(&[]).dim(), (0, 2));
-        let Matrix::Half(moved) = Matrix::from(rows).into_owned() else { panic!("halves stay halves") };
+        let Matrix::Half(moved) = Matrix::from(rows).into_owned() else {
+            panic!("halves stay halves")
+        };
         assert_eq!(moved.as_ptr(), place);
     }
 
@@ -205,8 +227,14 @@ mod tests {
         let joined = Matrix::concatenate(vec![a.view().into(), b.view().into()]).unwrap();
         assert_eq!(joined, Matrix::from(ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]]));
         let joined = Matrix::concatenate(vec![a.view().into(), halves(&b).into()]).unwrap();
-        assert_eq!(joined, Matrix::from(halves(&ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]])));
-        assert!(Matrix::concatenate(vec![a.view().into(), halves(&ndarray::array![[1.0]]).into()]).is_err());
+        assert_eq!(
+            joined,
+            Matrix::from(halves(&ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+        );
+        assert!(
+            Matrix::concatenate(vec![a.view().into(), halves(&ndarray::array![[1.0]]).into()])
+                .is_err()
+        );
         assert!(Matrix::concatenate(Vec::new()).is_err());
     }
 

@@ -1,8 +1,10 @@
 //! Columns of plain numbers and texts, one after the other: how indexes lie in a snapshot.
 //!
-//! Nothing in it says what it is: it is read by the version that wrote it. Before the values of each column stand their number and a checksum, so
-//! that values go straight to where they are used and nothing damaged gets there; a checksum over those of all columns tells one pack from
-//! another. Numbers stand in the byte order of the machine, which is little-endian wherever snapshots are written.
+//! Nothing in it says what it is: it is read by the version that wrote it. Before the values of
+//! each column stand their number and a checksum, so that values go straight to where they are used
+//! and nothing damaged gets there; a checksum over those of all columns tells one pack from
+//! another. Numbers stand in the byte order of the machine, which is little-endian wherever
+//! snapshots are written.
 
 use std::io::Read;
 
@@ -33,7 +35,9 @@ impl Packer {
     /// Appends values.
     pub fn column<T: NoUninit>(&mut self, values: &[T]) {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let head = [&(values.len() as u64).to_le_bytes()[..], &crc32fast::hash(bytes).to_le_bytes()].concat();
+        let head =
+            [&(values.len() as u64).to_le_bytes()[..], &crc32fast::hash(bytes).to_le_bytes()]
+                .concat();
         self.heads.update(&head);
         self.bytes.extend_from_slice(&head);
         self.bytes.extend_from_slice(bytes);
@@ -77,7 +81,9 @@ impl<'a> Unpacker<'a> {
         let (count, crc) = head.split_first_chunk::<8>()?;
         let count = u64::from_le_bytes(*count);
         // No more is made room for than the pack can hold.
-        self.left = self.left.checked_sub((HEAD as u64).checked_add(count.checked_mul(size_of::<T>() as u64)?)?)?;
+        self.left = self
+            .left
+            .checked_sub((HEAD as u64).checked_add(count.checked_mul(size_of::<T>() as u64)?)?)?;
         let mut values = bytemuck::allocation::zeroed_vec::<T>(usize::try_from(count).ok()?);
         let bytes = bytemuck::cast_slice_mut::<T, u8>(&mut values);
         self.source.read_exact(bytes).ok()?;
@@ -124,7 +130,10 @@ mod tests {
     #[test]
     fn columns_come_back_in_their_order() {
         let (bytes, sum) = packed(-2.0);
-        assert_eq!(read(&bytes, sum), Some((vec![7, 8, 9], "né".to_owned(), ("a".to_owned(), 1), vec![1.5, -2.0])));
+        assert_eq!(
+            read(&bytes, sum),
+            Some((vec![7, 8, 9], "né".to_owned(), ("a".to_owned(), 1), vec![1.5, -2.0]))
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Milliseconds per search, through the adapter (the best 100, or all in order) and, for the flat index, beside a plain dot product over the same rows.
+//! Milliseconds per search, through the adapter (the best 100, or all in order) and, for the flat
+//! index, beside a plain dot product over the same rows.
 //!
 //! `cargo run --release -p episodica-faiss --example search_speed [-- hnsw]`
 
@@ -29,7 +30,10 @@ fn median_ms(repeats: usize, mut call: impl FnMut(usize)) -> f64 {
     times[repeats / 2]
 }
 
-fn build(kind: VectorIndexKind, rows: &Array2<f32>) -> episodica_core::Result<(Box<dyn VectorIndex>, f64)> {
+fn build(
+    kind: VectorIndexKind,
+    rows: &Array2<f32>,
+) -> episodica_core::Result<(Box<dyn VectorIndex>, f64)> {
     let labels: Vec<u64> = (0..rows.nrows() as u64).collect();
     let start = Instant::now();
     let mut index = FaissFactory::default().create(kind, rows.ncols())?;
@@ -49,8 +53,11 @@ fn main() -> episodica_core::Result<()> {
         let search = median_ms(200, |at| _ = black_box(flat.search(queries.row(at), K)));
         let plain = median_ms(40, |at| _ = black_box(rows.dot(&queries.row(at))));
         let all = median_ms(5, |at| _ = black_box(flat.search(queries.row(at), n)));
-        println!("flat  {n:>6} x {d}: search {search:6.3} ms, of all {all:.1} ms, dot products alone {plain:6.3} ms, build {seconds:.2} s");
-        let stored: Vec<_> = (0..9).map(|_| (flat.labels().to_vec(), flat.vectors().into_owned())).collect();
+        println!(
+            "flat  {n:>6} x {d}: search {search:6.3} ms, of all {all:.1} ms, dot products alone {plain:6.3} ms, build {seconds:.2} s"
+        );
+        let stored: Vec<_> =
+            (0..9).map(|_| (flat.labels().to_vec(), flat.vectors().into_owned())).collect();
         let stored = std::cell::RefCell::new(stored);
         let restore = median_ms(9, |_| {
             let (labels, rows) = stored.borrow_mut().pop().expect("invariant: one for each call");
@@ -64,10 +71,16 @@ fn main() -> episodica_core::Result<()> {
             let mut found = 0;
             for query in queries.rows() {
                 let exact = flat.search(query, 10)?;
-                found += graph.search(query, 10)?.iter().filter(|hit| exact.iter().any(|(label, _)| *label == hit.0)).count();
+                found += graph
+                    .search(query, 10)?
+                    .iter()
+                    .filter(|hit| exact.iter().any(|(label, _)| *label == hit.0))
+                    .count();
             }
             let recall = found as f64 / (10 * queries.nrows()) as f64;
-            println!("hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build {seconds:.1} s");
+            println!(
+                "hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build {seconds:.1} s"
+            );
         }
     }
     Ok(())

@@ -1,13 +1,16 @@
-//! Can this processor run the library as it was compiled? Asked once, before the first index is made.
+//! Can this processor run the library as it was compiled? Asked once, before the first index is
+//! made.
 
-/// What `-march=x86-64-v3` lets the compiler use and Rust can ask for; `.cargo/config.toml` compiles FAISS with it.
+/// What `-march=x86-64-v3` lets the compiler use and Rust can ask for; `.cargo/config.toml`
+/// compiles FAISS with it.
 #[cfg(target_arch = "x86_64")]
 const REQUIRED: &str = "AVX2, FMA, F16C and BMI2";
 
 /// Checks that the processor has the instructions FAISS was compiled for.
 ///
 /// # Errors
-/// One line for the user that names what is missing. Never on processors other than x86-64, where FAISS is compiled for the baseline.
+/// One line for the user that names what is missing. Never on processors other than x86-64, where
+/// FAISS is compiled for the baseline.
 ///
 /// ```
 /// if let Err(message) = episodica_faiss::cpu_supported() {
@@ -34,7 +37,8 @@ pub fn cpu_supported() -> Result<(), String> {
 
 #[cfg(target_arch = "x86_64")]
 fn report(found: &[(&str, bool)]) -> Result<(), String> {
-    let missing: Vec<&str> = found.iter().filter(|(_, present)| !present).map(|(name, _)| *name).collect();
+    let missing: Vec<&str> =
+        found.iter().filter(|(_, present)| !present).map(|(name, _)| *name).collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -1,7 +1,8 @@
 //! What a file of FAISS must look like before FAISS may read it.
 //!
-//! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go together. The caller's checksum finds
-//! damage; this finds the file of another index, and for flat indexes every wrong size. Files of halves are written and read here, without FAISS.
+//! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go
+//! together. The caller's checksum finds damage; this finds the file of another index, and for flat
+//! indexes every wrong size. Files of halves are written and read here, without FAISS.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -12,8 +13,8 @@ use half::f16;
 
 use crate::native::failure;
 
-/// Four letters, dimension (i32), rows (i64), two numbers without meaning (i64), trained (u8), metric (i32). See `write_index_header` in
-/// FAISS's `impl/index_write.cpp`.
+/// Four letters, dimension (i32), rows (i64), two numbers without meaning (i64), trained (u8),
+/// metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
 const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
 /// Before the rows of a flat index stands how many numbers they are (u64).
 const FLAT_HEADER: usize = HEADER + 8;
@@ -23,8 +24,9 @@ const FLAT: &[u8] = b"IxFI";
 const QUANTIZED: &[u8] = b"IxSQ";
 /// FAISS's number for the quantizer that keeps half precision.
 const HALVES: i32 = 4;
-/// Before the codes of a quantizer stand what it is (i32), a range that it does not use (i32, f32), dimension (u64), bytes a row (u64), how many
-/// numbers it was trained to (u64), and how many bytes the codes are (u64). See `write_ScalarQuantizer`.
+/// Before the codes of a quantizer stand what it is (i32), a range that it does not use (i32, f32),
+/// dimension (u64), bytes a row (u64), how many numbers it was trained to (u64), and how many bytes
+/// the codes are (u64). See `write_ScalarQuantizer`.
 const HALF_HEADER: usize = HEADER + 4 + 4 + 4 + 4 * 8;
 /// "Index behind an id map".
 const ID_MAP: &[u8] = b"IxMp";
@@ -47,7 +49,8 @@ pub(crate) enum Structure {
 
 /// The beginning of a file of halves: what FAISS writes for its index `SQfp16` of inner products.
 fn half_header(rows: usize, dimension: usize) -> Result<Vec<u8>> {
-    let d = i32::try_from(dimension).map_err(|_| failure(format!("dimension is too large: `{dimension}`")))?;
+    let d = i32::try_from(dimension)
+        .map_err(|_| failure(format!("dimension is too large: `{dimension}`")))?;
     let mut header = QUANTIZED.to_vec();
     header.extend(d.to_le_bytes());
     header.extend((rows as u64).to_le_bytes());
@@ -58,11 +61,13 @@ fn half_header(rows: usize, dimension: usize) -> Result<Vec<u8>> {
     header.extend(HALVES.to_le_bytes());
     header.extend([0; 8]);
     let row = 2 * dimension as u64;
-    header.extend([dimension as u64, row, 0, row * rows as u64].map(u64::to_le_bytes).as_flattened());
+    header
+        .extend([dimension as u64, row, 0, row * rows as u64].map(u64::to_le_bytes).as_flattened());
     Ok(header)
 }
 
-/// Writes rows in half precision as FAISS's index `SQfp16`, byte for byte. FAISS itself would first want a copy of all rows.
+/// Writes rows in half precision as FAISS's index `SQfp16`, byte for byte. FAISS itself would first
+/// want a copy of all rows.
 ///
 /// # Errors
 /// `Index` when it can't be written.
@@ -73,7 +78,9 @@ pub(crate) fn write_halves(path: &Path, halves: &[f16], dimension: usize) -> Res
         file.write_all(&header)?;
         file.write_all(bytemuck::cast_slice(halves))
     };
-    write().map_err(|error: std::io::Error| failure("cannot write the vector index").caused_by(error).at(path, None))
+    write().map_err(|error: std::io::Error| {
+        failure("cannot write the vector index").caused_by(error).at(path, None)
+    })
 }
 
 /// The rows of a file that was [`inspect`]ed.
@@ -92,22 +99,29 @@ pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
     read().map_err(|cause| Error::io("cannot read the vector index", path, cause))
 }
 
-/// Says which structure the file holds, having checked what stands outside FAISS's own structures. `rows` are the rows it must hold; an
-/// HNSW graph may hold more, which were removed.
+/// Says which structure the file holds, having checked what stands outside FAISS's own structures.
+/// `rows` are the rows it must hold; an HNSW graph may hold more, which were removed.
 ///
 /// # Errors
 /// `Index` when it can't be the index; `Io` when the file can't be read.
 pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Structure> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
-    let refuse = |why: &str| failure(format!("file is not the vector index that was written: {why}")).at(path, None);
+    let refuse = |why: &str| {
+        failure(format!("file is not the vector index that was written: {why}")).at(path, None)
+    };
     let mut file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
     let mut head = Vec::new();
-    Read::by_ref(&mut file).take((HALF_HEADER + HEADER) as u64).read_to_end(&mut head).map_err(io)?;
+    Read::by_ref(&mut file)
+        .take((HALF_HEADER + HEADER) as u64)
+        .read_to_end(&mut head)
+        .map_err(io)?;
     if head.len() < FLAT_HEADER {
         return Err(refuse("it is too short"));
     }
-    let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("invariant: eight bytes"));
+    let number = |at: usize| {
+        u64::from_le_bytes(head[at..at + 8].try_into().expect("invariant: eight bytes"))
+    };
     if head[4..8] != u32::try_from(dimension).unwrap_or(u32::MAX).to_le_bytes() {
         return Err(refuse("it has another dimension"));
     }
@@ -155,18 +169,30 @@ mod tests {
         let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
         for (rows, dimension) in [(0, 5), (1, 1), (7, 13)] {
             // Among them are numbers without a whole exponent, and both zeros.
-            let numbers: Vec<f32> = (0..rows * dimension).map(|at| [0.3, -1.0, -0.0, 0.0, 3e-6, 65_504.0, -7.77][at % 7]).collect();
+            let numbers: Vec<f32> = (0..rows * dimension)
+                .map(|at| [0.3, -1.0, -0.0, 0.0, 3e-6, 65_504.0, -7.77][at % 7])
+                .collect();
             let halves: Vec<f16> = numbers.iter().copied().map(f16::from_f32).collect();
             write_halves(&ours, &halves, dimension).unwrap();
             let mut native = Native::new(c"SQfp16", dimension).unwrap();
             native.add(&numbers).unwrap();
             native.write(&theirs).unwrap();
-            assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(&theirs).unwrap(), "{rows} x {dimension}");
-            assert_eq!(inspect(&theirs, dimension, rows).unwrap(), Structure::Flat(Precision::Half));
+            assert_eq!(
+                fs_err::read(&ours).unwrap(),
+                fs_err::read(&theirs).unwrap(),
+                "{rows} x {dimension}"
+            );
+            assert_eq!(
+                inspect(&theirs, dimension, rows).unwrap(),
+                Structure::Flat(Precision::Half)
+            );
             assert_eq!(read_halves(&theirs).unwrap(), halves);
             assert_eq!(Native::read(&ours, dimension).unwrap().total(), rows);
         }
         write_halves(&ours, &[f16::ONE, f16::ZERO, f16::ZERO, f16::ONE], 2).unwrap();
-        assert_eq!(Native::read(&ours, 2).unwrap().search(&[0.5, 2.0], 2).unwrap(), (vec![2.0, 0.5], vec![1, 0]));
+        assert_eq!(
+            Native::read(&ours, 2).unwrap().search(&[0.5, 2.0], 2).unwrap(),
+            (vec![2.0, 0.5], vec![1, 0])
+        );
     }
 }

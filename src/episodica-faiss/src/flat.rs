@@ -1,6 +1,8 @@
-//! The index that compares: all rows while they are few, of many rows those that a sketch of signs proposes.
+//! The index that compares: all rows while they are few, of many rows those that a sketch of signs
+//! proposes.
 //!
-//! [`Rows`] are the only copy of the vectors, in half precision once they are many; FAISS's products decide in either case.
+//! [`Rows`] are the only copy of the vectors, in half precision once they are many; FAISS's
+//! products decide in either case.
 
 use std::path::Path;
 
@@ -28,8 +30,8 @@ fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize 
     least.max(wanted.saturating_mul(each)).max(all / share)
 }
 
-/// Every vector is compared, or every sketch. Invariant: `rows` holds `labels.len()` rows, in the order of `labels`; `sketch` holds their signs, and
-/// `mean` their sum, as they are kept.
+/// Every vector is compared, or every sketch. Invariant: `rows` holds `labels.len()` rows, in the
+/// order of `labels`; `sketch` holds their signs, and `mean` their sum, as they are kept.
 pub(crate) struct Flat {
     rows: Rows,
     labels: Labels,
@@ -41,23 +43,40 @@ pub(crate) struct Flat {
 impl Flat {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
         let rows = Rows::new(dimension)?;
-        Ok(Self { sketch: Sketch::new(dimension), mean: Mean::new(dimension), labels: Labels::default(), rows, dimension })
+        Ok(Self {
+            sketch: Sketch::new(dimension),
+            mean: Mean::new(dimension),
+            labels: Labels::default(),
+            rows,
+            dimension,
+        })
     }
 
     /// Over rows as they were kept: halves stay halves, however few they are.
     pub(crate) fn restore(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
         if rows.nrows() != labels.len() {
-            return Err(failure(format!("{} labels do not go with the number of vectors: `{}`", labels.len(), rows.nrows())));
+            return Err(failure(format!(
+                "{} labels do not go with the number of vectors: `{}`",
+                labels.len(),
+                rows.nrows()
+            )));
         }
         let dimension = rows.ncols();
         Self::over(Rows::over(rows)?, Labels::from_rows(labels)?, dimension)
     }
 
-    pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>, precision: Precision) -> Result<Self> {
+    pub(crate) fn read(
+        path: &Path,
+        dimension: usize,
+        labels: Vec<u64>,
+        precision: Precision,
+    ) -> Result<Self> {
         let labels = Labels::from_rows(labels)?;
         let rows = Rows::read(path, dimension, precision)?;
         if rows.len() != labels.len() {
-            return Err(failure("file is not a flat index with one vector for each label").at(path, None));
+            return Err(
+                failure("file is not a flat index with one vector for each label").at(path, None)
+            );
         }
         Self::over(rows, labels, dimension).map_err(|error| error.at(path, None))
     }
@@ -65,7 +84,8 @@ impl Flat {
     fn over(rows: Rows, labels: Labels, dimension: usize) -> Result<Self> {
         let (mut sketch, mut mean) = (Sketch::new(dimension), Mean::new(dimension));
         mean.add(rows.all());
-        // A number that is not finite leaves none in the sum of its column: halves are looked through only where there is one.
+        // A number that is not finite leaves none in the sum of its column: halves are looked
+        // through only where there is one.
         if rows.native().is_some() || !mean.is_finite() {
             input::check(rows.all(), dimension)?;
         }
@@ -118,13 +138,16 @@ impl VectorIndex for Flat {
         let vectors = input::rows(&vectors, labels.len(), d)?;
         let vectors = vectors.as_slice().expect("invariant: standard layout");
         let before = self.labels.len();
-        let rows: Vec<usize> = labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
+        let rows: Vec<usize> =
+            labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
         let new = self.labels.len() - before;
         let added = if new == labels.len() {
             self.rows.extend(vectors)
         } else {
             let mut appended = vec![0.0; new * d];
-            for (vector, &row) in vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row >= before) {
+            for (vector, &row) in
+                vectors.chunks_exact(d).zip(&rows).filter(|(_, row)| **row >= before)
+            {
                 appended[(row - before) * d..][..d].copy_from_slice(vector);
             }
             self.rows.extend(&appended)
@@ -173,13 +196,17 @@ impl VectorIndex for Flat {
         }
         let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
-            return Ok(self.best_of(&self.sketch.nearest(query, proposed, chosen, self.labels()), query, k));
+            return Ok(self.best_of(
+                &self.sketch.nearest(query, proposed, chosen, self.labels()),
+                query,
+                k,
+            ));
         }
         let Some(native) = self.rows.native() else {
             return Ok(self.best_of(&(0..self.len()).collect::<Vec<_>>(), query, k));
         };
-        // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the edge; then more are asked for, until the
-        // whole tie is in view.
+        // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the
+        // edge; then more are asked for, until the whole tie is in view.
         let mut asked = (k + 1).min(self.len());
         loop {
             let (scores, rows) = native.search(query, asked)?;
@@ -187,13 +214,17 @@ impl VectorIndex for Flat {
                 asked = asked.saturating_mul(2).min(self.len());
                 continue;
             }
-            let hits = rows.into_iter().zip(scores).filter_map(|(row, score)| Some((self.labels.label(usize::try_from(row).ok()?), score)));
+            let hits = rows.into_iter().zip(scores).filter_map(|(row, score)| {
+                Some((self.labels.label(usize::try_from(row).ok()?), score))
+            });
             return Ok(input::best(hits.collect(), k));
         }
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        input::scores(query, labels, &self.labels, self.dimension, |query, rows| self.rows.all().products(query, rows))
+        input::scores(query, labels, &self.labels, self.dimension, |query, rows| {
+            self.rows.all().products(query, rows)
+        })
     }
 
     fn write(&self, path: &Path) -> Result<()> {

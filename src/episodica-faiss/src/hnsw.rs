@@ -1,8 +1,10 @@
-//! The approximate index: a navigable graph over the vectors, for stores where comparing all of them takes too long.
+//! The approximate index: a navigable graph over the vectors, for stores where comparing all of
+//! them takes too long.
 //!
-//! FAISS can't remove from a graph, and its C API does not show the graph's vectors. So the adapter keeps the rows itself (the memory of
-//! the vectors twice) and the graph is a cache over them: its nodes carry the row they stand for, or none once it was removed or replaced.
-//! Dead nodes stay until they are more than a fifth, then the graph is built again.
+//! FAISS can't remove from a graph, and its C API does not show the graph's vectors. So the adapter
+//! keeps the rows itself (the memory of the vectors twice) and the graph is a cache over them: its
+//! nodes carry the row they stand for, or none once it was removed or replaced. Dead nodes stay
+//! until they are more than a fifth, then the graph is built again.
 
 use std::path::Path;
 
@@ -21,15 +23,17 @@ use crate::rows::Slice;
 const DESCRIPTION: &std::ffi::CStr = c"IDMap,HNSW32";
 /// The id of a node whose row was removed or replaced.
 const DEAD: i64 = -1;
-/// What a node costs beside its vector: twice as many links below as M and some above, four bytes each, its id, its level, its place.
+/// What a node costs beside its vector: twice as many links below as M and some above, four bytes
+/// each, its id, its level, its place.
 const NODE_BYTES: usize = 68 * 4 + 32;
 /// The graph is built again when more than one of so many nodes is dead.
 const DEAD_FRACTION: usize = 5;
 
-/// A graph over rows. Invariants: `rows` holds `labels.len()` vectors in the order of `labels`; in a graph, node `nodes[row]` has the id
-/// `row`, and every other node is dead.
+/// A graph over rows. Invariants: `rows` holds `labels.len()` vectors in the order of `labels`; in
+/// a graph, node `nodes[row]` has the id `row`, and every other node is dead.
 pub(crate) struct Hnsw {
-    /// `None` after FAISS failed to extend it: then searches compare all rows, and the next change builds it again.
+    /// `None` after FAISS failed to extend it: then searches compare all rows, and the next change
+    /// builds it again.
     graph: Option<Graph>,
     labels: Labels,
     rows: Vec<f32>,
@@ -58,7 +62,8 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Adds nodes for `vectors`, which are the new contents of `rows`; the nodes they had die. New rows follow the old ones.
+    /// Adds nodes for `vectors`, which are the new contents of `rows`; the nodes they had die. New
+    /// rows follow the old ones.
     fn put(&mut self, vectors: &[f32], rows: &[usize]) -> Result<()> {
         let first = self.native.total();
         let ids: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
@@ -95,15 +100,20 @@ impl Graph {
         self.dead() * DEAD_FRACTION > self.native.total()
     }
 
-    /// Live rows near `query` with their scores: `k` of them unless the graph does not reach so many.
+    /// Live rows near `query` with their scores: `k` of them unless the graph does not reach so
+    /// many.
     fn search(&self, query: &[f32], k: usize) -> Result<Vec<(usize, f32)>> {
         let total = self.native.total();
-        let spare = if self.dead() == 0 { 0 } else { k * self.dead() / self.nodes.len().max(1) + 8 };
+        let spare =
+            if self.dead() == 0 { 0 } else { k * self.dead() / self.nodes.len().max(1) + 8 };
         let mut asked = k.saturating_add(spare).min(total);
         loop {
             let (scores, ids) = self.native.search(query, asked)?;
-            let hits: Vec<(usize, f32)> =
-                ids.iter().zip(scores).filter_map(|(&id, score)| Some((usize::try_from(id).ok()?, score))).collect();
+            let hits: Vec<(usize, f32)> = ids
+                .iter()
+                .zip(scores)
+                .filter_map(|(&id, score)| Some((usize::try_from(id).ok()?, score)))
+                .collect();
             if hits.len() >= k || asked == total {
                 return Ok(hits);
             }
@@ -120,11 +130,24 @@ fn configure(native: &mut Native, settings: FaissFactory) -> Result<()> {
 impl Hnsw {
     pub(crate) fn new(dimension: usize, settings: FaissFactory) -> Result<Self> {
         let graph = Some(Graph::new(dimension, settings)?);
-        Ok(Self { graph, labels: Labels::default(), rows: Vec::new(), mean: Mean::new(dimension), dimension, settings })
+        Ok(Self {
+            graph,
+            labels: Labels::default(),
+            rows: Vec::new(),
+            mean: Mean::new(dimension),
+            dimension,
+            settings,
+        })
     }
 
-    pub(crate) fn read(path: &Path, dimension: usize, labels: Vec<u64>, settings: FaissFactory) -> Result<Self> {
-        let refuse = || failure("file is not a graph with one live node for each label").at(path, None);
+    pub(crate) fn read(
+        path: &Path,
+        dimension: usize,
+        labels: Vec<u64>,
+        settings: FaissFactory,
+    ) -> Result<Self> {
+        let refuse =
+            || failure("file is not a graph with one live node for each label").at(path, None);
         let labels = Labels::from_rows(labels)?;
         let mut native = Native::read(path, dimension)?;
         configure(&mut native, settings)?;
@@ -134,7 +157,8 @@ impl Hnsw {
         }
         let mut nodes = vec![usize::MAX; labels.len()];
         for (node, &id) in ids.iter().enumerate().filter(|(_, id)| **id != DEAD) {
-            let row = usize::try_from(id).ok().and_then(|row| nodes.get_mut(row)).ok_or_else(refuse)?;
+            let row =
+                usize::try_from(id).ok().and_then(|row| nodes.get_mut(row)).ok_or_else(refuse)?;
             if *row != usize::MAX {
                 return Err(refuse());
             }
@@ -177,7 +201,9 @@ impl VectorIndex for Hnsw {
     }
 
     fn vectors(&self) -> Matrix<'_> {
-        ArrayView2::from_shape((self.len(), self.dimension), &self.rows).expect("invariant: one row for each label").into()
+        ArrayView2::from_shape((self.len(), self.dimension), &self.rows)
+            .expect("invariant: one row for each label")
+            .into()
     }
 
     fn vector(&self, label: u64) -> Option<Array1<f32>> {
@@ -197,7 +223,8 @@ impl VectorIndex for Hnsw {
         let d = self.dimension;
         let vectors = input::rows(&vectors, labels.len(), d)?;
         let vectors = vectors.as_slice().expect("invariant: standard layout");
-        let mut touched: Vec<usize> = labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
+        let mut touched: Vec<usize> =
+            labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
         self.rows.resize(self.labels.len() * d, 0.0);
         for (vector, &row) in vectors.chunks_exact(d).zip(&touched) {
             // A new row is zeros, which leave the mean as it is.
@@ -205,14 +232,20 @@ impl VectorIndex for Hnsw {
             self.mean.add(Slice::Single(vector));
             self.rows[row * d..][..d].copy_from_slice(vector);
         }
-        // A label may occur twice in a call; in row order, new rows follow the old ones without a gap.
+        // A label may occur twice in a call; in row order, new rows follow the old ones without a
+        // gap.
         touched.sort_unstable();
         touched.dedup();
-        let latest: Vec<f32> = touched.iter().flat_map(|&row| &self.rows[row * d..][..d]).copied().collect();
+        let latest: Vec<f32> =
+            touched.iter().flat_map(|&row| &self.rows[row * d..][..d]).copied().collect();
         self.graph = match self.graph.take() {
             Some(mut graph) => {
                 graph.put(&latest, &touched)?;
-                if graph.is_worn() { Some(Graph::over(&self.rows, d, self.settings)?) } else { Some(graph) }
+                if graph.is_worn() {
+                    Some(Graph::over(&self.rows, d, self.settings)?)
+                } else {
+                    Some(graph)
+                }
             }
             None => Some(Graph::over(&self.rows, d, self.settings)?),
         };
@@ -248,15 +281,21 @@ impl VectorIndex for Hnsw {
         if let Some(graph) = &self.graph {
             let hits = graph.search(query, k)?;
             if hits.len() >= k {
-                return Ok(input::best(hits.into_iter().map(|(row, score)| (self.labels.label(row), score)).collect(), k));
+                return Ok(input::best(
+                    hits.into_iter().map(|(row, score)| (self.labels.label(row), score)).collect(),
+                    k,
+                ));
             }
         }
-        // The graph does not reach `k` live rows: the promise of `k` results is kept by comparing all of them.
+        // The graph does not reach `k` live rows: the promise of `k` results is kept by comparing
+        // all of them.
         Ok(self.scan(query, k))
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        input::scores(query, labels, &self.labels, self.dimension, |query, rows| Slice::Single(&self.rows).products(query, rows))
+        input::scores(query, labels, &self.labels, self.dimension, |query, rows| {
+            Slice::Single(&self.rows).products(query, rows)
+        })
     }
 
     fn write(&self, path: &Path) -> Result<()> {

@@ -12,17 +12,26 @@ use crate::rows::Slice;
 /// The smallest number that half precision rounds to infinity.
 const TOO_LARGE: f32 = 65_520.0;
 
-/// Rows in one piece, of the right shape, whose numbers are finite, in half precision too: an index may round to it later.
+/// Rows in one piece, of the right shape, whose numbers are finite, in half precision too: an index
+/// may round to it later.
 ///
 /// # Errors
 /// `Index` for anything else.
-pub(crate) fn rows<'a>(vectors: &'a ArrayView2<'_, f32>, labels: usize, dimension: usize) -> Result<CowArray<'a, f32, Ix2>> {
+pub(crate) fn rows<'a>(
+    vectors: &'a ArrayView2<'_, f32>,
+    labels: usize,
+    dimension: usize,
+) -> Result<CowArray<'a, f32, Ix2>> {
     let (n, d) = vectors.dim();
     if d != dimension {
-        return Err(failure(format!("vectors have another dimension than the index's {dimension}: `{d}`")));
+        return Err(failure(format!(
+            "vectors have another dimension than the index's {dimension}: `{d}`"
+        )));
     }
     if n != labels {
-        return Err(failure(format!("{labels} labels do not go with the number of vectors: `{n}`")));
+        return Err(failure(format!(
+            "{labels} labels do not go with the number of vectors: `{n}`"
+        )));
     }
     let rows = vectors.as_standard_layout();
     check(Slice::Single(rows.as_slice().expect("invariant: standard layout")), dimension)?;
@@ -34,13 +43,18 @@ pub(crate) fn rows<'a>(vectors: &'a ArrayView2<'_, f32>, labels: usize, dimensio
 /// # Errors
 /// `Index` where one is not.
 pub(crate) fn check(rows: Slice<'_>, dimension: usize) -> Result<()> {
-    let not_finite = |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
+    let not_finite =
+        |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
     match rows {
-        Slice::Half(numbers) => numbers.iter().position(|number| !number.is_finite()).map_or(Ok(()), |at| Err(not_finite(at))),
+        Slice::Half(numbers) => numbers
+            .iter()
+            .position(|number| !number.is_finite())
+            .map_or(Ok(()), |at| Err(not_finite(at))),
         Slice::Single(numbers) => match first_beyond(TOO_LARGE, numbers) {
-            Some(at) if numbers[at].is_finite() => {
-                Err(failure(format!("vector is too large for half precision at row: `{}`", at / dimension)))
-            }
+            Some(at) if numbers[at].is_finite() => Err(failure(format!(
+                "vector is too large for half precision at row: `{}`",
+                at / dimension
+            ))),
             Some(at) => Err(not_finite(at)),
             None => Ok(()),
         },
@@ -51,9 +65,15 @@ pub(crate) fn check(rows: Slice<'_>, dimension: usize) -> Result<()> {
 ///
 /// # Errors
 /// `Index` for anything else.
-pub(crate) fn query<'a>(query: &'a ArrayView1<'_, f32>, dimension: usize) -> Result<CowArray<'a, f32, Ix1>> {
+pub(crate) fn query<'a>(
+    query: &'a ArrayView1<'_, f32>,
+    dimension: usize,
+) -> Result<CowArray<'a, f32, Ix1>> {
     if query.len() != dimension {
-        return Err(failure(format!("query has another dimension than the index's {dimension}: `{}`", query.len())));
+        return Err(failure(format!(
+            "query has another dimension than the index's {dimension}: `{}`",
+            query.len()
+        )));
     }
     let query = query.as_standard_layout();
     match first_beyond(f32::INFINITY, query.as_slice().expect("invariant: standard layout")) {
@@ -70,12 +90,14 @@ fn first_beyond(limit: f32, numbers: &[f32]) -> Option<usize> {
     if all { None } else { numbers.iter().position(|x| !below(x)) }
 }
 
-/// The best `k`, best first, ties by label ascending. Turns a negative zero into zero, so that both tie.
+/// The best `k`, best first, ties by label ascending. Turns a negative zero into zero, so that both
+/// tie.
 pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     for (_, score) in &mut hits {
         *score += 0.0;
     }
-    let order = |a: &(u64, f32), b: &(u64, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
+    let order =
+        |a: &(u64, f32), b: &(u64, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
     if k == 0 {
         return Vec::new();
     }
@@ -87,7 +109,8 @@ pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     hits
 }
 
-/// What `products` gives for `query` and the row of each label; `None` for unknown labels and a query that has none.
+/// What `products` gives for `query` and the row of each label; `None` for unknown labels and a
+/// query that has none.
 pub(crate) fn scores(
     query: ArrayView1<'_, f32>,
     wanted: &[u64],
@@ -100,8 +123,11 @@ pub(crate) fn scores(
     };
     let query = query.as_slice().expect("invariant: standard layout");
     let rows: Vec<Option<usize>> = wanted.iter().map(|&label| labels.row(label)).collect();
-    let mut products = products(query, &rows.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
-    rows.into_iter().map(|row| row.and_then(|_| products.next()).map(|product| product + 0.0)).collect()
+    let mut products =
+        products(query, &rows.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
+    rows.into_iter()
+        .map(|row| row.and_then(|_| products.next()).map(|product| product + 0.0))
+        .collect()
 }
 
 #[cfg(test)]
@@ -114,16 +140,31 @@ mod tests {
         let good = array![[1.0_f32, 2.0], [3.0, 4.0]];
         assert!(rows(&good.view(), 2, 2).is_ok());
         let text = |result: Result<CowArray<'_, f32, Ix2>>| result.unwrap_err().to_string();
-        assert_eq!(text(rows(&good.view(), 2, 3)), "vectors have another dimension than the index's 3: `2`");
-        assert_eq!(text(rows(&good.view(), 1, 2)), "1 labels do not go with the number of vectors: `2`");
+        assert_eq!(
+            text(rows(&good.view(), 2, 3)),
+            "vectors have another dimension than the index's 3: `2`"
+        );
+        assert_eq!(
+            text(rows(&good.view(), 1, 2)),
+            "1 labels do not go with the number of vectors: `2`"
+        );
         let bad = array![[1.0_f32, 2.0], [3.0, f32::NAN]];
         assert_eq!(text(rows(&bad.view(), 2, 2)), "vector is not finite at row: `1`");
         let large = array![[1.0_f32, -65_519.0], [65_520.0, 0.0]];
-        assert_eq!(text(rows(&large.view(), 2, 2)), "vector is too large for half precision at row: `1`");
+        assert_eq!(
+            text(rows(&large.view(), 2, 2)),
+            "vector is too large for half precision at row: `1`"
+        );
         assert!(rows(&large.slice(ndarray::s![..1, ..]), 1, 2).is_ok());
         let bad = array![f32::INFINITY, 0.0];
-        assert_eq!(query(&bad.view(), 2).unwrap_err().to_string(), "query is not finite at position: `0`");
-        assert_eq!(query(&bad.view(), 1).unwrap_err().to_string(), "query has another dimension than the index's 1: `2`");
+        assert_eq!(
+            query(&bad.view(), 2).unwrap_err().to_string(),
+            "query is not finite at position: `0`"
+        );
+        assert_eq!(
+            query(&bad.view(), 1).unwrap_err().to_string(),
+            "query has another dimension than the index's 1: `2`"
+        );
     }
 
     #[test]

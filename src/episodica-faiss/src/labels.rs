@@ -3,14 +3,16 @@
 use episodica_core::{Error, Result};
 use rustc_hash::FxHashMap;
 
-/// Labels in row order, and the way back. Invariant: `rows[labels[row]] == row` for every row, and nothing else is in `rows`.
+/// Labels in row order, and the way back. Invariant: `rows[labels[row]] == row` for every row, and
+/// nothing else is in `rows`.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     labels: Vec<u64>,
     rows: FxHashMap<u64, usize>,
 }
 
-/// What a removal did to the rows: `removed` is gone, and the row that was `last` now stands there (unless they are the same).
+/// What a removal did to the rows: `removed` is gone, and the row that was `last` now stands there
+/// (unless they are the same).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moved {
     pub(crate) removed: usize,
@@ -37,7 +39,8 @@ impl Labels {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.labels.capacity() * size_of::<u64>() + self.rows.capacity() * (size_of::<(u64, usize)>() + 1)
+        self.labels.capacity() * size_of::<u64>()
+            + self.rows.capacity() * (size_of::<(u64, usize)>() + 1)
     }
 
     pub(crate) fn as_slice(&self) -> &[u64] {
@@ -101,6 +104,9 @@ mod tests {
 
     #[test]
     fn a_label_twice_is_refused() {
-        assert_eq!(Labels::from_rows(vec![1, 2, 1]).unwrap_err().to_string(), "label occurs twice: `1`");
+        assert_eq!(
+            Labels::from_rows(vec![1, 2, 1]).unwrap_err().to_string(),
+            "label occurs twice: `1`"
+        );
     }
 }

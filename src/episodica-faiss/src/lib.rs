@@ -1,7 +1,9 @@
-//! FAISS behind core's [`VectorIndex`]: flat (exact; half precision and a sketch for many) and HNSW (approximate), both by inner product.
+//! FAISS behind core's [`VectorIndex`]: flat (exact; half precision and a sketch for many) and HNSW
+//! (approximate), both by inner product.
 //!
-//! It keeps vectors under the caller's labels, and nothing else: durability, checksums and the choice of the structure are the caller's.
-//! The engine makes one [`FaissFactory`]; the Python extension asks [`cpu_supported`] before anything else.
+//! It keeps vectors under the caller's labels, and nothing else: durability, checksums and the
+//! choice of the structure are the caller's. The engine makes one [`FaissFactory`]; the Python
+//! extension asks [`cpu_supported`] before anything else.
 //!
 //! ```
 //! use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
@@ -32,7 +34,8 @@ use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndex
 
 pub use cpu::cpu_supported;
 
-/// Candidates that an HNSW search keeps; at 64 the recall@10 over 100,000 clustered vectors is above .95.
+/// Candidates that an HNSW search keeps; at 64 the recall@10 over 100,000 clustered vectors is
+/// above .95.
 pub const HNSW_EF_SEARCH: u16 = 64;
 
 /// Candidates that an HNSW insertion keeps.
@@ -41,9 +44,11 @@ pub const HNSW_EF_CONSTRUCTION: u16 = 80;
 /// Makes and reads the indexes of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaissFactory {
-    /// Candidates that an HNSW search keeps: more find more and take longer. Not used by flat indexes.
+    /// Candidates that an HNSW search keeps: more find more and take longer. Not used by flat
+    /// indexes.
     pub ef_search: u16,
-    /// Candidates that an HNSW insertion keeps: more make a better graph and take longer. Not used by flat indexes.
+    /// Candidates that an HNSW insertion keeps: more make a better graph and take longer. Not used
+    /// by flat indexes.
     pub ef_construction: u16,
 }
 
@@ -54,7 +59,11 @@ impl Default for FaissFactory {
 }
 
 fn positive(dimension: usize) -> Result<()> {
-    if dimension > 0 { Ok(()) } else { Err(native::failure("dimension of a vector index must be positive, got `0`")) }
+    if dimension > 0 {
+        Ok(())
+    } else {
+        Err(native::failure("dimension of a vector index must be positive, got `0`"))
+    }
 }
 
 impl VectorIndexFactory for FaissFactory {
@@ -71,10 +80,17 @@ impl VectorIndexFactory for FaissFactory {
         Ok(Box::new(flat::Flat::restore(labels, rows)?))
     }
 
-    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>> {
+    fn read(
+        &self,
+        path: &Path,
+        dimension: usize,
+        labels: Vec<u64>,
+    ) -> Result<Box<dyn VectorIndex>> {
         positive(dimension)?;
         Ok(match file::inspect(path, dimension, labels.len())? {
-            file::Structure::Flat(precision) => Box::new(flat::Flat::read(path, dimension, labels, precision)?),
+            file::Structure::Flat(precision) => {
+                Box::new(flat::Flat::read(path, dimension, labels, precision)?)
+            }
             file::Structure::Hnsw => Box::new(hnsw::Hnsw::read(path, dimension, labels, *self)?),
         })
     }

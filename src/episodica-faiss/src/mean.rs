@@ -1,11 +1,13 @@
-//! The mean of all rows, kept while rows come and go: the mean score of a query is its product with it, and no row need be read.
+//! The mean of all rows, kept while rows come and go: the mean score of a query is its product with
+//! it, and no row need be read.
 
 use half::slice::HalfFloatSliceExt;
 use ndarray::Array1;
 
 use crate::rows::Slice;
 
-/// The sum of rows. Summed in double precision: what is added and taken away again leaves nothing that single precision would show.
+/// The sum of rows. Summed in double precision: what is added and taken away again leaves nothing
+/// that single precision would show.
 pub(crate) struct Mean {
     sum: Vec<f64>,
 }
@@ -33,7 +35,9 @@ impl Mean {
 
     fn for_each(&mut self, rows: Slice<'_>, change: impl Fn(&mut f64, f64)) {
         let d = self.sum.len();
-        let mut take_in = |row: &[f32]| self.sum.iter_mut().zip(row).for_each(|(sum, value)| change(sum, f64::from(*value)));
+        let mut take_in = |row: &[f32]| {
+            self.sum.iter_mut().zip(row).for_each(|(sum, value)| change(sum, f64::from(*value)))
+        };
         match rows {
             Slice::Single(rows) => rows.chunks_exact(d).for_each(take_in),
             Slice::Half(rows) => {

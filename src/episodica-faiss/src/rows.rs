@@ -1,7 +1,9 @@
-//! The rows of a flat index: FAISS's own while they are few, in half precision here once they are many.
+//! The rows of a flat index: FAISS's own while they are few, in half precision here once they are
+//! many.
 //!
-//! FAISS keeps a flat index in single precision. 100,000 rows of 256 are 102 MB then, and the sketch chooses what is compared anyway; so above
-//! [`MANY`] rows they move into halves, which change an inner product of unit vectors by about 0.0001, and stay there whatever is removed.
+//! FAISS keeps a flat index in single precision. 100,000 rows of 256 are 102 MB then, and the
+//! sketch chooses what is compared anyway; so above [`MANY`] rows they move into halves, which
+//! change an inner product of unit vectors by about 0.0001, and stay there whatever is removed.
 //! Labels, the sketch and the mean are the index's.
 
 use std::path::Path;
@@ -17,7 +19,8 @@ use crate::native::{Native, failure, inner_products};
 
 /// Up to this many rows FAISS has them.
 pub(crate) const MANY: usize = 4_096;
-/// When halves need more room, they get this part of what they have, at least: twice as much would be as large as single precision.
+/// When halves need more room, they get this part of what they have, at least: twice as much would
+/// be as large as single precision.
 const ROOM: usize = 8;
 /// Halves are multiplied after so many rows are converted, which stay in the nearest cache.
 const BLOCK: usize = 8;
@@ -54,7 +57,8 @@ impl Slice<'_> {
         }
     }
 
-    /// The inner product of `query` with each of `rows`: FAISS's, of one row at a time, so that it is the same whichever rows are asked for.
+    /// The inner product of `query` with each of `rows`: FAISS's, of one row at a time, so that it
+    /// is the same whichever rows are asked for.
     pub(crate) fn products(self, query: &[f32], rows: &[usize]) -> Vec<f32> {
         let d = query.len();
         let mut products = vec![0.0; rows.len()];
@@ -71,7 +75,9 @@ impl Slice<'_> {
                     for (row, single) in rows.iter().zip(buffer.chunks_exact_mut(d)) {
                         numbers[row * d..][..d].convert_to_f32_slice(single);
                     }
-                    for (single, product) in buffer.chunks_exact(d).zip(products.chunks_exact_mut(1)) {
+                    for (single, product) in
+                        buffer.chunks_exact(d).zip(products.chunks_exact_mut(1))
+                    {
                         inner_products(query, single, product);
                     }
                 }
@@ -103,7 +109,9 @@ impl Rows {
         match matrix {
             Matrix::Single(rows) if rows.nrows() <= MANY => {
                 let mut native = Native::new(c"Flat", dimension)?;
-                native.add(rows.as_standard_layout().as_slice().expect("invariant: standard layout"))?;
+                native.add(
+                    rows.as_standard_layout().as_slice().expect("invariant: standard layout"),
+                )?;
                 Ok(Self { numbers: Numbers::Single(native), dimension })
             }
             many => {
@@ -122,7 +130,9 @@ impl Rows {
     /// What [`Rows::write`] wrote; the caller has inspected the file.
     pub(crate) fn read(path: &Path, dimension: usize, precision: file::Precision) -> Result<Self> {
         let native = match precision {
-            file::Precision::Half => return Ok(Self { numbers: Numbers::Half(file::read_halves(path)?), dimension }),
+            file::Precision::Half => {
+                return Ok(Self { numbers: Numbers::Half(file::read_halves(path)?), dimension });
+            }
             file::Precision::Single => Native::read(path, dimension)?,
         };
         let wrong = || failure("file is not a flat index").at(path, None);
@@ -145,7 +155,9 @@ impl Rows {
 
     pub(crate) fn all(&self) -> Slice<'_> {
         match &self.numbers {
-            Numbers::Single(native) => Slice::Single(native.flat_rows().expect("invariant: the index is flat")),
+            Numbers::Single(native) => {
+                Slice::Single(native.flat_rows().expect("invariant: the index is flat"))
+            }
             Numbers::Half(halves) => Slice::Half(halves),
         }
     }
@@ -162,7 +174,8 @@ impl Rows {
 
     pub(crate) fn matrix(&self) -> Matrix<'_> {
         fn view<A>(numbers: &[A], dimension: usize) -> ArrayView2<'_, A> {
-            ArrayView2::from_shape((numbers.len() / dimension, dimension), numbers).expect("invariant: rows are whole")
+            ArrayView2::from_shape((numbers.len() / dimension, dimension), numbers)
+                .expect("invariant: rows are whole")
         }
         match self.all() {
             Slice::Single(numbers) => view(numbers, self.dimension).into(),
@@ -178,10 +191,13 @@ impl Rows {
         }
     }
 
-    /// Appends whole rows, whose numbers are finite in half precision. `true` if with that all rows became halves.
+    /// Appends whole rows, whose numbers are finite in half precision. `true` if with that all rows
+    /// became halves.
     pub(crate) fn extend(&mut self, rows: &[f32]) -> Result<bool> {
         match &mut self.numbers {
-            Numbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => native.add(rows).map(|()| false),
+            Numbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => {
+                native.add(rows).map(|()| false)
+            }
             Numbers::Single(native) => {
                 let before = native.flat_rows().expect("invariant: the index is flat");
                 let mut halves = Vec::with_capacity(before.len() + rows.len());
@@ -200,16 +216,23 @@ impl Rows {
     pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
         let place = row * self.dimension..(row + 1) * self.dimension;
         match &mut self.numbers {
-            Numbers::Single(native) => native.flat_rows_mut().expect("invariant: the index is flat")[place].copy_from_slice(vector),
+            Numbers::Single(native) => {
+                native.flat_rows_mut().expect("invariant: the index is flat")[place]
+                    .copy_from_slice(vector)
+            }
             Numbers::Half(halves) => halves[place].convert_from_f32_slice(vector),
         }
     }
 
     /// Puts row `from` in the place of row `to`.
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
-        let (source, place) = (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
+        let (source, place) =
+            (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
         match &mut self.numbers {
-            Numbers::Single(native) => native.flat_rows_mut().expect("invariant: the index is flat").copy_within(source, place),
+            Numbers::Single(native) => native
+                .flat_rows_mut()
+                .expect("invariant: the index is flat")
+                .copy_within(source, place),
             Numbers::Half(halves) => halves.copy_within(source, place),
         }
     }
@@ -300,7 +323,9 @@ mod tests {
 
     #[test]
     fn halves_of_others_are_taken_over_in_place() {
-        let halves = ndarray::Array2::from_shape_fn((3, 2), |(row, column)| f16::from_f32((2 * row + column) as f32));
+        let halves = ndarray::Array2::from_shape_fn((3, 2), |(row, column)| {
+            f16::from_f32((2 * row + column) as f32)
+        });
         let (place, turned) = (halves.as_ptr(), halves.t().to_owned());
         let rows = Rows::over(halves.clone().into()).unwrap();
         assert_eq!(numbers(&rows), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
@@ -308,6 +333,9 @@ mod tests {
         let Slice::Half(held) = moved.all() else { panic!("halves stay halves") };
         assert_eq!(held.as_ptr(), place);
         assert_eq!(numbers(&Rows::over(turned.t().into()).unwrap()), numbers(&rows));
-        assert_eq!(numbers(&Rows::over(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()), [3.0, 5.0]);
+        assert_eq!(
+            numbers(&Rows::over(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()),
+            [3.0, 5.0]
+        );
     }
 }

@@ -1,9 +1,11 @@
-//! One bit a dimension: enough to find out which few thousand of many rows are worth comparing in full.
+//! One bit a dimension: enough to find out which few thousand of many rows are worth comparing in
+//! full.
 //!
-//! Comparing all rows reads all bytes of them, and that is what bounds it. A row's signs are a 32nd of that, they cost nothing to append (a graph
-//! costs a millisecond a vector), and the rows with the fewest signs that differ from the query's hold its neighbours. Among
-//! those the query's own numbers choose, still without a look at the rows. What is chosen is compared exactly by the caller. Recall and gain:
-//! docs/performance.md.
+//! Comparing all rows reads all bytes of them, and that is what bounds it. A row's signs are a 32nd
+//! of that, they cost nothing to append (a graph costs a millisecond a vector), and the rows with
+//! the fewest signs that differ from the query's hold its neighbours. Among those the query's own
+//! numbers choose, still without a look at the rows. What is chosen is compared exactly by the
+//! caller. Recall and gain: docs/performance.md.
 
 use crate::rows::Slice;
 
@@ -45,9 +47,16 @@ impl Sketch {
         self.words.capacity() * size_of::<u64>()
     }
 
-    /// `wanted` rows with the highest products of the query and their signs (of equal ones those with the lowest label), in rising order; they are
-    /// sought among `proposed` rows (and all that tie with the last) with the fewest signs that differ from the query's. `labels` by row.
-    pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize, labels: &[u64]) -> Vec<usize> {
+    /// `wanted` rows with the highest products of the query and their signs (of equal ones those
+    /// with the lowest label), in rising order; they are sought among `proposed` rows (and all that
+    /// tie with the last) with the fewest signs that differ from the query's. `labels` by row.
+    pub(crate) fn nearest(
+        &self,
+        query: &[f32],
+        proposed: usize,
+        wanted: usize,
+        labels: &[u64],
+    ) -> Vec<usize> {
         let rows = self.alike(query, proposed);
         if rows.len() <= wanted {
             return rows;
@@ -55,7 +64,8 @@ impl Sketch {
         let tables = products_by_byte(query);
         let score = |row: usize| -> f32 {
             let words = &self.words[row * self.width..][..self.width];
-            // Eight sums side by side: one after the other, each addition would wait for the one before.
+            // Eight sums side by side: one after the other, each addition would wait for the one
+            // before.
             let mut sums = [0.0_f32; 8];
             for (word, tables) in words.iter().zip(tables.chunks(8)) {
                 for ((sum, table), byte) in sums.iter_mut().zip(tables).zip(word.to_le_bytes()) {
@@ -65,13 +75,16 @@ impl Sketch {
             sums.iter().sum()
         };
         let mut scored: Vec<(f32, usize)> = rows.into_iter().map(|row| (score(row), row)).collect();
-        scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0).then(labels[a.1].cmp(&labels[b.1])));
+        scored.select_nth_unstable_by(wanted - 1, |a, b| {
+            b.0.total_cmp(&a.0).then(labels[a.1].cmp(&labels[b.1]))
+        });
         let mut rows: Vec<usize> = scored.into_iter().take(wanted).map(|(_, row)| row).collect();
         rows.sort_unstable();
         rows
     }
 
-    /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with the last), in rising order.
+    /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with
+    /// the last), in rising order.
     fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let mut signs = vec![0; self.width];
         put_signs(Slice::Single(query), query.len(), &mut signs);
@@ -87,18 +100,26 @@ impl Sketch {
         });
         let most = most.unwrap_or(counts.len());
         let mut rows = Vec::with_capacity(found);
-        rows.extend(distances.iter().enumerate().filter(|(_, distance)| usize::from(**distance) <= most).map(|(row, _)| row));
+        rows.extend(
+            distances
+                .iter()
+                .enumerate()
+                .filter(|(_, distance)| usize::from(**distance) <= most)
+                .map(|(row, _)| row),
+        );
         rows
     }
 }
 
-/// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there, with these signs.
+/// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there,
+/// with these signs.
 fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     let table = |eight: &[f32]| {
         let mut table = [eight.iter().sum::<f32>(); 256];
         for byte in 1..256_usize {
             let lowest = byte.trailing_zeros() as usize;
-            table[byte] = table[byte & (byte - 1)] - 2.0 * eight.get(lowest).copied().unwrap_or(0.0);
+            table[byte] =
+                table[byte & (byte - 1)] - 2.0 * eight.get(lowest).copied().unwrap_or(0.0);
         }
         table
     };
@@ -108,15 +129,24 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
 /// Writes the sign bits of rows, 64 a word, each row from a new word on.
 fn put_signs(rows: Slice<'_>, dimension: usize, words: &mut [u64]) {
     fn put<A: Copy>(rows: &[A], dimension: usize, words: &mut [u64], sign: impl Fn(A) -> u64) {
-        for (row, words) in rows.chunks_exact(dimension).zip(words.chunks_exact_mut(dimension.div_ceil(64))) {
+        for (row, words) in
+            rows.chunks_exact(dimension).zip(words.chunks_exact_mut(dimension.div_ceil(64)))
+        {
             for (chunk, word) in row.chunks(64).zip(words) {
-                *word = chunk.iter().enumerate().fold(0, |word, (at, number)| word | sign(*number) << at);
+                *word = chunk
+                    .iter()
+                    .enumerate()
+                    .fold(0, |word, (at, number)| word | sign(*number) << at);
             }
         }
     }
     match rows {
-        Slice::Single(rows) => put(rows, dimension, words, |number| u64::from(number.to_bits() >> 31)),
-        Slice::Half(rows) => put(rows, dimension, words, |number| u64::from(number.to_bits() >> 15)),
+        Slice::Single(rows) => {
+            put(rows, dimension, words, |number| u64::from(number.to_bits() >> 31))
+        }
+        Slice::Half(rows) => {
+            put(rows, dimension, words, |number| u64::from(number.to_bits() >> 15))
+        }
     }
 }
 
@@ -128,7 +158,8 @@ fn hamming_distances(query: &[u64], rows: &[u64], distances: &mut [u16]) {
         6 => hamming_of_width::<6>(query, rows, distances),
         width => {
             for (row, distance) in rows.chunks_exact(width).zip(distances) {
-                *distance = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+                *distance =
+                    row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
             }
         }
     }
@@ -155,8 +186,11 @@ mod tests {
 
     #[test]
     fn halves_have_the_signs_of_what_they_were_rounded_from() {
-        let rows: Vec<f32> =
-            (0..2 * 131_u32).map(|at| [0.5, -1e-9, 0.0, -0.0, -3.0][(at.wrapping_mul(2_654_435_761) >> 7) as usize % 5]).collect();
+        let rows: Vec<f32> = (0..2 * 131_u32)
+            .map(|at| {
+                [0.5, -1e-9, 0.0, -0.0, -3.0][(at.wrapping_mul(2_654_435_761) >> 7) as usize % 5]
+            })
+            .collect();
         let halves: Vec<f16> = rows.iter().copied().map(f16::from_f32).collect();
         let mut sketch = Sketch::new(131);
         sketch.extend(Slice::Half(&halves), 131);

@@ -35,7 +35,8 @@ impl Cancellation {
         Ok(outcome?.unbind())
     }
 
-    /// The engine's work under way stops where it next looks, within a tenth of a second; what was committed stays.
+    /// The engine's work under way stops where it next looks, within a tenth of a second; what was
+    /// committed stays.
     fn cancel(&self) {
         self.flag.store(true, Ordering::SeqCst);
     }

@@ -26,7 +26,12 @@ pub(crate) struct PythonControl {
 
 impl PythonControl {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
-        Self { progress, cancelled: cancel::current(), asked: Mutex::new(Instant::now()), raised: Mutex::new(None) }
+        Self {
+            progress,
+            cancelled: cancel::current(),
+            asked: Mutex::new(Instant::now()),
+            raised: Mutex::new(None),
+        }
     }
 
     /// The exception that stopped the work, if one did.
@@ -64,7 +69,8 @@ impl Control for PythonControl {
 
     fn progress(&self, step: &str, done: usize, total: usize) {
         if let Some(callback) = &self.progress
-            && let Err(error) = Python::attach(|py| callback.call1(py, (step, done, total)).map(drop))
+            && let Err(error) =
+                Python::attach(|py| callback.call1(py, (step, done, total)).map(drop))
         {
             *self.raised.lock() = Some(error);
         }

@@ -45,10 +45,14 @@ pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bo
     to_python(py, &value)
 }
 
-/// A message with its address; its metadata as JSON text under `metadata_json`, so that every number comes back as it was given.
+/// A message with its address; its metadata as JSON text under `metadata_json`, so that every
+/// number comes back as it was given.
 pub(crate) fn message(owner: &Owner, message: &Message) -> Value {
     let plain = Message { metadata: None, ..message.clone() };
-    let mut value = with_uri(serde_json::to_value(plain).unwrap_or_default(), owner.uri("message", &message.message_id));
+    let mut value = with_uri(
+        serde_json::to_value(plain).unwrap_or_default(),
+        owner.uri("message", &message.message_id),
+    );
     if let Some(raw) = &message.metadata {
         value["metadata_json"] = raw.get().into();
     }
@@ -58,15 +62,22 @@ pub(crate) fn message(owner: &Owner, message: &Message) -> Value {
 /// An episode with its address.
 pub(crate) fn episode(owner: &Owner, episode: &Episode) -> Value {
     let plain = Episode { original_messages: Vec::new(), ..episode.clone() };
-    let mut value = with_uri(serde_json::to_value(plain).unwrap_or_default(), owner.uri("episode", &episode.episode_id));
+    let mut value = with_uri(
+        serde_json::to_value(plain).unwrap_or_default(),
+        owner.uri("episode", &episode.episode_id),
+    );
     value["boundary"]["confidence"] = short(episode.boundary.confidence);
-    value["original_messages"] = episode.original_messages.iter().map(|inner| message(owner, inner)).collect();
+    value["original_messages"] =
+        episode.original_messages.iter().map(|inner| message(owner, inner)).collect();
     value
 }
 
 /// A semantic memory with its address.
 pub(crate) fn semantic(owner: &Owner, memory: &SemanticMemory) -> Value {
-    let mut value = with_uri(serde_json::to_value(memory).unwrap_or_default(), owner.uri("semantic", &memory.memory_id));
+    let mut value = with_uri(
+        serde_json::to_value(memory).unwrap_or_default(),
+        owner.uri("semantic", &memory.memory_id),
+    );
     value["confidence"] = short(memory.confidence);
     value["importance"] = short(memory.importance);
     value

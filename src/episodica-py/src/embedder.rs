@@ -41,21 +41,30 @@ impl Embedder for CallableEmbedder {
         self.dimension.get().copied()
     }
 
-    /// Most callables compute in this process: they run at once, and what they give is there when the call returns.
+    /// Most callables compute in this process: they run at once, and what they give is there when
+    /// the call returns.
     fn is_local(&self) -> bool {
         true
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let mut rows =
-            self.call(texts).map_err(|error| errors::from_python(ErrorKind::Embedding, "the embedding callable failed", &error))?;
+        let mut rows = self.call(texts).map_err(|error| {
+            errors::from_python(ErrorKind::Embedding, "the embedding callable failed", &error)
+        })?;
         let fail = |text: String| Err(Error::new(ErrorKind::Embedding, text));
         if rows.nrows() != texts.len() || rows.ncols() == 0 {
-            return fail(format!("the embedding callable must return one row a text ({}): `{:?}`", texts.len(), rows.shape()));
+            return fail(format!(
+                "the embedding callable must return one row a text ({}): `{:?}`",
+                texts.len(),
+                rows.shape()
+            ));
         }
         let dimension = *self.dimension.get_or_init(|| rows.ncols());
         if rows.ncols() != dimension {
-            return fail(format!("the embedding callable changed its dimension from {dimension}: `{}`", rows.ncols()));
+            return fail(format!(
+                "the embedding callable changed its dimension from {dimension}: `{}`",
+                rows.ncols()
+            ));
         }
         if rows.iter().any(|value| !value.is_finite()) {
             return fail("the embedding callable returned a number that is not finite".to_owned());

@@ -1,4 +1,5 @@
-//! `_native.Engine`: one method a public operation, each the same three steps: convert, work without the interpreter, convert back.
+//! `_native.Engine`: one method a public operation, each the same three steps: convert, work
+//! without the interpreter, convert back.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +7,9 @@ use std::time::Duration;
 
 use episodica_core::clock::SystemClock;
 use episodica_core::config::Config;
-use episodica_core::embed::{Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, StaticTable, TransformerEmbedder};
+use episodica_core::embed::{
+    Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, StaticTable, TransformerEmbedder,
+};
 use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Parts};
 use episodica_core::ids::Owner;
 use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
@@ -30,7 +33,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// The gate for every call: releases the interpreter, runs, maps the error (a signal's own exception first).
+    /// The gate for every call: releases the interpreter, runs, maps the error (a signal's own
+    /// exception first).
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -79,8 +83,12 @@ impl Engine {
         llm: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         logging::listen(py)?;
-        let config: Config = serde_json::from_str(config)
-            .map_err(|error| errors::to_exception(py, &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`"))))?;
+        let config: Config = serde_json::from_str(config).map_err(|error| {
+            errors::to_exception(
+                py,
+                &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`")),
+            )
+        })?;
         let ledger: Arc<Ledger> = Arc::default();
         let embedder = embedder(py, embedding, &ledger)?;
         let llm = llm.map(|llm| language_model(py, llm)).transpose()?;
@@ -124,7 +132,9 @@ impl Engine {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let messages = messages.iter().map(options::new_message).collect::<PyResult<Vec<_>>>()?;
-        let report = self.run(py, progress, |core, control| core.add_messages(user_id, messages, session_id, control))?;
+        let report = self.run(py, progress, |core, control| {
+            core.add_messages(user_id, messages, session_id, control)
+        })?;
         convert::plain(py, &report)
     }
 
@@ -142,21 +152,40 @@ impl Engine {
         Ok(dict.into_any())
     }
 
-    fn close_session<'py>(&self, py: Python<'py>, user_id: &str, session_id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let episodes = self.run(py, None, |core, control| core.close_session(user_id, session_id, control))?;
+    fn close_session<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        session_id: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let episodes =
+            self.run(py, None, |core, control| core.close_session(user_id, session_id, control))?;
         self.episodes(py, user_id, &episodes)
     }
 
     #[pyo3(signature = (user_id, timeout))]
     fn wait(&self, py: Python<'_>, user_id: Option<&str>, timeout: Option<f64>) -> PyResult<bool> {
-        let timeout = timeout.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
+        let timeout = timeout
+            .map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         self.run(py, None, |core, control| core.wait(user_id, timeout, control))
     }
 
-    fn search(&self, py: Python<'_>, user_id: &str, query: &str, search_options: &Bound<'_, PyDict>) -> PyResult<Results> {
+    fn search(
+        &self,
+        py: Python<'_>,
+        user_id: &str,
+        query: &str,
+        search_options: &Bound<'_, PyDict>,
+    ) -> PyResult<Results> {
         let request = options::request(query, search_options)?;
-        let response = self.run(py, None, |core, control| core.search(user_id, &request, control))?;
-        Ok(Results::new(self.owner(user_id), response.hits, response.degraded, response.intent.name()))
+        let response =
+            self.run(py, None, |core, control| core.search(user_id, &request, control))?;
+        Ok(Results::new(
+            self.owner(user_id),
+            response.hits,
+            response.degraded,
+            response.intent.name(),
+        ))
     }
 
     fn context<'py>(
@@ -167,8 +196,10 @@ impl Engine {
         max_tokens: usize,
         search_options: &Bound<'_, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let request = ContextRequest { search: options::request(query, search_options)?, max_tokens };
-        let context = self.run(py, None, |core, control| core.context(user_id, &request, control))?;
+        let request =
+            ContextRequest { search: options::request(query, search_options)?, max_tokens };
+        let context =
+            self.run(py, None, |core, control| core.context(user_id, &request, control))?;
         let owner = self.owner(user_id);
         let messages = PyList::empty(py);
         for message in &context.messages {
@@ -178,13 +209,23 @@ impl Engine {
         dict.set_item("text", &context.text)?;
         dict.set_item("token_count", context.token_count)?;
         dict.set_item("messages", messages)?;
-        dict.set_item("hits", Results::new(owner, context.hits, context.degraded, context.intent.name()))?;
+        dict.set_item(
+            "hits",
+            Results::new(owner, context.hits, context.degraded, context.intent.name()),
+        )?;
         Ok(dict.into_any())
     }
 
-    fn records<'py>(&self, py: Python<'py>, user_id: &str, kind: &str, page_options: &Bound<'_, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    fn records<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        kind: &str,
+        page_options: &Bound<'_, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
-        let records = self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
+        let records =
+            self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
         let owner = self.owner(user_id);
         let list = PyList::empty(py);
         for record in &records {
@@ -193,12 +234,26 @@ impl Engine {
         Ok(list.into_any())
     }
 
-    fn get<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        id: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let record = self.run(py, None, |core, control| core.get(user_id, id, control))?;
-        record.map(|record| convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))).transpose()
+        record
+            .map(|record| {
+                convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))
+            })
+            .transpose()
     }
 
-    fn history<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn history<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        id: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let records = self.run(py, None, |core, control| core.history(user_id, id, control))?;
         let owner = self.owner(user_id);
         let list = PyList::empty(py);
@@ -208,8 +263,15 @@ impl Engine {
         Ok(list.into_any())
     }
 
-    fn update<'py>(&self, py: Python<'py>, user_id: &str, id: &str, content: &str) -> PyResult<Bound<'py, PyAny>> {
-        let record = self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
+    fn update<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        id: &str,
+        content: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let record =
+            self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
         convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))
     }
 
@@ -249,14 +311,25 @@ impl Engine {
     }
 
     #[pyo3(signature = (user_id, progress))]
-    fn verify<'py>(&self, py: Python<'py>, user_id: Option<&str>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let report = self.run(py, progress, |core, control| core.verify(user_id, control))?;
         convert::plain(py, &report)
     }
 
     #[pyo3(signature = (user_id, progress))]
-    fn rebuild_indices<'py>(&self, py: Python<'py>, user_id: Option<&str>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, progress, |core, control| core.rebuild_indices(user_id, control))?;
+    fn rebuild_indices<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report =
+            self.run(py, progress, |core, control| core.rebuild_indices(user_id, control))?;
         convert::plain(py, &report)
     }
 
@@ -281,7 +354,11 @@ fn required<'py>(spec: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, Py
     spec.get_item(key)?.ok_or_else(|| errors::misuse(&format!("the specification lacks {key}")))
 }
 
-fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>, ledger: &Arc<Ledger>) -> PyResult<Arc<dyn Embedder>> {
+fn embedder(
+    py: Python<'_>,
+    embedding: Option<&Bound<'_, PyDict>>,
+    ledger: &Arc<Ledger>,
+) -> PyResult<Arc<dyn Embedder>> {
     let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
     let fail = |error: Error| errors::to_exception(py, &error);
     let kind: String = required(embedding, "kind")?.extract()?;
@@ -296,7 +373,8 @@ fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>, ledger: &Arc<
         }
         "endpoint" => {
             let settings: String = required(embedding, "settings")?.extract()?;
-            let made = EmbeddingSettings::from_json(&settings).and_then(|settings| EndpointEmbedder::new(settings, Arc::clone(ledger)));
+            let made = EmbeddingSettings::from_json(&settings)
+                .and_then(|settings| EndpointEmbedder::new(settings, Arc::clone(ledger)));
             Ok(Arc::new(made.map_err(fail)?))
         }
         other => Err(errors::misuse(&format!("there is no embedder of kind {other}"))),
@@ -306,7 +384,10 @@ fn embedder(py: Python<'_>, embedding: Option<&Bound<'_, PyDict>>, ledger: &Arc<
 fn language_model(py: Python<'_>, llm: &Bound<'_, PyDict>) -> PyResult<Arc<dyn LanguageModel>> {
     let kind: String = required(llm, "kind")?.extract()?;
     match kind.as_str() {
-        "callable" => Ok(Arc::new(CallableModel::new(required(llm, "callable")?.unbind(), required(llm, "model")?.extract()?))),
+        "callable" => Ok(Arc::new(CallableModel::new(
+            required(llm, "callable")?.unbind(),
+            required(llm, "model")?.extract()?,
+        ))),
         "endpoint" => {
             let settings: String = required(llm, "settings")?.extract()?;
             let made = LlmSettings::from_json(&settings).and_then(OpenAiModel::new);

@@ -1,4 +1,5 @@
-//! Errors of the engine as the package's exceptions. The classes are Python's; only their making is here.
+//! Errors of the engine as the package's exceptions. The classes are Python's; only their making is
+//! here.
 
 use episodica_core::{Error, ErrorKind};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -13,8 +14,11 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
         cause = inner.source();
     }
     let path = error.path().map(|path| path.display().to_string());
-    let arguments = (error.kind().name(), error.to_string(), error.hint(), path, error.line(), causes);
-    let made = py.import("episodica._errors").and_then(|module| module.call_method1("from_native", arguments));
+    let arguments =
+        (error.kind().name(), error.to_string(), error.hint(), path, error.line(), causes);
+    let made = py
+        .import("episodica._errors")
+        .and_then(|module| module.call_method1("from_native", arguments));
     match made {
         Ok(exception) => PyErr::from_value(exception),
         Err(failure) => failure,
@@ -29,15 +33,18 @@ pub(crate) fn internal(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
 /// An exception of the interpreter (from a callback) as an engine error that keeps its words.
 pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Error {
     Python::attach(|py| {
-        let name = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
+        let name = error
+            .get_type(py)
+            .name()
+            .map_or_else(|_| "exception".to_owned(), |name| name.to_string());
         let made = Error::new(kind, context).caused_by(format!("{name}: {}", error.value(py)));
         pass_on_interrupt(py, error);
         made
     })
 }
 
-/// Was this a Ctrl-C that came while a callback ran? It is no failure of the callback, after which the work would go on: it is pending again, and
-/// stops whoever asks for signals next.
+/// Was this a Ctrl-C that came while a callback ran? It is no failure of the callback, after which
+/// the work would go on: it is pending again, and stops whoever asks for signals next.
 pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
     // Without a main thread to tell there is nobody who pressed the keys.
     error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()

@@ -1,7 +1,9 @@
-//! The Python extension module `episodica._native`: the engine behind the public package, which alone imports it.
+//! The Python extension module `episodica._native`: the engine behind the public package, which
+//! alone imports it.
 //!
-//! Thin on purpose: it converts values, releases the interpreter around every call, asks for signals during long ones, and maps errors.
-//! Validation that a user would notice lives in `python/episodica`, everything else in `episodica-core`.
+//! Thin on purpose: it converts values, releases the interpreter around every call, asks for
+//! signals during long ones, and maps errors. Validation that a user would notice lives in
+//! `python/episodica`, everything else in `episodica-core`.
 
 mod cancel;
 mod control;
@@ -43,7 +45,8 @@ mod _native {
     /// The default configuration as JSON.
     #[pyfunction]
     fn config_defaults(py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(&episodica_core::config::Config::default()).map_err(|error| crate::errors::internal(py, &error))
+        serde_json::to_string(&episodica_core::config::Config::default())
+            .map_err(|error| crate::errors::internal(py, &error))
     }
 
     /// The package's version.

@@ -1,7 +1,8 @@
 //! What the engine tells of its work, on its way to Python's `logging`.
 //!
-//! A thread of the engine never waits for the interpreter to tell something: records go into a bounded line, and a call of the package that holds the
-//! interpreter anyway hands them on, with their own time and thread. So no handler can deadlock with the engine, whatever it calls.
+//! A thread of the engine never waits for the interpreter to tell something: records go into a
+//! bounded line, and a call of the package that holds the interpreter anyway hands them on, with
+//! their own time and thread. So no handler can deadlock with the engine, whatever it calls.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +32,11 @@ struct Line {
     dropped: AtomicU64,
 }
 
-static LINE: Line = Line { waiting: Mutex::new(VecDeque::new()), any: AtomicBool::new(false), dropped: AtomicU64::new(0) };
+static LINE: Line = Line {
+    waiting: Mutex::new(VecDeque::new()),
+    any: AtomicBool::new(false),
+    dropped: AtomicU64::new(0),
+};
 
 impl Log for Line {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -43,9 +48,16 @@ impl Log for Line {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let seconds =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
-        let told = Told { level: record.level(), target: logger_name(record.target()), text: record.args().to_string(), seconds, thread };
+        let told = Told {
+            level: record.level(),
+            target: logger_name(record.target()),
+            text: record.args().to_string(),
+            seconds,
+            thread,
+        };
         let mut waiting = self.waiting.lock();
         if waiting.len() < MOST_WAITING {
             waiting.push_back(told);
@@ -78,7 +90,8 @@ pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
     follow_level(py)
 }
 
-/// Takes over the level that Python's logger `episodica` has now: below it nothing is even put into words.
+/// Takes over the level that Python's logger `episodica` has now: below it nothing is even put into
+/// words.
 fn follow_level(py: Python<'_>) -> PyResult<()> {
     let logger = py.import("logging")?.call_method1("getLogger", ("episodica",))?;
     let level: u32 = logger.call_method0("getEffectiveLevel")?.extract()?;
@@ -106,14 +119,24 @@ pub(crate) fn hand_on(py: Python<'_>) {
         }
         if dropped > 0 {
             let text = format!("{dropped} records were dropped: too many at once");
-            emit(py, Told { level: Level::Warn, target: "episodica", text, seconds: 0.0, thread: String::new() })?;
+            emit(
+                py,
+                Told {
+                    level: Level::Warn,
+                    target: "episodica",
+                    text,
+                    seconds: 0.0,
+                    thread: String::new(),
+                },
+            )?;
         }
         Ok(())
     });
     if let Err(error) = outcome
         && !errors::pass_on_interrupt(py, &error)
     {
-        // A handler that raises is a fault of the handler's; the call that brought it up has done its work.
+        // A handler that raises is a fault of the handler's; the call that brought it up has done
+        // its work.
         error.write_unraisable(py, None);
     }
 }

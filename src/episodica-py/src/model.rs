@@ -1,4 +1,5 @@
-//! A Python callable as a language model. What it may return is read in Python (`episodica._llm`); here it is only called.
+//! A Python callable as a language model. What it may return is read in Python (`episodica._llm`);
+//! here it is only called.
 
 use std::time::Instant;
 
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::errors;
 
-/// Calls `ask(system, user, schema_name, schema_json, max_tokens)`, which returns text, prompt tokens and completion tokens (or `None` for both).
+/// Calls `ask(system, user, schema_name, schema_json, max_tokens)`, which returns text, prompt
+/// tokens and completion tokens (or `None` for both).
 pub(crate) struct CallableModel {
     ask: Py<PyAny>,
     model: String,
@@ -33,12 +35,24 @@ impl LanguageModel for CallableModel {
     fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer> {
         control.check()?;
         let started = Instant::now();
-        let arguments = (&prompt.system, &prompt.user, prompt.schema.name, prompt.schema.schema.to_string(), prompt.max_tokens);
-        let (text, prompt_tokens, completion_tokens) = Python::attach(|py| self.ask.call1(py, arguments)?.extract::<Returned>(py))
-            .map_err(|error| errors::from_python(ErrorKind::Llm, "the llm callable failed", &error))?;
+        let arguments = (
+            &prompt.system,
+            &prompt.user,
+            prompt.schema.name,
+            prompt.schema.schema.to_string(),
+            prompt.max_tokens,
+        );
+        let (text, prompt_tokens, completion_tokens) =
+            Python::attach(|py| self.ask.call1(py, arguments)?.extract::<Returned>(py)).map_err(
+                |error| errors::from_python(ErrorKind::Llm, "the llm callable failed", &error),
+            )?;
         let counted = prompt_tokens.zip(completion_tokens);
-        let (prompt_tokens, completion_tokens) =
-            counted.unwrap_or_else(|| ((count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64, count_tokens(&text) as u64));
+        let (prompt_tokens, completion_tokens) = counted.unwrap_or_else(|| {
+            (
+                (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
+                count_tokens(&text) as u64,
+            )
+        });
         Ok(Answer {
             text,
             model: self.model.clone(),

@@ -1,4 +1,5 @@
-//! Python dictionaries of options and messages as the engine's requests. Values were checked by the package; what is wrong here is a bug there.
+//! Python dictionaries of options and messages as the engine's requests. Values were checked by the
+//! package; what is wrong here is a bug there.
 
 use episodica_core::clock::{Clock, Moment, SystemClock};
 use episodica_core::engine::{Page, RecordKind};
@@ -10,7 +11,10 @@ use serde_json::value::RawValue;
 
 use crate::errors;
 
-fn optional<'py, T: FromPyObjectOwned<'py>>(options: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<T>> {
+fn optional<'py, T: FromPyObjectOwned<'py>>(
+    options: &Bound<'py, PyDict>,
+    key: &str,
+) -> PyResult<Option<T>> {
     match options.get_item(key)? {
         Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
         _ => Ok(None),
@@ -19,15 +23,17 @@ fn optional<'py, T: FromPyObjectOwned<'py>>(options: &Bound<'py, PyDict>, key: &
 
 fn moment(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<Moment>> {
     let text: Option<String> = optional(options, key)?;
-    text.map(|text| Moment::parse(&text)).transpose().map_err(|error| errors::to_exception(options.py(), &error))
+    text.map(|text| Moment::parse(&text))
+        .transpose()
+        .map_err(|error| errors::to_exception(options.py(), &error))
 }
 
 fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
     let metadata: Option<String> = optional(options, "where")?;
     let metadata = match metadata {
-        Some(text) => {
-            serde_json::from_str(&text).map_err(|error| errors::invalid(options.py(), format!("where is not a JSON object: `{error}`")))?
-        }
+        Some(text) => serde_json::from_str(&text).map_err(|error| {
+            errors::invalid(options.py(), format!("where is not a JSON object: `{error}`"))
+        })?,
         None => serde_json::Map::new(),
     };
     Ok(Filter {
@@ -99,7 +105,9 @@ pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
         name: optional(message, "name")?,
         timestamp: moment(message, "timestamp")?,
         session_id: optional(message, "session_id")?,
-        metadata: metadata.map_err(|error| errors::invalid(message.py(), format!("metadata is not JSON: `{error}`")))?,
+        metadata: metadata.map_err(|error| {
+            errors::invalid(message.py(), format!("metadata is not JSON: `{error}`"))
+        })?,
         message_id: optional(message, "message_id")?,
     })
 }

@@ -20,7 +20,12 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    pub(crate) fn new(owner: Owner, hits: Vec<Hit>, degraded: Vec<String>, intent: &'static str) -> Self {
+    pub(crate) fn new(
+        owner: Owner,
+        hits: Vec<Hit>,
+        degraded: Vec<String>,
+        intent: &'static str,
+    ) -> Self {
         Self { owner, hits, degraded, intent }
     }
 }
@@ -38,7 +43,8 @@ impl Results {
 
     /// One hit as plain objects.
     fn hit<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
-        let hit = self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
+        let hit =
+            self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
         convert::to_python(py, &describe(&self.owner, hit))
     }
 }
@@ -53,11 +59,27 @@ fn kind_name(kind: HitKind) -> &'static str {
 
 fn describe(owner: &Owner, hit: &Hit) -> Value {
     let (id, content, title, timestamp, record) = match &hit.record {
-        Record::Episode(inner) => (&inner.episode_id, &inner.content, inner.title.clone(), inner.timestamp, convert::episode(owner, inner)),
-        Record::Semantic(inner) => (&inner.memory_id, &inner.content, String::new(), inner.valid_from, convert::semantic(owner, inner)),
-        Record::Message(inner) => {
-            (&inner.message_id, &inner.content, inner.speaker().to_owned(), inner.timestamp, convert::message(owner, inner))
-        }
+        Record::Episode(inner) => (
+            &inner.episode_id,
+            &inner.content,
+            inner.title.clone(),
+            inner.timestamp,
+            convert::episode(owner, inner),
+        ),
+        Record::Semantic(inner) => (
+            &inner.memory_id,
+            &inner.content,
+            String::new(),
+            inner.valid_from,
+            convert::semantic(owner, inner),
+        ),
+        Record::Message(inner) => (
+            &inner.message_id,
+            &inner.content,
+            inner.speaker().to_owned(),
+            inner.timestamp,
+            convert::message(owner, inner),
+        ),
     };
     let mut scores = serde_json::Map::new();
     flatten(&hit.explanation, &mut scores);

@@ -27,7 +27,12 @@ def talk(tmp_path: Path) -> Path:
             "session_1": [
                 {"speaker": "Ines", "dia_id": "D1:1", "text": "I bought a cello yesterday."},
                 {"speaker": "Tomas", "dia_id": "D1:2", "text": "Lovely! My sister plays the oboe."},
-                {"speaker": "Ines", "dia_id": "D1:3", "text": "Look at it.", "blip_caption": "a red cello on a chair"},
+                {
+                    "speaker": "Ines",
+                    "dia_id": "D1:3",
+                    "text": "Look at it.",
+                    "blip_caption": "a red cello on a chair",
+                },
             ],
             "session_2_date_time": "9:00 am on 20 April, 2024",
             "session_2": [
@@ -36,11 +41,36 @@ def talk(tmp_path: Path) -> Path:
             ],
         },
         "qa": [
-            {"question": "What did Ines buy?", "answer": "a cello", "evidence": ["D1:1"], "category": 4},
-            {"question": "When did Ines buy the cello?", "answer": "5 March 2024", "evidence": ["D1:2"], "category": 2},
-            {"question": "Where does Tomas live?", "answer": "Ghent", "evidence": ["D2:1; D2:2", "D9:9", "D:1:1"], "category": 1},
-            {"question": "Would Tomas enjoy boats?", "answer": "Likely yes", "evidence": [], "category": 3},
-            {"question": "Which instrument does Ines' sister play?", "adversarial_answer": "the oboe", "evidence": ["D1:2"], "category": 5},
+            {
+                "question": "What did Ines buy?",
+                "answer": "a cello",
+                "evidence": ["D1:1"],
+                "category": 4,
+            },
+            {
+                "question": "When did Ines buy the cello?",
+                "answer": "5 March 2024",
+                "evidence": ["D1:2"],
+                "category": 2,
+            },
+            {
+                "question": "Where does Tomas live?",
+                "answer": "Ghent",
+                "evidence": ["D2:1; D2:2", "D9:9", "D:1:1"],
+                "category": 1,
+            },
+            {
+                "question": "Would Tomas enjoy boats?",
+                "answer": "Likely yes",
+                "evidence": [],
+                "category": 3,
+            },
+            {
+                "question": "Which instrument does Ines' sister play?",
+                "adversarial_answer": "the oboe",
+                "evidence": ["D1:2"],
+                "category": 5,
+            },
         ],
     }
     corrections = [
@@ -75,7 +105,13 @@ class ChatServer(Loopback):
         super().__init__(self._answer, most)
 
     def _answer(self, request: Request) -> Reply:
-        self.calls.append({**request.body, "path": request.path, "authorization": request.headers.get("authorization")})
+        self.calls.append(
+            {
+                **request.body,
+                "path": request.path,
+                "authorization": request.headers.get("authorization"),
+            }
+        )
         status, text = self.script(request.body["messages"][0]["content"], request.body)
         answer = {
             "model": "scripted-1",

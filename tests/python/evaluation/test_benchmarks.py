@@ -14,7 +14,20 @@ from evaluation.benchmarks import beside, report, suite
 from evaluation.benchmarks.episodes import sessions
 from evaluation.benchmarks.process import disk_megabytes, resident
 from evaluation.benchmarks.rivals import RIVALS
-from evaluation.benchmarks.rows import BUDGETS, CROWD, FULL, MILLION, ONCE, SIZES, USERS, judged, plain, short, shown, size
+from evaluation.benchmarks.rows import (
+    BUDGETS,
+    CROWD,
+    FULL,
+    MILLION,
+    ONCE,
+    SIZES,
+    USERS,
+    judged,
+    plain,
+    short,
+    shown,
+    size,
+)
 from evaluation.benchmarks.stores import settled
 from evaluation.benchmarks.talk import Talk
 from evaluation.benchmarks.timing import Times, quantile, spread, times
@@ -23,10 +36,25 @@ PLOTS = ["budgets.svg", "growth.svg", "ingestion.svg"]
 
 
 @pytest.mark.timeout(300)
-def test_a_tiny_run_measures_everything(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiny_run_measures_everything(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "out"
-    suite.main(["--sizes", "200,300", "--users", "20", "--runs", "8", "--skip", "rivals", "--out", str(out)])
+    suite.main(
+        [
+            "--sizes",
+            "200,300",
+            "--users",
+            "20",
+            "--runs",
+            "8",
+            "--skip",
+            "rivals",
+            "--out",
+            str(out),
+        ]
+    )
 
     result = json.loads((out / "speed.json").read_text(encoding="utf-8"))
     assert list(result[SIZES]) == ["200", "300"]
@@ -49,7 +77,11 @@ def test_a_tiny_run_measures_everything(tmp_path: Path, root: Path, monkeypatch:
     assert table.index("## Budgets") < table.index("## Details")
     for budget in BUDGETS:
         assert f"| {budget.name} | {budget.bound().replace(' ', report.HARD_SPACE)} |" in table
-    widths = [line.count("|") for line in table.partition("## Budgets")[2].splitlines() if line.startswith("|")]
+    widths = [
+        line.count("|")
+        for line in table.partition("## Budgets")[2].splitlines()
+        if line.startswith("|")
+    ]
     assert widths[: len(BUDGETS) + 2] == [6] * (len(BUDGETS) + 2)
     assert [path.name for path in sorted((out / "plots").iterdir())] == PLOTS
     for name in PLOTS:
@@ -57,7 +89,9 @@ def test_a_tiny_run_measures_everything(tmp_path: Path, root: Path, monkeypatch:
         assert f"(plots/{name})" in table
 
     page = tmp_path / "performance.md"
-    page.write_text((root / "docs" / "performance.md").read_text(encoding="utf-8"), encoding="utf-8")
+    page.write_text(
+        (root / "docs" / "performance.md").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     report.main([str(out / "speed.json"), str(page)])
     filled = page.read_text(encoding="utf-8")
     assert report.budgets(result) in filled
@@ -73,28 +107,54 @@ def test_the_page_has_a_place_for_each_block(root: Path) -> None:
 
 
 def test_the_rivals_are_installed_by_the_group(root: Path) -> None:
-    group = (root / "pyproject.toml").read_text(encoding="utf-8").partition("\nbench = [")[2].partition("]")[0]
+    group = (
+        (root / "pyproject.toml")
+        .read_text(encoding="utf-8")
+        .partition("\nbench = [")[2]
+        .partition("]")[0]
+    )
     # NumPy is always there.
-    assert {rival.package for rival in RIVALS.values()} - {"numpy"} == set(re.findall(r'"([\w-]+)==', group))
+    assert {rival.package for rival in RIVALS.values()} - {"numpy"} == set(
+        re.findall(r'"([\w-]+)==', group)
+    )
 
 
-def test_rivals_are_asked_what_we_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rivals_are_asked_what_we_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path))
     monkeypatch.setattr(beside, "ROUNDS", 2)
     monkeypatch.setattr(beside, "EACH", 5)
-    there = {"numpy": RIVALS["numpy"], "gone": replace(RIVALS["numpy"], package="gone", module="no_such_module")}
+    there = {
+        "numpy": RIVALS["numpy"],
+        "gone": replace(RIVALS["numpy"], package="gone", module="no_such_module"),
+    }
     monkeypatch.setattr(beside, "RIVALS", there)
     numpy, gone = beside.beside(settled(60), minutes=1)
     assert (numpy["name"], numpy["reason"], numpy["runs"]) == ("numpy", "", 10)
-    assert {"version", "build_seconds", "ours_part", "ours_whole", "against_part", "against_whole"} <= numpy.keys()
+    assert {
+        "version",
+        "build_seconds",
+        "ours_part",
+        "ours_whole",
+        "against_part",
+        "against_whole",
+    } <= numpy.keys()
     assert gone["reason"] == "`gone` is not installed"
 
 
-def test_a_rival_that_is_too_slow_or_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rival_that_is_too_slow_or_fails_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path))
     monkeypatch.setattr(beside, "RIVALS", {"numpy": RIVALS["numpy"], "unknown": RIVALS["numpy"]})
-    assert [one["reason"] for one in beside.beside(settled(60), minutes=0)] == ["not built within 0 minutes"] * 2
-    assert [one["reason"] for one in beside.beside(settled(60), minutes=1)] == ["", "failed: KeyError: 'unknown'"]
+    assert [one["reason"] for one in beside.beside(settled(60), minutes=0)] == [
+        "not built within 0 minutes"
+    ] * 2
+    assert [one["reason"] for one in beside.beside(settled(60), minutes=1)] == [
+        "",
+        "failed: KeyError: 'unknown'",
+    ]
 
 
 def test_numbers_keep_the_digits_that_they_have() -> None:
@@ -109,8 +169,18 @@ def test_numbers_keep_the_digits_that_they_have() -> None:
         "1,030",
     ]
     assert [size(text) for text in ("200", "1k", "1.5K", "1m")] == [200, 1_000, 1_500, 1_000_000]
-    assert [short(count) for count in (20, 999, 1_000, 1_500, 100_000, 1_000_000)] == ["20", "999", "1k", "1.5k", "100k", "1m"]
-    assert [next(budget for budget in BUDGETS if budget.key == key).bound() for key in ("threads", "million_recall", "hits_built")] == [
+    assert [short(count) for count in (20, 999, 1_000, 1_500, 100_000, 1_000_000)] == [
+        "20",
+        "999",
+        "1k",
+        "1.5k",
+        "100k",
+        "1m",
+    ]
+    assert [
+        next(budget for budget in BUDGETS if budget.key == key).bound()
+        for key in ("threads", "million_recall", "hits_built")
+    ] == [
         "≥ 1.8 x",
         "≥ 0.95",
         "≤ 0",
@@ -119,11 +189,25 @@ def test_numbers_keep_the_digits_that_they_have() -> None:
 
 def test_quantiles_are_values_that_were_measured() -> None:
     values = [float(value) for value in range(100, -1, -1)]
-    assert [quantile(values, share) for share in (0.0, 0.25, 0.5, 0.99, 1.0)] == [0, 25, 50, 99, 100]
+    assert [quantile(values, share) for share in (0.0, 0.25, 0.5, 0.99, 1.0)] == [
+        0,
+        25,
+        50,
+        99,
+        100,
+    ]
     assert quantile([3.0], 0.99) == 3.0
     assert spread(values) == {"p50": 50, "p25": 25, "p75": 75}
     measured = Times([1.0, 2.0, 9.0], [0.5, 1.0, 1.5])
-    assert measured.to_dict() == {"p50": 2.0, "p99": 9.0, "p25": 1.0, "p75": 9.0, "cpu_p50": 1.0, "cpu_p99": 1.5, "runs": 3}
+    assert measured.to_dict() == {
+        "p50": 2.0,
+        "p99": 9.0,
+        "p25": 1.0,
+        "p75": 9.0,
+        "cpu_p50": 1.0,
+        "cpu_p99": 1.5,
+        "runs": 3,
+    }
 
 
 def test_each_input_is_timed_once() -> None:
@@ -154,13 +238,22 @@ def test_sessions_to_store_are_whole_and_new() -> None:
     found = sessions(12, seed=77)
     assert len(found) == 12
     assert all(len({message["session_id"] for message in session}) == 1 for session in found)
-    assert found[0][0]["timestamp"] > Talk(seed=1).messages(2_000)[-1]["timestamp"], "they come after what a store holds"
-    assert len({message["message_id"] for session in found for message in session}) == sum(map(len, found))
+    assert found[0][0]["timestamp"] > Talk(seed=1).messages(2_000)[-1]["timestamp"], (
+        "they come after what a store holds"
+    )
+    assert len({message["message_id"] for session in found for message in session}) == sum(
+        map(len, found)
+    )
 
 
 def test_memory_of_a_process_is_read_in_its_parts() -> None:
     status = "Name:\tx\nVmHWM:\t    3000 kB\nVmRSS:\t    2000 kB\nRssAnon:\t    1500 kB\nRssFile:\t     500 kB\nRssShmem:\t       0 kB\n"
-    assert resident(status).to_dict() == {"total": 2.048, "anonymous": 1.536, "file": 0.512, "peak": 3.072}
+    assert resident(status).to_dict() == {
+        "total": 2.048,
+        "anonymous": 1.536,
+        "file": 0.512,
+        "peak": 3.072,
+    }
     assert resident().peak >= resident().anonymous > 0
 
 
@@ -182,7 +275,10 @@ def verdict(result: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def test_a_budget_is_judged_at_the_size_for_which_it_is() -> None:
-    sizes = {"1000": {"rows": [row("search", 9.0), row("episode", 5.0)]}, str(FULL): {"rows": [row("search", 1.5), row("episode", 2.0)]}}
+    sizes = {
+        "1000": {"rows": [row("search", 9.0), row("episode", 5.0)]},
+        str(FULL): {"rows": [row("search", 1.5), row("episode", 2.0)]},
+    }
     result = result_of(sizes=sizes, users={"count": 20, "rows": [row("users_cold", 4.0)]})
     search = verdict(result, "search_p50")
     assert (search["value"], search["at"], search["met"], search["cpu"]) == (1.5, FULL, True, 0.75)
@@ -197,19 +293,35 @@ def test_a_budget_is_judged_at_the_size_for_which_it_is() -> None:
 
 
 def test_a_share_must_not_be_below_its_budget() -> None:
-    met = [verdict(result_of(sizes={str(MILLION): {"rows": [row("recall", value)]}}), "million_recall")["met"] for value in (0.94, 0.95)]
+    met = [
+        verdict(
+            result_of(sizes={str(MILLION): {"rows": [row("recall", value)]}}), "million_recall"
+        )["met"]
+        for value in (0.94, 0.95)
+    ]
     assert met == [False, True]
 
 
 def test_at_full_size_every_budget_is_due() -> None:
-    sizes = {str(count): {"rows": [row(budget.row, 1.0) for budget in BUDGETS if budget.part == SIZES]} for count in (FULL, MILLION)}
+    sizes = {
+        str(count): {"rows": [row(budget.row, 1.0) for budget in BUDGETS if budget.part == SIZES]}
+        for count in (FULL, MILLION)
+    }
     once = {"count": 0, "rows": [row(budget.row, 1.0) for budget in BUDGETS]}
-    users = {"count": CROWD, "rows": [row(budget.row, 1.0) for budget in BUDGETS if budget.part == USERS]}
+    users = {
+        "count": CROWD,
+        "rows": [row(budget.row, 1.0) for budget in BUDGETS if budget.part == USERS],
+    }
     assert all(one["met"] is not None for one in judged({SIZES: sizes, "once": once, USERS: users}))
 
 
 def test_a_rival_that_is_missing_says_why() -> None:
-    gone = {"name": "one", "does": "nearest vectors", "reason": "`one` is not installed", "part": "vector"}
+    gone = {
+        "name": "one",
+        "does": "nearest vectors",
+        "reason": "`one` is not installed",
+        "part": "vector",
+    }
     there = {
         **gone,
         "reason": "",
@@ -223,6 +335,9 @@ def test_a_rival_that_is_missing_says_why() -> None:
     table = report.rivals(result_of(sizes={"1000": {"rivals": [gone, there]}}))
     assert "`one` is not installed" in table
     assert "| 3.00 (2.00-4.00) |" in table.replace(report.HARD_SPACE, " ")
-    assert report.legend(result_of(sizes={"1000": {"rivals": [gone, there]}})) == "* one: nearest vectors"
+    assert (
+        report.legend(result_of(sizes={"1000": {"rivals": [gone, there]}}))
+        == "* one: nearest vectors"
+    )
     assert "is not installed" in report.rival_line(gone)
     assert "it takes 3.00 (2.00-4.00) times as long" in report.rival_line(there)

@@ -17,7 +17,9 @@ def run(talk: Path, out: Path, *more: str) -> Path:
     return out
 
 
-def test_differences_are_paired(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_are_paired(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = run(talk, tmp_path / "before")
     after = run(talk, tmp_path / "after", "--method", "bm25")
     # In the second run, a question loses its evidence from the ranking.
@@ -36,7 +38,9 @@ def test_differences_are_paired(talk: Path, tmp_path: Path, capsys: pytest.Captu
     assert (after / "comparison.html").read_text().startswith("<!doctype html>")
 
 
-def test_runs_over_different_data_are_refused(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_over_different_data_are_refused(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = run(talk, tmp_path / "before")
     talk.write_text(talk.read_text().replace("cello", "viola"))
     after = run(talk, tmp_path / "after")

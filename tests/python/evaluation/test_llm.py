@@ -30,7 +30,11 @@ ANSWERS = {
 
 
 def field(prompt: str, name: str) -> str:
-    return next(line.removeprefix(f"{name}: ") for line in prompt.splitlines() if line.startswith(f"{name}: "))
+    return next(
+        line.removeprefix(f"{name}: ")
+        for line in prompt.splitlines()
+        if line.startswith(f"{name}: ")
+    )
 
 
 def endpoint(prompt: str, body: dict[str, Any]) -> tuple[int, str]:
@@ -58,11 +62,18 @@ def options(talk: Path, out: Path, url: str, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def scored(talk: Path, tmp_path: Path, serve: Callable[..., Any]) -> tuple[dict[str, Any], Path, Any, list[str]]:
+def scored(
+    talk: Path, tmp_path: Path, serve: Callable[..., Any]
+) -> tuple[dict[str, Any], Path, Any, list[str]]:
     server = serve(endpoint)
     arguments = options(talk, tmp_path / "run", server.url, "--workers", "3")
     assert pipeline.run(LOCOMO, None, arguments) == 0
-    return json.loads((tmp_path / "run" / "scores.json").read_text()), tmp_path / "run", server, arguments
+    return (
+        json.loads((tmp_path / "run" / "scores.json").read_text()),
+        tmp_path / "run",
+        server,
+        arguments,
+    )
 
 
 def test_scores_by_hand(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
@@ -84,12 +95,20 @@ def test_scores_by_hand(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> 
     assert mean("original", "llm_score_strict") == pytest.approx(2 / 3 / 4, abs=1e-6)
     assert mean("corrected", "llm_score_strict") == pytest.approx((2 / 3 + 1) / 4, abs=1e-6)
     assert mean("corrected", "llm_score") == pytest.approx(2 / 4, abs=1e-6)
-    assert system["answers"]["corrected"]["llm_score"]["overall"]["low"] == pytest.approx(0.150036, abs=1e-5)
+    assert system["answers"]["corrected"]["llm_score"]["overall"]["low"] == pytest.approx(
+        0.150036, abs=1e-5
+    )
     spread = system["answers"]["judge_spread"]["strict"]
-    assert spread == {"run_means": [0.333333, 0.0, 0.333333], "disagreement": pytest.approx(1 / 3, abs=1e-6), "questions": 3}
+    assert spread == {
+        "run_means": [0.333333, 0.0, 0.333333],
+        "disagreement": pytest.approx(1 / 3, abs=1e-6),
+        "questions": 3,
+    }
 
 
-def test_it_knows_what_it_does_not_know(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
+def test_it_knows_what_it_does_not_know(
+    scored: tuple[dict[str, Any], Path, Any, list[str]],
+) -> None:
     table = scored[0]["systems"]["full-context"]["abstention"]
     assert {name: one["overall"]["mean"] for name, one in table.items()} == {
         "knows_not_choice": 1.0,
@@ -98,19 +117,40 @@ def test_it_knows_what_it_does_not_know(scored: tuple[dict[str, Any], Path, Any,
     }
 
 
-def test_failures_and_unreadable_verdicts_are_listed(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
-    listed = [(one["question"], one["what"]) for one in scored[0]["systems"]["full-context"]["failures"]]
-    assert listed == [("t-1/3", "answer: HTTP status 400"), ("t-1/2", "judge: unreadable verdict `Hm.`")]
+def test_failures_and_unreadable_verdicts_are_listed(
+    scored: tuple[dict[str, Any], Path, Any, list[str]],
+) -> None:
+    listed = [
+        (one["question"], one["what"]) for one in scored[0]["systems"]["full-context"]["failures"]
+    ]
+    assert listed == [
+        ("t-1/3", "answer: HTTP status 400"),
+        ("t-1/2", "judge: unreadable verdict `Hm.`"),
+    ]
 
 
-def test_files_have_the_shape_that_other_scorers_read(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
+def test_files_have_the_shape_that_other_scorers_read(
+    scored: tuple[dict[str, Any], Path, Any, list[str]],
+) -> None:
     folder = scored[1] / "full-context"
     rows = json.loads((folder / "metrics.json").read_text())["0"]
     assert len(rows) == 4
-    assert {"question", "answer", "response", "category", "bleu_score", "f1_score", "llm_score"} <= set(rows[0])
+    assert {
+        "question",
+        "answer",
+        "response",
+        "category",
+        "bleu_score",
+        "f1_score",
+        "llm_score",
+    } <= set(rows[0])
     assert [row["category"] for row in rows] == ["4", "2", "1", "3"]
     result = json.loads((folder / "results.json").read_text())["0"][0]
-    assert (result["response"], result["model"], result["prompt_tokens"]) == ("a red cello", "scripted-1", 100)
+    assert (result["response"], result["model"], result["prompt_tokens"]) == (
+        "a red cello",
+        "scripted-1",
+        100,
+    )
     assert result["prompt_version"].startswith("answer/1/")
     assert "I bought a cello yesterday." in result["context"]
 
@@ -119,28 +159,41 @@ def test_the_ledger_counts_every_call(scored: tuple[dict[str, Any], Path, Any, l
     book = scored[0]["systems"]["full-context"]["ledger"]
     # Four answers and one choice came back; the fifth question failed without tokens.
     assert (book["answer"]["items"], book["answer"]["prompt_tokens"]) == (6, 500)
-    # Two judges, three runs: one key for two questions, two keys for the corrected one; three runs for the abstention.
-    assert (book["judge"]["items"], book["judge"]["completion_tokens"]) == (2 * 3 * 4 + 3, 2 * (2 * 3 * 4 + 3))
+    # Two judges, three runs: one key for two questions, two keys for the corrected one; three runs
+    # for the abstention.
+    assert (book["judge"]["items"], book["judge"]["completion_tokens"]) == (
+        2 * 3 * 4 + 3,
+        2 * (2 * 3 * 4 + 3),
+    )
 
 
-def test_calibration_reports_what_each_judge_lets_pass(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
+def test_calibration_reports_what_each_judge_lets_pass(
+    scored: tuple[dict[str, Any], Path, Any, list[str]],
+) -> None:
     table = scored[0]["calibration"]["strict"]
     assert (table["right"]["mean"], table["right"]["n"]) == (1.0, 4)
     assert (table["vague"]["mean"], table["vague"]["n"]) == (0.0, 4)
     assert (table["date_off_by_one"]["mean"], table["date_off_by_one"]["n"]) == (0.0, 1)
 
 
-def test_a_second_run_asks_only_what_failed(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
+def test_a_second_run_asks_only_what_failed(
+    scored: tuple[dict[str, Any], Path, Any, list[str]],
+) -> None:
     summary, out, server, arguments = scored
     before = len(server.calls)
     assert pipeline.run(LOCOMO, None, arguments) == 0
-    assert [field(call["messages"][0]["content"], "Question") for call in server.calls[before:]] == ["Would Tomas enjoy boats?"]
+    assert [
+        field(call["messages"][0]["content"], "Question") for call in server.calls[before:]
+    ] == ["Would Tomas enjoy boats?"]
     assert (
-        json.loads((out / "scores.json").read_text())["systems"]["full-context"]["answers"] == summary["systems"]["full-context"]["answers"]
+        json.loads((out / "scores.json").read_text())["systems"]["full-context"]["answers"]
+        == summary["systems"]["full-context"]["answers"]
     )
 
 
-def test_recall_stands_apart_from_answers(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> None:
+def test_recall_stands_apart_from_answers(
+    scored: tuple[dict[str, Any], Path, Any, list[str]],
+) -> None:
     page = (scored[1] / "report.html").read_text()
     for part in page.split("<table")[1:]:
         table = part.partition("</table>")[0]
@@ -160,7 +213,9 @@ def test_a_killed_run_goes_on(talk: Path, tmp_path: Path, serve: Callable[..., A
     arguments = options(talk, tmp_path / "run", server.url)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", "evaluation.locomo.run", *arguments]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         assert arrived.wait(30)
     finally:
@@ -169,11 +224,17 @@ def test_a_killed_run_goes_on(talk: Path, tmp_path: Path, serve: Callable[..., A
         released.set()
     assert pipeline.run(LOCOMO, None, arguments) == 0
     asked = [
-        field(call["messages"][0]["content"], "Question") for call in server.calls if "Answer:" in call["messages"][0]["content"][-10:]
+        field(call["messages"][0]["content"], "Question")
+        for call in server.calls
+        if "Answer:" in call["messages"][0]["content"][-10:]
     ]
     assert [asked.count(question) for question in list(ANSWERS)[:3]] == [1, 1, 2]
-    scores = json.loads((tmp_path / "run" / "scores.json").read_text())["systems"]["full-context"]["answers"]
-    assert scores["corrected"]["f1_multiset"]["overall"]["mean"] == pytest.approx((2 / 3 + 1) / 4, abs=1e-6)
+    scores = json.loads((tmp_path / "run" / "scores.json").read_text())["systems"]["full-context"][
+        "answers"
+    ]
+    assert scores["corrected"]["f1_multiset"]["overall"]["mean"] == pytest.approx(
+        (2 / 3 + 1) / 4, abs=1e-6
+    )
 
 
 def test_the_client_retries_what_may_pass(serve: Callable[..., Any]) -> None:
@@ -186,7 +247,10 @@ def test_the_client_retries_what_may_pass(serve: Callable[..., Any]) -> None:
     assert (reply.text, reply.model, reply.calls) == ("fine", "scripted-1", 3)
     assert waits == [7.0, 7.0]
     assert [call["seed"] for call in server.calls] == [5, 5, 5]
-    assert (server.calls[0]["path"], server.calls[0]["authorization"]) == ("/v1/chat/completions", "Bearer a-key")
+    assert (server.calls[0]["path"], server.calls[0]["authorization"]) == (
+        "/v1/chat/completions",
+        "Bearer a-key",
+    )
     assert "a-key" not in repr(client)
 
 
@@ -207,19 +271,35 @@ def test_the_client_gives_up(serve: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("CORRECT", True), ("wrong.", False), ("That is incorrect", False), ("Not WRONG at all: CORRECT", True), ("Hm", None), ("", None)],
+    [
+        ("CORRECT", True),
+        ("wrong.", False),
+        ("That is incorrect", False),
+        ("Not WRONG at all: CORRECT", True),
+        ("Hm", None),
+        ("", None),
+    ],
 )
 def test_verdicts(text: str, expected: bool | None) -> None:
     assert verdict(text) is expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [("(a)", "a"), ("B.", "b"), ("(a) or (b)", None), ("I choose (b)", "b"), ("a cello", None)])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("(a)", "a"), ("B.", "b"), ("(a) or (b)", None), ("I choose (b)", "b"), ("a cello", None)],
+)
 def test_choices(text: str, expected: str | None) -> None:
     assert chosen(text) == expected
 
 
 @pytest.mark.parametrize(
-    "text", ["Not mentioned in the conversation", "I don't know.", "There is no information on it.", "It can't be determined"]
+    "text",
+    [
+        "Not mentioned in the conversation",
+        "I don't know.",
+        "There is no information on it.",
+        "It can't be determined",
+    ],
 )
 def test_abstentions(text: str) -> None:
     assert abstains(text)
@@ -243,21 +323,40 @@ def test_known_wrong_answers() -> None:
         "gold": {"original": {"answer": "cello"}},
     }
     assert "cello" not in vague(row)
-    assert specific(row, [{"category": 4, "answer": "the red cello"}, {"category": 4, "answer": "Ghent"}]) == "Ghent"
+    assert (
+        specific(
+            row, [{"category": 4, "answer": "the red cello"}, {"category": 4, "answer": "Ghent"}]
+        )
+        == "Ghent"
+    )
     assert specific(row, [{"category": 2, "answer": "Ghent"}]) is None
 
 
-def test_fewer_than_three_judge_runs_are_refused(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fewer_than_three_judge_runs_are_refused(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        pipeline.run(LOCOMO, None, options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--judge-runs", "1"))
+        pipeline.run(
+            LOCOMO,
+            None,
+            options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--judge-runs", "1"),
+        )
     assert "at least 3" in capsys.readouterr().err
 
 
-def test_a_key_in_the_settings_is_refused(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_in_the_settings_is_refused(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It ended in the manifest."""
-    settings = json.dumps({"llm": {"model": "m", "fallback": {"model": "n", "api_key": "sk-published"}}})
+    settings = json.dumps(
+        {"llm": {"model": "m", "fallback": {"model": "n", "api_key": "sk-published"}}}
+    )
     with pytest.raises(SystemExit):
-        pipeline.run(LOCOMO, None, options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--config", settings))
+        pipeline.run(
+            LOCOMO,
+            None,
+            options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--config", settings),
+        )
     told = capsys.readouterr().err
     assert "api_key would be published" in told
     assert "sk-published" not in told

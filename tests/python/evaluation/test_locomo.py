@@ -39,17 +39,34 @@ def test_bad_evidence_is_read_as_far_as_possible_and_listed(talk: Path) -> None:
 
 def test_both_keys_are_kept(talk: Path) -> None:
     when = load(talk).questions[1]
-    assert (when.gold["original"].answer, when.gold["original"].messages) == ("5 March 2024", ("D1:2",))
-    assert (when.gold["corrected"].answer, when.gold["corrected"].messages) == ("4 March 2024", ("D1:1",))
+    assert (when.gold["original"].answer, when.gold["original"].messages) == (
+        "5 March 2024",
+        ("D1:2",),
+    )
+    assert (when.gold["corrected"].answer, when.gold["corrected"].messages) == (
+        "4 March 2024",
+        ("D1:1",),
+    )
     assert when.correction == "TEMPORAL_ERROR"
-    assert [one.category for one in load(talk).questions] == ["single-hop", "temporal", "multi-hop", "open-domain", "adversarial"]
+    assert [one.category for one in load(talk).questions] == [
+        "single-hop",
+        "temporal",
+        "multi-hop",
+        "open-domain",
+        "adversarial",
+    ]
 
 
 def test_messages_are_dated_attributed_and_captioned(talk: Path) -> None:
     third = load(talk).conversations[0].messages[2]
     assert third["content"] == "Look at it. [Image: a red cello on a chair]"
     assert third["timestamp"] == "2024-03-05T19:12:10+00:00"
-    assert (third["name"], third["role"], third["session_id"], third["message_id"]) == ("Ines", "user", "session_1", "D1:3")
+    assert (third["name"], third["role"], third["session_id"], third["message_id"]) == (
+        "Ines",
+        "user",
+        "session_1",
+        "D1:3",
+    )
     assert session_date("12:05 am on 1 May, 2023").hour == 0
     with pytest.raises(ValueError, match="date is not like"):
         session_date("yesterday")
@@ -82,8 +99,18 @@ def test_run_writes_every_file_and_equal_figures_again(talk: Path, tmp_path: Pat
     scores = json.loads((out / "scores.json").read_text())
     table = scores["systems"]["episodica"]["retrieval"]
     # Three questions have evidence that exists; all five messages are among the first 50.
-    assert table["corrected"]["message_recall@50"]["overall"] == {"mean": 1.0, "low": 0.438503, "high": 1.0, "n": 3}
-    assert scores["systems"]["full-context"]["retrieval"]["corrected"]["message_coverage@everything"]["overall"]["mean"] == 1.0
+    assert table["corrected"]["message_recall@50"]["overall"] == {
+        "mean": 1.0,
+        "low": 0.438503,
+        "high": 1.0,
+        "n": 3,
+    }
+    assert (
+        scores["systems"]["full-context"]["retrieval"]["corrected"]["message_coverage@everything"][
+            "overall"
+        ]["mean"]
+        == 1.0
+    )
     assert "message_recall@5" not in scores["systems"]["full-context"]["retrieval"]["corrected"]
     assert len(scores["problems"]) == 4
     manifest = json.loads((out / "manifest.json").read_text())
@@ -91,7 +118,9 @@ def test_run_writes_every_file_and_equal_figures_again(talk: Path, tmp_path: Pat
     assert str(tmp_path) not in json.dumps(manifest)
     rows = json.loads((out / "episodica" / "results.json").read_text())
     assert list(rows) == ["0"]
-    assert {"question", "answer", "category", "evidence", "response", "memories"} <= set(rows["0"][0])
+    assert {"question", "answer", "category", "evidence", "response", "memories"} <= set(
+        rows["0"][0]
+    )
     assert run(talk, out) == 0
     assert json.loads((out / "scores.json").read_text()) == scores
 
@@ -108,7 +137,9 @@ def test_the_report_is_one_file_without_network(talk: Path, tmp_path: Path) -> N
     assert (tmp_path / "run" / "plots" / "recall_over_k.svg").read_text().startswith("<svg")
 
 
-def test_a_stopped_search_goes_on(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_search_goes_on(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     assert run(talk, out, "--systems", "episodica") == 0
     journal = out / "episodica" / "search.jsonl"
@@ -118,10 +149,14 @@ def test_a_stopped_search_goes_on(talk: Path, tmp_path: Path, capsys: pytest.Cap
     assert run(talk, out, "--systems", "episodica") == 0
     assert "5/5" in (said := capsys.readouterr().err)
     assert "2 of them from an earlier run" in said
-    assert [json.loads(line)["key"] for line in journal.read_text().splitlines()] == [f"t-1/{n}" for n in range(5)]
+    assert [json.loads(line)["key"] for line in journal.read_text().splitlines()] == [
+        f"t-1/{n}" for n in range(5)
+    ]
 
 
-def test_runs_of_two_configurations_never_mix(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_two_configurations_never_mix(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     assert run(talk, out, "--systems", "bm25") == 0
     with pytest.raises(SystemExit, match="another `settings`"):
@@ -130,7 +165,9 @@ def test_runs_of_two_configurations_never_mix(talk: Path, tmp_path: Path, capsys
     assert "choose another --out" in capsys.readouterr().out
 
 
-def test_a_failed_search_counts_as_wrong_and_is_listed(talk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_search_counts_as_wrong_and_is_listed(
+    talk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from evaluation.common.systems import Episodica
 
     whole = Episodica.retrieve
@@ -144,10 +181,14 @@ def test_a_failed_search_counts_as_wrong_and_is_listed(talk: Path, tmp_path: Pat
     assert run(talk, tmp_path / "run", "--systems", "episodica") == 0
     system = json.loads((tmp_path / "run" / "scores.json").read_text())["systems"]["episodica"]
     assert system["failures"] == [{"question": "t-1/0", "what": "InternalError: no luck"}]
-    assert system["retrieval"]["corrected"]["message_recall@50"]["overall"]["mean"] == pytest.approx(2 / 3, abs=1e-6)
+    assert system["retrieval"]["corrected"]["message_recall@50"]["overall"][
+        "mean"
+    ] == pytest.approx(2 / 3, abs=1e-6)
 
 
-def test_the_scripts_run_one_by_one(talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_scripts_run_one_by_one(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     base = ["--data", str(talk), "--out", str(tmp_path / "run")]
     with pytest.raises(SystemExit, match="run add first"):
         pipeline.search(LOCOMO, None, [*base, "--systems", "episodica"])

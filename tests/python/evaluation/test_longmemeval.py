@@ -29,8 +29,13 @@ def test_evidence_is_kept_by_turn_and_by_session() -> None:
     assert gold.messages == ("a_climb:0", "a_shoes:0")
     assert gold.sessions == ("a_climb", "a_shoes")
     assert climbing.questions[0].asked_at == "2023/06/05 (Mon) 10:00"
-    assert [one["timestamp"] for one in climbing.messages] == sorted(one["timestamp"] for one in climbing.messages)
-    assert climbing.messages[1]["timestamp"] == "2023/04/06 20:30:05".replace("/", "-").replace(" ", "T") + "+00:00"
+    assert [one["timestamp"] for one in climbing.messages] == sorted(
+        one["timestamp"] for one in climbing.messages
+    )
+    assert (
+        climbing.messages[1]["timestamp"]
+        == "2023/04/06 20:30:05".replace("/", "-").replace(" ", "T") + "+00:00"
+    )
     with pytest.raises(ValueError, match="date is not like"):
         session_date("20 May")
 
@@ -49,15 +54,24 @@ def test_what_is_wrong_with_a_file_is_listed(tmp_path: Path) -> None:
         "evidence session that the history lacks",
         "session dated after the question, kept in the history",
     ]
-    assert len({one["message_id"] for one in dataset.conversations[0].messages}) == len(dataset.conversations[0].messages)
+    assert len({one["message_id"] for one in dataset.conversations[0].messages}) == len(
+        dataset.conversations[0].messages
+    )
 
 
 def test_without_an_llm(tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert pipeline.run(LONGMEMEVAL, None, ["--data", str(SAMPLE), "--out", str(out)]) == 0
-    table = json.loads((out / "scores.json").read_text())["systems"]["episodica"]["retrieval"]["corrected"]
+    table = json.loads((out / "scores.json").read_text())["systems"]["episodica"]["retrieval"][
+        "corrected"
+    ]
     # Abstention questions have no evidence to find.
-    assert table["session_recall@5"]["overall"] == {"mean": 1.0, "low": 0.722467, "high": 1.0, "n": 10}
+    assert table["session_recall@5"]["overall"] == {
+        "mean": 1.0,
+        "low": 0.722467,
+        "high": 1.0,
+        "n": 10,
+    }
     assert set(table["message_recall@5"]) == {"overall", *TYPES}
     assert "LongMemEval" in (out / "report.html").read_text()
 
@@ -67,29 +81,76 @@ def test_with_an_llm(tmp_path: Path, serve: Callable[..., Any]) -> None:
     used: Counter[str] = Counter()
 
     def endpoint(prompt: str, body: dict[str, Any]) -> tuple[int, str]:
-        question = next(line.removeprefix("Question: ") for line in prompt.splitlines() if line.startswith("Question: "))
+        question = next(
+            line.removeprefix("Question: ")
+            for line in prompt.splitlines()
+            if line.startswith("Question: ")
+        )
         if "Answer to be marked" not in prompt:
             assert "Today is 2023/06/0" in prompt
             return 200, "Unknown." if "mosses" in question else gold[question]
-        for mark in ("off by one", "latest state", "takes into account", "cannot be answered", "exact", "all the steps"):
+        for mark in (
+            "off by one",
+            "latest state",
+            "takes into account",
+            "cannot be answered",
+            "exact",
+            "all the steps",
+        ):
             used[mark] += mark in prompt
         given = next(line for line in prompt.splitlines() if line.startswith("Answer to be marked"))
         return 200, "CORRECT" if gold[question] in given or "Unknown" in given else "WRONG"
 
     server = serve(endpoint)
-    models = ["--base-url", server.url, "--answer-model", "scripted", "--judge-model", "scripted", "--calibration", "4"]
+    models = [
+        "--base-url",
+        server.url,
+        "--answer-model",
+        "scripted",
+        "--judge-model",
+        "scripted",
+        "--calibration",
+        "4",
+    ]
     out = tmp_path / "run"
     assert (
-        pipeline.run(LONGMEMEVAL, None, ["--data", str(SAMPLE), "--out", str(out), "--systems", "episodica", "--workers", "4", *models])
+        pipeline.run(
+            LONGMEMEVAL,
+            None,
+            [
+                "--data",
+                str(SAMPLE),
+                "--out",
+                str(out),
+                "--systems",
+                "episodica",
+                "--workers",
+                "4",
+                *models,
+            ],
+        )
         == 0
     )
     system = json.loads((out / "scores.json").read_text())["systems"]["episodica"]
     assert system["answers"]["original"]["llm_score"]["overall"]["mean"] == 1.0
     assert set(system["answers"]["original"]["llm_score"]) == {"overall", *TYPES}
-    # One of two abstains in so many words; the other gives the explanation, which the scripted judge takes.
+    # One of two abstains in so many words; the other gives the explanation, which the scripted
+    # judge takes.
     assert system["abstention"]["knows_not_rule"]["overall"]["n"] == 2
     assert system["abstention"]["knows_not_judge"]["overall"]["mean"] == 1.0
-    assert all(used[mark] for mark in ("off by one", "latest state", "takes into account", "cannot be answered", "all the steps"))
-    lines = [json.loads(line) for line in (out / "episodica" / "hypotheses.jsonl").read_text().splitlines()]
+    assert all(
+        used[mark]
+        for mark in (
+            "off by one",
+            "latest state",
+            "takes into account",
+            "cannot be answered",
+            "all the steps",
+        )
+    )
+    lines = [
+        json.loads(line)
+        for line in (out / "episodica" / "hypotheses.jsonl").read_text().splitlines()
+    ]
     assert lines[0] == {"question_id": "s-user-1", "hypothesis": "A whippet"}
     assert len(lines) == 12

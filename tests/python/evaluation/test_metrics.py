@@ -32,9 +32,11 @@ def test_only_whole_contents_count_as_covered() -> None:
 
 
 def test_f1_as_multiset_and_as_set() -> None:
-    # Words without articles: answer {red, red, cello}, gold {red, cello, bow}. Two in common of three each.
+    # Words without articles: answer {red, red, cello}, gold {red, cello, bow}. Two in common of
+    # three each.
     assert f1_multiset("a red red cello", "the red cello and bow") == pytest.approx(2 / 3)
-    # As sets of space-separated words: {a, red, cello} and {the, red, cello, and, bow}: p = 2/3, r = 2/5.
+    # As sets of space-separated words: {a, red, cello} and {the, red, cello, and, bow}: p = 2/3, r
+    # = 2/5.
     assert f1_set("a red red cello.", "the red cello and bow") == pytest.approx(0.5)
     # A repeated word gains nothing: {ghent} thrice against {ghent}: p = 1/3, r = 1.
     assert f1_multiset("Ghent Ghent Ghent", "Ghent") == pytest.approx(0.5)

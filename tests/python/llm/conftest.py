@@ -38,7 +38,12 @@ def open_memory(store: Path) -> Iterator[Callable[..., MemorySystem]]:
     """Opens memories over the test's store, and closes them before the servers stop."""
     opened: list[MemorySystem] = []
 
-    def start(server: ModelServer | None = None, llm: Any = None, path: Path | None = None, **settings: Any) -> MemorySystem:
+    def start(
+        server: ModelServer | None = None,
+        llm: Any = None,
+        path: Path | None = None,
+        **settings: Any,
+    ) -> MemorySystem:
         made = config(server) if server is not None and llm is None else llm
         opened.append(MemorySystem(path or store, llm=made, **settings))
         return opened[-1]

@@ -22,7 +22,13 @@ from model_server import sensible
 from episodica import AsyncMemorySystem, ConfigError, LLMError, MemorySystem, count_tokens
 from episodica._llm import read
 
-STEPS = {"episodes": "boundary", "episode": "episode", "prediction": "predict", "statements": "extract", "decisions": "reconcile"}
+STEPS = {
+    "episodes": "boundary",
+    "episode": "episode",
+    "prediction": "predict",
+    "statements": "extract",
+    "decisions": "reconcile",
+}
 Messages = list[dict[str, str]]
 
 
@@ -32,7 +38,10 @@ def answer(messages: Messages, response_format: dict[str, Any]) -> str:
 
 
 def completion(text: str, prompt: int = 100, said: int = 7) -> dict[str, Any]:
-    return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": prompt, "completion_tokens": said}}
+    return {
+        "choices": [{"message": {"role": "assistant", "content": text}}],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": said},
+    }
 
 
 def as_text(messages: Messages, response_format: dict[str, Any]) -> str:
@@ -46,7 +55,10 @@ def as_mapping(messages: Messages, **options: Any) -> dict[str, Any]:
 
 
 def as_object(messages: Messages, *, response_format: dict[str, Any]) -> Any:
-    return json.loads(json.dumps(completion(answer(messages, response_format))), object_hook=lambda one: SimpleNamespace(**one))
+    return json.loads(
+        json.dumps(completion(answer(messages, response_format))),
+        object_hook=lambda one: SimpleNamespace(**one),
+    )
 
 
 async def as_coroutine(messages: Messages, response_format: dict[str, Any]) -> str:
@@ -63,7 +75,11 @@ class Model:
         return answer(messages, response_format)
 
 
-@pytest.mark.parametrize("llm", [as_text, as_mapping, as_object, as_coroutine, Model()], ids=lambda llm: getattr(llm, "__name__", "object"))
+@pytest.mark.parametrize(
+    "llm",
+    [as_text, as_mapping, as_object, as_coroutine, Model()],
+    ids=lambda llm: getattr(llm, "__name__", "object"),
+)
 def test_every_form_of_answer_serves(llm: Any, open_memory: Callable[..., MemorySystem]) -> None:
     memory = open_memory(llm=llm)
     remember(memory)
@@ -76,7 +92,10 @@ def test_every_form_of_answer_serves(llm: Any, open_memory: Callable[..., Memory
     counts_itself = llm in (as_mapping, as_object)
     assert usage["counted_locally"] == (0 if counts_itself else usage["calls"])
     if counts_itself:
-        assert (usage["prompt_tokens"], usage["completion_tokens"]) == (100 * usage["calls"], 7 * usage["calls"])
+        assert (usage["prompt_tokens"], usage["completion_tokens"]) == (
+            100 * usage["calls"],
+            7 * usage["calls"],
+        )
 
 
 def test_tokens_of_text_are_counted_here(open_memory: Callable[..., MemorySystem]) -> None:
@@ -91,14 +110,18 @@ def test_tokens_of_text_are_counted_here(open_memory: Callable[..., MemorySystem
     assert memory.usage()["prompt_tokens"] == sum(seen)
 
 
-def test_a_coroutine_serves_where_a_loop_runs_already(open_memory: Callable[..., MemorySystem]) -> None:
+def test_a_coroutine_serves_where_a_loop_runs_already(
+    open_memory: Callable[..., MemorySystem],
+) -> None:
     """In a notebook the caller's own thread runs a loop, and `flush` has the model write in the caller's time."""
 
     async def main() -> None:
         memory = open_memory(llm=as_coroutine)
         memory.add_messages("ann", talk(12))
         made = memory.flush("ann")
-        assert {episode.provenance["method"] for episode in made} == {f"python:{__name__}.as_coroutine"}
+        assert {episode.provenance["method"] for episode in made} == {
+            f"python:{__name__}.as_coroutine"
+        }
 
     asyncio.run(main())
 
@@ -124,7 +147,9 @@ async def test_it_serves_the_asynchronous_memory(store: Path) -> None:
         assert (await memory.stats("ann"))["pending_llm"] == 0
 
 
-def test_what_it_raises_is_an_outage_with_its_words(open_memory: Callable[..., MemorySystem]) -> None:
+def test_what_it_raises_is_an_outage_with_its_words(
+    open_memory: Callable[..., MemorySystem],
+) -> None:
     def llm(messages: Messages) -> str:
         raise RuntimeError("out of credit")
 
@@ -135,8 +160,14 @@ def test_what_it_raises_is_an_outage_with_its_words(open_memory: Callable[..., M
     assert "RuntimeError: out of credit" in memory.health()["last_failure"]
 
 
-@pytest.mark.parametrize("value", [None, 7, {}, {"choices": []}, {"choices": [{"message": {"content": None}}]}, ["text"]], ids=repr)
-def test_what_is_no_answer_is_an_outage(value: Any, open_memory: Callable[..., MemorySystem]) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [None, 7, {}, {"choices": []}, {"choices": [{"message": {"content": None}}]}, ["text"]],
+    ids=repr,
+)
+def test_what_is_no_answer_is_an_outage(
+    value: Any, open_memory: Callable[..., MemorySystem]
+) -> None:
     with pytest.raises(LLMError, match="must return text or a chat completion"):
         read(value)
     memory = open_memory(llm=lambda messages: value)
@@ -221,7 +252,11 @@ print("done")
 @pytest.mark.parametrize("prefix", ["", "async "])
 def test_a_script_that_closes_nothing_ends(prefix: str, store: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(prefix=prefix), str(store)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", SCRIPT.format(prefix=prefix), str(store)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     # Nothing but warnings of what the model gave: no thread dies with the interpreter.

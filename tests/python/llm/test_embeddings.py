@@ -14,10 +14,20 @@ from episodica import EmbeddingConfig, MemorySystem
 
 
 def vectors(server: ModelServer, **settings: Any) -> EmbeddingConfig:
-    return EmbeddingConfig(**{"model": "vectors", "base_url": server.url, "api_key": "sk-a-secret", **QUICK, **settings})
+    return EmbeddingConfig(
+        **{
+            "model": "vectors",
+            "base_url": server.url,
+            "api_key": "sk-a-secret",
+            **QUICK,
+            **settings,
+        }
+    )
 
 
-def test_vectors_come_in_batches_and_each_text_once(server: ModelServer, open_memory: Callable[..., MemorySystem], store: Path) -> None:
+def test_vectors_come_in_batches_and_each_text_once(
+    server: ModelServer, open_memory: Callable[..., MemorySystem], store: Path
+) -> None:
     memory = open_memory(embedding=vectors(server, batch_size=50))
     memory.add_messages("ann", talk(120))
     memory.flush("ann")
@@ -28,16 +38,26 @@ def test_vectors_come_in_batches_and_each_text_once(server: ModelServer, open_me
     assert len(texts) == len(set(texts))
     assert memory.stats("ann")["pending_vectors"] == 0
     assert memory.verify("ann").errors == 0
-    hit = memory.search("ann", "kite7 hill7 string7", kinds=["message"], method="vector", top_k=1)[0]
+    hit = memory.search("ann", "kite7 hill7 string7", kinds=["message"], method="vector", top_k=1)[
+        0
+    ]
     assert hit.messages[0].message_id == "ann-7"
     usage = memory.usage()["by_phase"]["embedding"]
-    assert (usage["calls"], usage["prompt_tokens"]) == (server.answered["embedding"], server.tokens["embedding"])
+    assert (usage["calls"], usage["prompt_tokens"]) == (
+        server.answered["embedding"],
+        server.tokens["embedding"],
+    )
     memory.close()
     # The vectors are on disk: opening again costs nothing but the question's.
     asked = len(server.requests)
     again = open_memory(embedding=vectors(server))
     assert again.wait(timeout=60)
-    assert again.search("ann", "kite7 hill7 string7", kinds=["message"], method="vector", top_k=1)[0].messages[0].message_id == "ann-7"
+    assert (
+        again.search("ann", "kite7 hill7 string7", kinds=["message"], method="vector", top_k=1)[0]
+        .messages[0]
+        .message_id
+        == "ann-7"
+    )
     assert len(server.requests) == asked + 1
 
 
@@ -61,19 +81,29 @@ def test_an_outage_of_vectors_leaves_words_and_is_made_good(
     assert memory.verify("ann").errors == 0
 
 
-def test_vectors_of_another_length_are_no_answer(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_vectors_of_another_length_are_no_answer(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     def short(request: Request) -> Reply | None:
-        data = [{"index": n, "embedding": vector(text)[: DIMENSION - n % 2]} for n, text in enumerate(request.body["input"])]
+        data = [
+            {"index": n, "embedding": vector(text)[: DIMENSION - n % 2]}
+            for n, text in enumerate(request.body["input"])
+        ]
         return Reply({"data": data})
 
     memory = open_memory(embedding=vectors(serve(short), breaker_seconds=3_600))
     memory.add_messages("ann", talk(4))
     memory.flush("ann")
-    assert memory.search("ann", "kite2", kinds=["message"], top_k=1)[0].messages[0].message_id == "ann-2"
+    assert (
+        memory.search("ann", "kite2", kinds=["message"], top_k=1)[0].messages[0].message_id
+        == "ann-2"
+    )
     assert memory.stats("ann")["vectors"]["messages"] == 0
 
 
-def test_a_message_without_a_vector_is_not_pushed_down(open_memory: Callable[..., MemorySystem]) -> None:
+def test_a_message_without_a_vector_is_not_pushed_down(
+    open_memory: Callable[..., MemorySystem],
+) -> None:
     """It was ranked as if it were the least similar of all, by far."""
     import numpy as np
 

@@ -47,9 +47,12 @@ PASSING: dict[str, Reply] = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_may_pass_is_tried_again(name: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_what_may_pass_is_tried_again(
+    name: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     server = serve(once_a_step(PASSING[name]))
-    # Only the stream has to wait for its deadline, on a busy machine a good answer may miss it, too.
+    # Only the stream has to wait for its deadline, on a busy machine a good answer may miss it,
+    # too.
     patience = 1.5 if PASSING[name].endless else 20.0
     memory = open_memory(llm=config(server, breaker_failures=20, timeout_seconds=patience))
     remember(memory)
@@ -66,7 +69,10 @@ FINAL: dict[str, tuple[Reply, int]] = {
     "401": (Reply({"error": {"message": "wrong key"}}, 401), 1),
     "403": (Reply({"error": {"message": "no"}}, 403), 1),
     "400 for the content": (Reply({"error": {"message": "maximum context length"}}, 400), 1),
-    "a wait that is too long": (Reply({"error": {"message": "tomorrow"}}, 429, {"Retry-After": "86400"}), 1),
+    "a wait that is too long": (
+        Reply({"error": {"message": "tomorrow"}}, 429, {"Retry-After": "86400"}),
+        1,
+    ),
     "another content type": (Reply(b"<html>hello</html>", content_type="text/html"), 1),
     "no JSON": (Reply(b"hello"), 1),
     "no choice": (Reply({"choices": []}), 1),
@@ -83,8 +89,15 @@ def test_what_will_not_pass_is_asked_no_more_often_than_said(
     reply, attempts = FINAL[name]
     server = serve(lambda request: reply)
     memory = open_memory(llm=config(server, breaker_failures=1_000, breaker_seconds=3_600))
-    # Three messages are too few to ask for a boundary; the episode may be asked for once more by a first probe.
-    memory.add_messages("ann", [{"role": "user", "content": f"I live in Lyon, house {n}.", "timestamp": 60 * n} for n in range(3)])
+    # Three messages are too few to ask for a boundary; the episode may be asked for once more by a
+    # first probe.
+    memory.add_messages(
+        "ann",
+        [
+            {"role": "user", "content": f"I live in Lyon, house {n}.", "timestamp": 60 * n}
+            for n in range(3)
+        ],
+    )
     memory.flush("ann")
     assert memory.wait("ann", timeout=60)
     assert set(server.asked) <= {"episode", "extract"}
@@ -128,10 +141,28 @@ def hallucinated_indexes(step: str, prompt: str) -> str:
 def another_language(step: str, prompt: str) -> str:
     if step == "episode":
         text = "安娜在山上放风筝，风筝飞得很高，她告诉了朋友很多关于风筝的事情。"
-        return json.dumps({"title": "放风筝的一天", "summary": text, "narrative": text, "timestamp": "", "topics": [], "entities": []})
+        return json.dumps(
+            {
+                "title": "放风筝的一天",
+                "summary": text,
+                "narrative": text,
+                "timestamp": "",
+                "topics": [],
+                "entities": [],
+            }
+        )
     if step == "extract":
-        about = {"kind": "event", "subject": "安娜", "attribute": "hobby", "value": "风筝", "confidence": 1, "importance": "high"}
-        return json.dumps({"statements": [{"content": "安娜喜欢放风筝。", **about, "messages": [0]}]})
+        about = {
+            "kind": "event",
+            "subject": "安娜",
+            "attribute": "hobby",
+            "value": "风筝",
+            "confidence": 1,
+            "importance": "high",
+        }
+        return json.dumps(
+            {"statements": [{"content": "安娜喜欢放风筝。", **about, "messages": [0]}]}
+        )
     return json.dumps(sensible(step, prompt))
 
 
@@ -173,7 +204,10 @@ ANSWERS: dict[Callable[[str, str], str], tuple[str, ...]] = {
 @pytest.mark.parametrize("write", ANSWERS, ids=lambda write: write.__name__)
 @pytest.mark.parametrize("mode", ["window", "message"])
 def test_any_answer_leaves_everything_whole(
-    write: Callable[[str, str], str], mode: Any, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+    write: Callable[[str, str], str],
+    mode: Any,
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
 ) -> None:
     server = serve(lambda request: write(step_of(request), user_of(request)))
     memory = open_memory(server, boundary_mode=mode)
@@ -189,7 +223,8 @@ def test_any_answer_leaves_everything_whole(
         assert "kite" in episode.content, "in the language of the conversation, and about it"
     for fact in memory.semantic_memories("ann"):
         assert "kite" in fact.content
-    # What an answer that came could not give is not asked for again by itself, but when somebody wants it.
+    # What an answer that came could not give is not asked for again by itself, but when somebody
+    # wants it.
     before = len(server.requests)
     assert memory.wait("ann", timeout=60)
     assert len(server.requests) == before
@@ -222,37 +257,57 @@ def test_what_is_not_supported_is_turned_down_and_counted(
             shown(user_of(request))[0][1],
         ]
         return json.dumps(
-            {"statements": [{"content": text, **about} for text in texts] + [{**about, "content": "kite0 is kite0.", "messages": []}]}
+            {
+                "statements": [{"content": text, **about} for text in texts]
+                + [{**about, "content": "kite0 is kite0.", "messages": []}]
+            }
         )
 
     memory = open_memory(serve(invent))
     remember(memory, count=5)
-    assert [fact.content for fact in memory.semantic_memories("ann")] == ["kite0 flew over hill0 with string0 user:ann"]
-    assert sum(memory.stats()["rejected_statements"].values()) == 7, memory.stats()["rejected_statements"]
+    assert [fact.content for fact in memory.semantic_memories("ann")] == [
+        "kite0 flew over hill0 with string0 user:ann"
+    ]
+    assert sum(memory.stats()["rejected_statements"].values()) == 7, memory.stats()[
+        "rejected_statements"
+    ]
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     answers=st.lists(
-        st.one_of(st.text(max_size=200), st.sampled_from(['{"episodes":[[0],[5]', '{"statements":{}}', "[]", "{", "null", '"x"'])),
+        st.one_of(
+            st.text(max_size=200),
+            st.sampled_from(
+                ['{"episodes":[[0],[5]', '{"statements":{}}', "[]", "{", "null", '"x"']
+            ),
+        ),
         min_size=1,
     )
 )
-def test_any_text_at_all_leaves_everything_whole(answers: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_text_at_all_leaves_everything_whole(
+    answers: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     turn = iter(range(10**9))
-    with MemorySystem(tmp_path_factory.mktemp("any"), llm=lambda messages: answers[next(turn) % len(answers)]) as memory:
+    with MemorySystem(
+        tmp_path_factory.mktemp("any"), llm=lambda messages: answers[next(turn) % len(answers)]
+    ) as memory:
         remember(memory, count=27)
         check_whole(memory, "ann", 27)
 
 
-LLAMA_CPP_PYTHON = (
-    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\"}"
+LLAMA_CPP_PYTHON = "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\"}"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(400, "response_format is not supported"), (422, "no"), (500, LLAMA_CPP_PYTHON)],
 )
-
-
-@pytest.mark.parametrize(("status", "words"), [(400, "response_format is not supported"), (422, "no"), (500, LLAMA_CPP_PYTHON)])
 def test_a_refused_form_is_lowered_once_and_remembered(
-    status: int, words: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+    status: int,
+    words: str,
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
 ) -> None:
     def refuse(request: Request) -> Reply | None:
         form = request.body.get("response_format", {}).get("type", "text")
@@ -263,7 +318,9 @@ def test_a_refused_form_is_lowered_once_and_remembered(
     remember(memory)
     check_whole(memory, "ann", 30)
     assert memory.stats("ann")["pending_llm"] == 0
-    forms = [request.body.get("response_format", {}).get("type", "text") for request in server.requests]
+    forms = [
+        request.body.get("response_format", {}).get("type", "text") for request in server.requests
+    ]
     assert forms[:3] == ["json_schema", "json_object", "text"]
     assert set(forms[3:]) == {"text"}
     assert memory.health()["llm"]["endpoint"]["format"] == "text"

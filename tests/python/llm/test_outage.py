@@ -51,21 +51,31 @@ def test_a_dead_server_costs_the_breakers_requests_and_no_more(
 ) -> None:
     server = serve(lambda request: DOWN)
     # With calls at once, those in flight when the breaker opens are sent, too.
-    memory = open_memory(llm=config(server, breaker_failures=5, breaker_seconds=3_600), llm_concurrency=1)
+    memory = open_memory(
+        llm=config(server, breaker_failures=5, breaker_seconds=3_600), llm_concurrency=1
+    )
     for user in ("ann", "ben"):
         remember(memory, user, 200)
         check_whole(memory, user, 200)
     assert len(server.requests) == 5
     health = memory.health()
-    assert (health["status"], health["llm"]["available"], health["llm"]["endpoint"]["breaker"]) == ("degraded", False, "open")
+    assert (health["status"], health["llm"]["available"], health["llm"]["endpoint"]["breaker"]) == (
+        "degraded",
+        False,
+        "open",
+    )
     assert "500" in health["last_failure"]
     assert memory.stats("ann")["pending_llm"] == memory.stats("ann")["episodes"]
-    assert memory.usage()["failures"] > len(server.requests), "calls that the breaker refused at once"
+    assert memory.usage()["failures"] > len(server.requests), (
+        "calls that the breaker refused at once"
+    )
     # Nothing waits for it: not adding, not searching, not closing.
     assert memory.search("ann", "kite7 hill7", kinds=["message"])[0].content.startswith("kite7 ")
 
 
-def test_a_port_where_nobody_listens_is_an_outage_too(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_a_port_where_nobody_listens_is_an_outage_too(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     server = serve()
     server.close()
     memory = open_memory(llm=config(server, breaker_seconds=3_600), llm_concurrency=1)
@@ -101,7 +111,8 @@ def test_retry_pending_does_it_at_once_and_says_what_is_left(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
     switch = Switch()
-    # A breaker that stays closed, so that a retry asks; every other episode fails the second time, too.
+    # A breaker that stays closed, so that a retry asks; every other episode fails the second time,
+    # too.
     memory = open_memory(llm=config(serve(switch), breaker_failures=100_000, max_attempts=1))
     remember(memory)
     assert memory.retry_pending("ann") == memory.stats("ann")["pending_llm"] > 0
@@ -111,7 +122,9 @@ def test_retry_pending_does_it_at_once_and_says_what_is_left(
     check_whole(memory, "ann", 30)
 
 
-def test_pending_texts_survive_a_restart(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_pending_texts_survive_a_restart(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     switch = Switch()
     server = serve(switch)
     memory = open_memory(server)
@@ -140,7 +153,9 @@ def test_without_a_model_pending_texts_stay_as_they_are(
         check_whole(offline, "ann", 30)
 
 
-def test_callers_and_searches_do_not_wait(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_callers_and_searches_do_not_wait(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     hold = Hold("boundary")
     server = serve(hold)
     memory = open_memory(server)
@@ -160,11 +175,15 @@ def test_callers_and_searches_do_not_wait(serve: Callable[..., ModelServer], ope
     check_whole(memory, "ann", 41)
 
 
-def test_flush_returns_the_models_episodes(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_flush_returns_the_models_episodes(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     memory = open_memory(serve())
     memory.add_messages("ann", talk(12))
     made = memory.flush("ann")
-    assert [episode.title for episode in made] == [episode.title for episode in memory.episodes("ann")]
+    assert [episode.title for episode in made] == [
+        episode.title for episode in memory.episodes("ann")
+    ]
     assert all(episode.title.startswith("The model on kite") for episode in made)
     assert memory.flush("ann") == []
 
@@ -189,7 +208,9 @@ def test_close_with_no_time_leaves_the_rest_for_the_next_start(
     assert len(prompts) == len(set(prompts))
 
 
-def test_close_with_time_finishes(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_close_with_time_finishes(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     server = serve()
     memory = open_memory(server)
     memory.add_messages("ann", talk(40))
@@ -234,13 +255,21 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("step", ["boundary", "episode", "extract", "reconcile"])
 def test_work_goes_on_after_a_kill(
-    step: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], store: Path
+    step: str,
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
+    store: Path,
 ) -> None:
     hold = Hold(step)
     server = serve(hold)
-    said = json.dumps([{**message, "timestamp": message["timestamp"].isoformat()} for message in talk(40)])
+    said = json.dumps(
+        [{**message, "timestamp": message["timestamp"].isoformat()} for message in talk(40)]
+    )
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, server.url, str(store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", KILLED, server.url, str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdin is not None
@@ -271,7 +300,9 @@ def test_the_fallback_answers_while_the_first_endpoint_is_out(
 ) -> None:
     first, second = serve(lambda request: DOWN), serve()
     spare = LLMConfig("spare", base_url=second.url, retry_wait_seconds=0.01)
-    memory = open_memory(llm=config(first, fallback=spare, breaker_seconds=3_600), llm_concurrency=1)
+    memory = open_memory(
+        llm=config(first, fallback=spare, breaker_seconds=3_600), llm_concurrency=1
+    )
     remember(memory)
     check_whole(memory, "ann", 30)
     assert memory.stats("ann")["pending_llm"] == 0
@@ -282,10 +313,15 @@ def test_the_fallback_answers_while_the_first_endpoint_is_out(
     assert usage["calls"] == len(second.requests)
     health = memory.health()
     assert health["status"] == "ok"
-    assert (health["llm"]["endpoint"]["breaker"], health["llm"]["endpoint"]["fallback"]["breaker"]) == ("open", "closed")
+    assert (
+        health["llm"]["endpoint"]["breaker"],
+        health["llm"]["endpoint"]["fallback"]["breaker"],
+    ) == ("open", "closed")
 
 
-def test_users_do_not_wait_for_each_other(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_users_do_not_wait_for_each_other(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     released = threading.Event()
     slow: list[Any] = []
 
@@ -304,7 +340,9 @@ def test_users_do_not_wait_for_each_other(serve: Callable[..., ModelServer], ope
     assert memory.wait("ann", timeout=60)
 
 
-def test_no_more_calls_are_in_flight_than_allowed(serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]) -> None:
+def test_no_more_calls_are_in_flight_than_allowed(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
     lock = threading.Lock()
     flying, most = 0, 0
 
@@ -339,4 +377,6 @@ def test_a_deleted_user_is_not_asked_about_any_more(
     hold.released.set()
     assert memory.wait(timeout=60)
     memory.close()
-    assert not [path for path in store.rglob("*") if path.is_file() and b"kite" in path.read_bytes()]
+    assert not [
+        path for path in store.rglob("*") if path.is_file() and b"kite" in path.read_bytes()
+    ]

@@ -26,14 +26,31 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_nemori_config, "_reported", set())
 
 
-@pytest.mark.parametrize("names", [("llm_base_url", "llm_api_key"), ("openai_base_url", "openai_api_key"), ("base_url", "api_key")])
-def test_a_script_for_nemori_gets_the_model_that_it_names(names: tuple[str, str], server: ModelServer, store: Path) -> None:
-    fields = {"storage_path": str(store), "llm_model": "their-model", names[0]: server.url, names[1]: "sk-theirs"}
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("llm_base_url", "llm_api_key"),
+        ("openai_base_url", "openai_api_key"),
+        ("base_url", "api_key"),
+    ],
+)
+def test_a_script_for_nemori_gets_the_model_that_it_names(
+    names: tuple[str, str], server: ModelServer, store: Path
+) -> None:
+    fields = {
+        "storage_path": str(store),
+        "llm_model": "their-model",
+        names[0]: server.url,
+        names[1]: "sk-theirs",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         config = MemoryConfig.from_dict(fields)
     with NemoriMemory(config) as memory:
-        memory.add_messages("ann", [{**one, "role": "Ann", "timestamp": one["timestamp"].isoformat()} for one in talk(12)])
+        memory.add_messages(
+            "ann",
+            [{**one, "role": "Ann", "timestamp": one["timestamp"].isoformat()} for one in talk(12)],
+        )
         assert memory.flush("ann")["title"].startswith("The model on kite")
         assert memory.wait_for_semantic("ann", timeout=60)
         assert memory.search("ann", "kite")["semantic"]
@@ -51,13 +68,17 @@ def test_a_script_that_names_a_model_without_a_way_to_it_works_by_rules(store: P
 
 def test_a_key_in_the_environment_is_a_way(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
-    assert MemoryConfig(storage_path=str(store)).llm() is None, "a script that names nothing asks for nothing"
+    assert MemoryConfig(storage_path=str(store)).llm() is None, (
+        "a script that names nothing asks for nothing"
+    )
     made = MemoryConfig(storage_path=str(store), llm_model="their-model").llm()
     assert made is not None
     assert (made.model, made.base_url, made.api_key) == ("their-model", None, None)
 
 
-def test_the_evaluations_ledger_has_what_building_cost(server: ModelServer, store: Path, serve: Callable[..., Any]) -> None:
+def test_the_evaluations_ledger_has_what_building_cost(
+    server: ModelServer, store: Path, serve: Callable[..., Any]
+) -> None:
     system = Episodica(store, {"llm": {"model": "scripted", "base_url": server.url}})
     rows = []
     for number, user in enumerate(["ann", "ben"]):
@@ -67,4 +88,6 @@ def test_the_evaluations_ledger_has_what_building_cost(server: ModelServer, stor
     assert all(row["complete"] and row["calls"] > 0 for row in rows)
     assert sum(row["calls"] for row in rows) == len(server.requests)
     steps = ("boundary", "episode", "predict", "extract", "reconcile")
-    assert sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows) == sum(server.tokens[step] for step in steps)
+    assert sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows) == sum(
+        server.tokens[step] for step in steps
+    )

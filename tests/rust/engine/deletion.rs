@@ -1,4 +1,5 @@
-//! Deletion leaves no byte, whatever fails on the way, and takes nothing with it that was not asked for.
+//! Deletion leaves no byte, whatever fails on the way, and takes nothing with it that was not asked
+//! for.
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
@@ -17,8 +18,19 @@ fn furnished() -> Disk {
     let disk = Disk::new(episodica_core::store::testing::MemoryBackend::new());
     let engine = open(&disk).unwrap();
     for user in ["alice", "alice_b"] {
-        let words = |n: i64| format!("I moved to {user}town{n} last Friday. My favourite drink is {user}ade{n}.");
-        let messages = (0..6).map(|n| said(&format!("{user}-{n}"), &words(n), n * 60, Some(if n < 3 { "s1" } else { "s2" }))).collect();
+        let words = |n: i64| {
+            format!("I moved to {user}town{n} last Friday. My favourite drink is {user}ade{n}.")
+        };
+        let messages = (0..6)
+            .map(|n| {
+                said(
+                    &format!("{user}-{n}"),
+                    &words(n),
+                    n * 60,
+                    Some(if n < 3 { "s1" } else { "s2" }),
+                )
+            })
+            .collect();
         engine.add_messages(user, messages, None, &NOW).unwrap();
         engine.flush(user, &NOW).unwrap();
     }
@@ -26,10 +38,17 @@ fn furnished() -> Disk {
     drop(engine);
     let (layout, alice) = (Layout::new(Path::new("/m")), Owner::new("default", "alice").unwrap());
     for side in [SideFile::Trace, SideFile::LlmCache] {
-        disk.inner().put(layout.side_path(&alice, side), b"{\"prompt\":\"alicetown0 and alicetown4\"}\n");
+        disk.inner()
+            .put(layout.side_path(&alice, side), b"{\"prompt\":\"alicetown0 and alicetown4\"}\n");
     }
-    let letter =
-        DeadLetter { id: "alice-0".into(), kind: "message".into(), layer: String::new(), error: "down".into(), attempts: 3, at: moment(0) };
+    let letter = DeadLetter {
+        id: "alice-0".into(),
+        kind: "message".into(),
+        layer: String::new(),
+        error: "down".into(),
+        attempts: 3,
+        at: moment(0),
+    };
     let mut line = serde_json::to_vec(&letter).unwrap();
     line.push(b'\n');
     disk.inner().put(layout.side_path(&alice, SideFile::DeadLetters), &line);
@@ -38,7 +57,8 @@ fn furnished() -> Disk {
         let row = "{\"file\":\"x\",\"line\":1,\"reason\":\"torn\",\"text\":\"{\\\"content\\\":\\\"I moved to alicetown0 last Friday. My favourite drink is aliceade0.\"}\n";
         disk.inner().put(format!("{}.quarantine.jsonl", log.display()), row.as_bytes());
         let caches = layout.cache_paths(&alice, kind);
-        disk.inner().put(format!("{}.tmp", caches.embeddings.display()), b"alicetown0 left by a crash");
+        disk.inner()
+            .put(format!("{}.tmp", caches.embeddings.display()), b"alicetown0 left by a crash");
     }
     Disk::new(disk.inner().after_power_cut())
 }
@@ -66,8 +86,12 @@ fn no_byte_of_a_deleted_message_is_left_and_no_vector_of_it() {
 fn no_byte_of_a_deleted_episode_or_user_is_left() {
     let disk = furnished();
     let engine = open(&disk).unwrap();
-    let AnyRecord::Episode(first) = records(&engine, "alice", RecordKind::Episode).remove(0) else { panic!("an episode") };
-    engine.update("alice", &first.episode_id, "An edited narrative about alicetown0.", &NOW).unwrap();
+    let AnyRecord::Episode(first) = records(&engine, "alice", RecordKind::Episode).remove(0) else {
+        panic!("an episode")
+    };
+    engine
+        .update("alice", &first.episode_id, "An edited narrative about alicetown0.", &NOW)
+        .unwrap();
     engine.delete("alice", &first.episode_id, &NOW).unwrap();
     for message in &first.original_messages {
         assert!(files_with(&disk, &message.message_id).is_empty());
@@ -83,7 +107,8 @@ fn no_byte_of_a_deleted_episode_or_user_is_left() {
     assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
 }
 
-/// Deletes one message or the whole user with a failure at every operation, goes on in the same process, and looks after a crash.
+/// Deletes one message or the whole user with a failure at every operation, goes on in the same
+/// process, and looks after a crash.
 fn interrupted(whole: bool) -> u64 {
     let mut injected = 0;
     for failure in [Failure::Once, Failure::FromThenOn] {
@@ -99,13 +124,26 @@ fn interrupted(whole: bool) -> u64 {
             let failed = disk.failures() > 0;
             disk.heal();
             let case = format!("{failure:?} at operation {n}, whole: {whole}");
-            // The caller goes on: what is acknowledged from here on stays, whatever became of the deletion.
-            engine.add_messages("alice", vec![said("new", "We bought a zqnewboat.", 9_000, None)], None, &NOW).expect(&case);
+            // The caller goes on: what is acknowledged from here on stays, whatever became of the
+            // deletion.
+            engine
+                .add_messages(
+                    "alice",
+                    vec![said("new", "We bought a zqnewboat.", 9_000, None)],
+                    None,
+                    &NOW,
+                )
+                .expect(&case);
             let remembered = |engine: &episodica_core::engine::Engine| {
-                !found(engine, "alice", "alicetown0", Method::Bm25).iter().all(|text| !text.contains("alicetown0"))
+                !found(engine, "alice", "alicetown0", Method::Bm25)
+                    .iter()
+                    .all(|text| !text.contains("alicetown0"))
             };
             if outcome.is_ok() {
-                assert!(!remembered(&engine) && files_with(&disk, "alicetown0").is_empty(), "{case}");
+                assert!(
+                    !remembered(&engine) && files_with(&disk, "alicetown0").is_empty(),
+                    "{case}"
+                );
             }
             let there = remembered(&engine);
             for image in [
@@ -115,13 +153,25 @@ fn interrupted(whole: bool) -> u64 {
             ] {
                 let image = Disk::new(image);
                 let again = open(&image).expect(&case);
-                assert_eq!(found(&again, "alice", "zqnewboat", Method::Bm25), ["We bought a zqnewboat."], "{case}");
+                assert_eq!(
+                    found(&again, "alice", "zqnewboat", Method::Bm25),
+                    ["We bought a zqnewboat."],
+                    "{case}"
+                );
                 assert_eq!(remembered(&again), there, "{case}: memory and disk disagree");
                 if !there {
-                    assert!(files_with(&image, "alicetown0").is_empty(), "{case}: {:?}", files_with(&image, "alicetown0"));
+                    assert!(
+                        files_with(&image, "alicetown0").is_empty(),
+                        "{case}: {:?}",
+                        files_with(&image, "alicetown0")
+                    );
                 }
                 if !whole || there {
-                    assert_eq!(records(&again, "alice", RecordKind::Message).len(), if there { 7 } else { 6 }, "{case}");
+                    assert_eq!(
+                        records(&again, "alice", RecordKind::Message).len(),
+                        if there { 7 } else { 6 },
+                        "{case}"
+                    );
                 }
                 assert_eq!(records(&again, "alice_b", RecordKind::Message).len(), 6, "{case}");
             }
@@ -153,10 +203,9 @@ fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
         let outcome = engine.delete("alice", "alice-0", &NOW);
         disk.heal();
         assert!(outcome.is_err());
-        disk.inner()
-            .files()
-            .into_iter()
-            .find(|(path, _)| path.starts_with("/m/intents") && path.extension().is_some_and(|end| end == "json"))
+        disk.inner().files().into_iter().find(|(path, _)| {
+            path.starts_with("/m/intents") && path.extension().is_some_and(|end| end == "json")
+        })
     });
     drop(engine);
     let (path, mut bytes) = intent.unwrap();
@@ -167,7 +216,10 @@ fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
     let engine = open(&disk).unwrap();
     let report = engine.verify(None, &NOW).unwrap();
     let problem = report.problems.iter().find(|problem| problem.path == path).unwrap();
-    assert!(problem.message.contains("`alice`") && problem.remedy.contains("delete again"), "{problem:?}");
+    assert!(
+        problem.message.contains("`alice`") && problem.remedy.contains("delete again"),
+        "{problem:?}"
+    );
     engine.delete("alice", "alice-0", &NOW).unwrap();
     assert!(!disk.inner().files().contains_key(&path));
     assert!(files_with(&disk, "alicetown0").is_empty());
@@ -179,13 +231,19 @@ fn deletions_of_many_users_at_once_do_not_hinder_each_other() {
     let place = episodica_core::store::testing::TempDir::new();
     let root = place.path().join("store");
     let clock = episodica_core::clock::FixedClock::new(moment(0));
-    let store = episodica_core::store::Store::open(&root, episodica_core::store::Mode::ReadWrite, &clock).unwrap();
+    let store =
+        episodica_core::store::Store::open(&root, episodica_core::store::Mode::ReadWrite, &clock)
+            .unwrap();
     std::thread::scope(|scope| {
         for worker in 0..8 {
             let store = &store;
             scope.spawn(move || {
                 for round in 0..40 {
-                    let owner = episodica_core::ids::Owner::new("default", &format!("user{worker}-{round}")).unwrap();
+                    let owner = episodica_core::ids::Owner::new(
+                        "default",
+                        &format!("user{worker}-{round}"),
+                    )
+                    .unwrap();
                     drop(store.open_user(&owner).unwrap());
                     store.erase_user(&owner).unwrap();
                 }

@@ -1,4 +1,5 @@
-//! Users come and go while others work: deletion, eviction and refreshing never lock up, mix up or lose anything.
+//! Users come and go while others work: deletion, eviction and refreshing never lock up, mix up or
+//! lose anything.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +27,9 @@ fn deleting_a_user_and_asking_for_their_records_never_wait_for_each_other() {
             });
         }
         for n in 0..rounds(60, 2_000) {
-            engine.add_messages("alice", vec![said("m0", &format!("hello {n}"), 0, None)], None, &NOW).unwrap();
+            engine
+                .add_messages("alice", vec![said("m0", &format!("hello {n}"), 0, None)], None, &NOW)
+                .unwrap();
             engine.delete_user_data("alice", &NOW).unwrap();
         }
         done.store(true, Ordering::SeqCst);
@@ -47,7 +50,9 @@ fn adding_to_a_user_who_is_being_deleted_adds_after_the_deletion() {
         });
         for n in 0..rounds(60, 2_000) {
             let id = format!("m{n}");
-            let added = engine.add_messages("alice", vec![said(&id, "hello", 0, None)], None, &NOW).unwrap();
+            let added = engine
+                .add_messages("alice", vec![said(&id, "hello", 0, None)], None, &NOW)
+                .unwrap();
             assert_eq!(added.messages_added, 1);
         }
         done.store(true, Ordering::SeqCst);
@@ -66,8 +71,19 @@ fn of_what_many_add_to_one_user_nothing_finished_is_left_over() {
                 for n in 0..each {
                     // Each session is over as soon as somebody has come to the next hour.
                     let (id, session) = (format!("{thread}-{n}"), format!("s{thread}-{n}"));
-                    let message = said(&id, &format!("word{thread} number{n}"), 3_600 * n as i64, Some(&session));
-                    assert_eq!(engine.add_messages("alice", vec![message], None, &NOW).unwrap().messages_added, 1);
+                    let message = said(
+                        &id,
+                        &format!("word{thread} number{n}"),
+                        3_600 * n as i64,
+                        Some(&session),
+                    );
+                    assert_eq!(
+                        engine
+                            .add_messages("alice", vec![message], None, &NOW)
+                            .unwrap()
+                            .messages_added,
+                        1
+                    );
                 }
             });
         }
@@ -87,16 +103,25 @@ fn users_are_closed_under_the_budget_while_others_use_them() {
             let engine = &engine;
             scope.spawn(move || {
                 for n in 0..each {
-                    // Everybody uses the same few users, so that one closes what another is about to use.
+                    // Everybody uses the same few users, so that one closes what another is about
+                    // to use.
                     let user = format!("u{}", (n + thread) % 3);
                     let id = format!("{thread}-{n}");
-                    engine.add_messages(&user, vec![said(&id, &format!("word{thread} number{n}"), 0, None)], None, &NOW).unwrap();
+                    engine
+                        .add_messages(
+                            &user,
+                            vec![said(&id, &format!("word{thread} number{n}"), 0, None)],
+                            None,
+                            &NOW,
+                        )
+                        .unwrap();
                     let _ = records(engine, &user, RecordKind::Message);
                 }
             });
         }
     });
-    let total: usize = (0..3).map(|user| records(&engine, &format!("u{user}"), RecordKind::Message).len()).sum();
+    let total: usize =
+        (0..3).map(|user| records(&engine, &format!("u{user}"), RecordKind::Message).len()).sum();
     assert_eq!(total as u64, 4 * each);
     assert!(engine.stats(None, &NOW).unwrap()["evictions"].as_u64().unwrap() > 0);
 }
@@ -109,7 +134,14 @@ fn a_reader_follows_every_write_and_deletion() {
     let reader = open_as(&disk, true, Config::default()).unwrap();
     for n in 1..20 {
         assert_eq!(records(&reader, "alice", RecordKind::Message).len(), n);
-        engine.add_messages("alice", vec![said(&format!("m{n}"), &format!("zqword{n}x again"), n as i64, None)], None, &NOW).unwrap();
+        engine
+            .add_messages(
+                "alice",
+                vec![said(&format!("m{n}"), &format!("zqword{n}x again"), n as i64, None)],
+                None,
+                &NOW,
+            )
+            .unwrap();
         assert_eq!(found(&reader, "alice", &format!("zqword{n}x"), Method::Bm25).len(), 1);
         assert!(!found(&reader, "alice", &format!("zqword{n}x"), Method::Vector).is_empty());
     }
@@ -140,12 +172,19 @@ fn talk_of_former_days_is_not_cut_by_what_came_in_before_it() {
     let engine = open(&disk).unwrap();
     engine.add_messages("alice", vec![said("now", "Hello there.", 0, None)], None, &NOW).unwrap();
     for n in 0..6 {
-        let message = said(&format!("old{n}"), &format!("We went sailing with Bob, day {n}."), n * 60 - 900_000, Some("s1"));
+        let message = said(
+            &format!("old{n}"),
+            &format!("We went sailing with Bob, day {n}."),
+            n * 60 - 900_000,
+            Some("s1"),
+        );
         engine.add_messages("alice", vec![message], None, &NOW).unwrap();
     }
     assert!(records(&engine, "alice", RecordKind::Episode).is_empty());
     // Another session that goes on later ends it.
-    engine.add_messages("alice", vec![said("later", "Good morning.", 9_000, Some("s2"))], None, &NOW).unwrap();
+    engine
+        .add_messages("alice", vec![said("later", "Good morning.", 9_000, Some("s2"))], None, &NOW)
+        .unwrap();
     let episodes = records(&engine, "alice", RecordKind::Episode);
     assert!(matches!(&episodes[..], [AnyRecord::Episode(episode)] if episode.message_count == 6));
 }

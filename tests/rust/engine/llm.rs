@@ -1,4 +1,5 @@
-//! The engine with a model: how often it asks, what becomes of any answer, and what happens while nobody answers.
+//! The engine with a model: how often it asks, what becomes of any answer, and what happens while
+//! nobody answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +43,8 @@ fn shown(prompt: &Prompt) -> Vec<(usize, String)> {
     prompt.user.lines().filter_map(line).collect()
 }
 
-/// What a sensible model would say: episodes of eight messages, one statement about the first message of each.
+/// What a sensible model would say: episodes of eight messages, one statement about the first
+/// message of each.
 fn sensible(prompt: &Prompt) -> Result<String> {
     let messages = shown(prompt);
     let answer = match prompt.phase {
@@ -63,8 +65,14 @@ fn sensible(prompt: &Prompt) -> Result<String> {
             "value": messages[0].1, "confidence": 0.9, "importance": "high", "messages": [messages[0].0],
         }]}),
         Phase::Reconcile => {
-            let candidates =
-                prompt.user.split("Candidates:").nth(1).unwrap_or_default().lines().filter(|line| line.contains(" | ")).count();
+            let candidates = prompt
+                .user
+                .split("Candidates:")
+                .nth(1)
+                .unwrap_or_default()
+                .lines()
+                .filter(|line| line.contains(" | "))
+                .count();
             let create = |number| json!({"candidate": number, "action": "CREATE", "memory": null, "content": null, "reason": "new"});
             json!({"decisions": (0..candidates).map(create).collect::<Vec<_>>()})
         }
@@ -79,7 +87,16 @@ fn down(_: &Prompt) -> Result<String> {
 
 /// Messages a minute apart.
 fn talk(count: usize) -> Vec<NewMessage> {
-    (0..count).map(|n| said(&format!("m{n}"), &format!("kite{n} flew over hill{n} with string{n}"), 60 * n as i64, None)).collect()
+    (0..count)
+        .map(|n| {
+            said(
+                &format!("m{n}"),
+                &format!("kite{n} flew over hill{n} with string{n}"),
+                60 * n as i64,
+                None,
+            )
+        })
+        .collect()
 }
 
 fn wait(engine: &Engine, user: &str) {
@@ -88,19 +105,25 @@ fn wait(engine: &Engine, user: &str) {
 
 fn episodes(engine: &Engine, user: &str) -> Vec<Arc<Episode>> {
     let all = records(engine, user, RecordKind::Episode).into_iter();
-    all.filter_map(|record| if let AnyRecord::Episode(episode) = record { Some(episode) } else { None }).collect()
+    all.filter_map(
+        |record| if let AnyRecord::Episode(episode) = record { Some(episode) } else { None },
+    )
+    .collect()
 }
 
 fn facts(engine: &Engine, user: &str) -> Vec<Arc<SemanticMemory>> {
     let all = records(engine, user, RecordKind::Semantic).into_iter();
-    all.filter_map(|record| if let AnyRecord::Semantic(fact) = record { Some(fact) } else { None }).collect()
+    all.filter_map(|record| if let AnyRecord::Semantic(fact) = record { Some(fact) } else { None })
+        .collect()
 }
 
 /// Every message is in exactly one episode, in order, and the store is sound.
 fn check_whole(engine: &Engine, user: &str, count: usize) {
     let inside: Vec<String> = episodes(engine, user)
         .iter()
-        .flat_map(|episode| episode.original_messages.iter().map(|message| message.message_id.clone()))
+        .flat_map(|episode| {
+            episode.original_messages.iter().map(|message| message.message_id.clone())
+        })
         .collect();
     let mut wanted: Vec<String> = (0..count).map(|n| format!("m{n}")).collect();
     let mut sorted = inside.clone();
@@ -121,7 +144,8 @@ fn by_phase(model: &ScriptedModel) -> BTreeMap<&'static str, usize> {
 fn four_hundred_messages_cost_what_was_promised() {
     let model = Arc::new(ScriptedModel::new(sensible));
     let engine = with(&disk(), &model);
-    // One by one, as an agent would: what is asked does not depend on how fast the work behind follows.
+    // One by one, as an agent would: what is asked does not depend on how fast the work behind
+    // follows.
     for message in talk(400) {
         engine.add_messages("ann", vec![message], None, &NOW).unwrap();
     }
@@ -150,7 +174,10 @@ fn what_a_model_made_says_so() {
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
     let episode = &episodes(&engine, "ann")[0];
-    assert_eq!((episode.provenance.method.as_str(), episode.provenance.prompt_version.as_str()), ("scripted", "v1"));
+    assert_eq!(
+        (episode.provenance.method.as_str(), episode.provenance.prompt_version.as_str()),
+        ("scripted", "v1")
+    );
     assert!(episode.provenance.tokens > 0 && !episode.provenance.pending_llm);
     assert_eq!(episode.timestamp, moment(0), "an episode is dated by its messages");
     let fact = &facts(&engine, "ann")[0];
@@ -179,20 +206,42 @@ fn an_outage_loses_nothing_and_is_made_good() {
     wait(&engine, "ann");
     check_whole(&engine, "ann", 30);
     let made = episodes(&engine, "ann");
-    assert!(made.iter().all(|episode| episode.provenance.pending_llm && episode.provenance.fallback == "outage"));
-    assert!(made.iter().all(|episode| !episode.title.is_empty() && episode.timestamp <= moment(60 * 30)), "dated by the messages");
+    assert!(
+        made.iter().all(
+            |episode| episode.provenance.pending_llm && episode.provenance.fallback == "outage"
+        )
+    );
+    assert!(
+        made.iter()
+            .all(|episode| !episode.title.is_empty() && episode.timestamp <= moment(60 * 30)),
+        "dated by the messages"
+    );
     assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_llm"], json!(made.len()));
-    assert_eq!(engine.retry_pending(Some("ann"), &NOW).unwrap(), made.len(), "each counts once, whatever it lacks");
+    assert_eq!(
+        engine.retry_pending(Some("ann"), &NOW).unwrap(),
+        made.len(),
+        "each counts once, whatever it lacks"
+    );
     // The model comes back, and the next work finds it.
     model.set_available(true);
-    engine.add_messages("ann", vec![said("m30", "kite39 is back", 60 * 31, None)], None, &NOW).unwrap();
+    engine
+        .add_messages("ann", vec![said("m30", "kite39 is back", 60 * 31, None)], None, &NOW)
+        .unwrap();
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
     let left = engine.retry_pending(Some("ann"), &NOW).unwrap();
     assert_eq!(left, 0);
     let again = episodes(&engine, "ann");
-    assert!(again.iter().all(|episode| episode.provenance.method == "scripted"), "{:?}", again[0].provenance);
-    assert_eq!(engine.history("ann", &again[0].episode_id, &NOW).unwrap().len(), 2, "the rules' text is history");
+    assert!(
+        again.iter().all(|episode| episode.provenance.method == "scripted"),
+        "{:?}",
+        again[0].provenance
+    );
+    assert_eq!(
+        engine.history("ann", &again[0].episode_id, &NOW).unwrap().len(),
+        2,
+        "the rules' text is history"
+    );
     check_whole(&engine, "ann", 31);
 }
 
@@ -205,7 +254,9 @@ fn without_a_model_that_answers_nothing_waits_for_it() {
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
     check_whole(&engine, "ann", 60);
-    assert!(engine.health().unwrap()["last_failure"].as_str().unwrap().contains("the endpoint is down"));
+    assert!(
+        engine.health().unwrap()["last_failure"].as_str().unwrap().contains("the endpoint is down")
+    );
     engine.close(Duration::from_secs(5), &NOW).unwrap();
 }
 
@@ -214,7 +265,8 @@ fn what_a_crash_cut_off_goes_on() {
     let disk = disk();
     let silent = Arc::new(Waiting::default());
     {
-        let engine = open_with(&disk, false, Config::default(), Some(Arc::clone(&silent) as _)).unwrap();
+        let engine =
+            open_with(&disk, false, Config::default(), Some(Arc::clone(&silent) as _)).unwrap();
         engine.add_messages("ann", talk(40), Some("s"), &NOW).unwrap();
         while silent.inside.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
@@ -236,7 +288,10 @@ fn answers_are_paid_for_once() {
     let disk = disk();
     let config = Config { boundary_mode: BoundaryMode::Message, ..Config::default() };
     let never = |prompt: &Prompt| match prompt.phase {
-        Phase::Boundary => Ok(json!({"should_end": false, "reason": "", "confidence": 0.9, "topic_summary": ""}).to_string()),
+        Phase::Boundary => {
+            Ok(json!({"should_end": false, "reason": "", "confidence": 0.9, "topic_summary": ""})
+                .to_string())
+        }
         _ => sensible(prompt),
     };
     for expected in [8, 0] {
@@ -252,18 +307,36 @@ fn answers_are_paid_for_once() {
 #[test]
 fn callers_and_searches_never_wait_for_a_model() {
     let model = Arc::new(Waiting::default());
-    let engine = open_with(&disk(), false, Config { llm_concurrency: 2, ..Config::default() }, Some(Arc::clone(&model) as _)).unwrap();
+    let engine = open_with(
+        &disk(),
+        false,
+        Config { llm_concurrency: 2, ..Config::default() },
+        Some(Arc::clone(&model) as _),
+    )
+    .unwrap();
     for user in ["ann", "ben", "cem", "dov"] {
         engine.add_messages(user, talk(40), None, &NOW).unwrap();
     }
     while model.inside.load(Ordering::SeqCst) < 2 {
         std::thread::yield_now();
     }
-    assert_eq!(found(&engine, "ann", "kite7", Method::Bm25)[0], "kite7 flew over hill7 with string7");
-    engine.add_messages("ann", vec![said("late", "a late word", 99_999, None)], None, &NOW).unwrap();
-    assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"], 0, "local vectors don't wait either");
+    assert_eq!(
+        found(&engine, "ann", "kite7", Method::Bm25)[0],
+        "kite7 flew over hill7 with string7"
+    );
+    engine
+        .add_messages("ann", vec![said("late", "a late word", 99_999, None)], None, &NOW)
+        .unwrap();
+    assert_eq!(
+        engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"],
+        0,
+        "local vectors don't wait either"
+    );
     assert_eq!(found(&engine, "ann", "late word", Method::Vector)[0], "a late word");
-    assert!(!engine.wait(Some("ann"), Some(Duration::from_millis(1)), &NOW).unwrap(), "something is pending");
+    assert!(
+        !engine.wait(Some("ann"), Some(Duration::from_millis(1)), &NOW).unwrap(),
+        "something is pending"
+    );
     // A user who is deleted does not wait for the model either.
     engine.delete_user_data("ann", &NOW).unwrap();
     engine.delete_user_data("ben", &NOW).unwrap();
@@ -274,9 +347,17 @@ fn callers_and_searches_never_wait_for_a_model() {
 #[test]
 fn a_message_without_a_vector_is_ranked_by_the_rest() {
     let engine = with(&disk(), &Arc::new(ScriptedModel::new(down)));
-    let same = |n: usize| said(&format!("m{n}"), &format!("the kite of hill{n}"), 60 * n as i64, None);
+    let same =
+        |n: usize| said(&format!("m{n}"), &format!("the kite of hill{n}"), 60 * n as i64, None);
     engine.add_messages("ann", (0..20).map(same).collect(), None, &NOW).unwrap();
-    engine.add_messages("ann", vec![said("last", &format!("the kite of hill99 {NO_VECTOR}"), 9_000, None)], None, &NOW).unwrap();
+    engine
+        .add_messages(
+            "ann",
+            vec![said("last", &format!("the kite of hill99 {NO_VECTOR}"), 9_000, None)],
+            None,
+            &NOW,
+        )
+        .unwrap();
     let first = &found(&engine, "ann", "the kite of hill99", Method::Hybrid)[0];
     assert!(first.contains("hill99"), "{first}");
     assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"], 1);
@@ -314,13 +395,25 @@ fn what_was_recalled_is_not_learned_again() {
     assert!(context.text.contains("kite3"));
     let pasted = format!("{}\nand the zebra9 sleeps tonight", context.text);
     engine
-        .add_messages("ann", vec![said("p1", &pasted, 9_000, None), said("p2", "the lion8 sleeps tonight", 9_060, None)], None, &NOW)
+        .add_messages(
+            "ann",
+            vec![
+                said("p1", &pasted, 9_000, None),
+                said("p2", "the lion8 sleeps tonight", 9_060, None),
+            ],
+            None,
+            &NOW,
+        )
         .unwrap();
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
-    let new: Vec<String> = facts(&engine, "ann").iter().skip(known).map(|fact| fact.content.clone()).collect();
+    let new: Vec<String> =
+        facts(&engine, "ann").iter().skip(known).map(|fact| fact.content.clone()).collect();
     assert_eq!(new.len(), 2, "{new:?}");
-    assert!(new.iter().any(|text| text.contains("zebra9")) && new.iter().any(|text| text.contains("lion8")));
+    assert!(
+        new.iter().any(|text| text.contains("zebra9"))
+            && new.iter().any(|text| text.contains("lion8"))
+    );
     assert!(!new.iter().any(|text| text.contains("kite")), "{new:?}");
 }
 
@@ -367,7 +460,9 @@ fn deleting_leaves_nothing_of_prompts_and_answers() {
     engine.delete("ann", "m7", &NOW).unwrap();
     wait(&engine, "ann");
     assert_eq!(files_with(&disk, "kite7 "), Vec::<std::path::PathBuf>::new());
-    engine.add_messages("ann", vec![said("n", "kite77 flies on", 99_999, None)], None, &NOW).unwrap();
+    engine
+        .add_messages("ann", vec![said("n", "kite77 flies on", 99_999, None)], None, &NOW)
+        .unwrap();
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
     engine.delete_user_data("ann", &NOW).unwrap();
@@ -378,7 +473,8 @@ fn deleting_leaves_nothing_of_prompts_and_answers() {
 fn merged_episodes_keep_one_text_and_both_ids() {
     let script = |prompt: &Prompt| match prompt.phase {
         Phase::Episode => {
-            let narrative = shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
+            let narrative =
+                shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
             Ok(json!({"title": "Kites", "summary": "They flew kites.", "narrative": narrative, "timestamp": "", "topics": [], "entities": []}).to_string())
         }
         _ => sensible(prompt),
@@ -393,9 +489,13 @@ fn merged_episodes_keep_one_text_and_both_ids() {
         // The last lies too far away.
         for (count, later) in [(6, 0), (6, 0), (6, 90_000)] {
             let mut part: Vec<NewMessage> = all.by_ref().take(count).collect();
-            part.iter_mut().enumerate().for_each(|(n, message)| message.timestamp = Some(moment(later + 60 * n as i64)));
+            part.iter_mut()
+                .enumerate()
+                .for_each(|(n, message)| message.timestamp = Some(moment(later + 60 * n as i64)));
             engine.add_messages("ann", part, None, &NOW).unwrap();
-            ids.extend(engine.flush("ann", &NOW).unwrap().iter().map(|episode| episode.episode_id.clone()));
+            ids.extend(
+                engine.flush("ann", &NOW).unwrap().iter().map(|episode| episode.episode_id.clone()),
+            );
             wait(&engine, "ann");
         }
         check_whole(&engine, "ann", 18);
@@ -404,11 +504,18 @@ fn merged_episodes_keep_one_text_and_both_ids() {
     assert_eq!(ids[0], ids[1], "the second is part of the first");
     assert_ne!(ids[0], ids[2]);
     let engine = with_config(&disk, &model, config);
-    let merged = episodes(&engine, "ann").into_iter().find(|episode| episode.episode_id == ids[0]).unwrap();
+    let merged =
+        episodes(&engine, "ann").into_iter().find(|episode| episode.episode_id == ids[0]).unwrap();
     assert_eq!((merged.message_count, merged.revision), (12, 1));
-    assert!(merged.content.contains("kite0 ") && merged.content.contains("kite11 "), "{}", merged.content);
+    assert!(
+        merged.content.contains("kite0 ") && merged.content.contains("kite11 "),
+        "{}",
+        merged.content
+    );
     let other = merged.metadata["merged_from"][0].as_str().unwrap();
-    let Some(AnyRecord::Episode(found)) = engine.get("ann", other, &NOW).unwrap() else { panic!("the other id leads to it") };
+    let Some(AnyRecord::Episode(found)) = engine.get("ann", other, &NOW).unwrap() else {
+        panic!("the other id leads to it")
+    };
     assert_eq!(found.episode_id, merged.episode_id);
 }
 
@@ -443,13 +550,17 @@ impl LanguageModel for Waiting {
 
 fn any_answer() -> impl Strategy<Value = String> {
     prop_oneof![
-        prop::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        prop::collection::vec(any::<u8>(), 0..300)
+            .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         "[\\[\\]{}\",:0-9a-z ]{0,200}",
         Just(String::new()),
         Just("{\"episodes\":[{\"messages\":[0,1,2,3]},{\"messages\":[3,99,-1]}".to_owned()),
         Just("{\"title\":\"x\",\"summary\":".to_owned()),
         Just("{\"statements\":[{\"content\":\"kite1 flew\",\"messages\":[0]},{\"cont".to_owned()),
-        Just("{\"decisions\":[{\"candidate\":0,\"action\":\"SUPERSEDE\",\"memory\":12345}]}".to_owned()),
+        Just(
+            "{\"decisions\":[{\"candidate\":0,\"action\":\"SUPERSEDE\",\"memory\":12345}]}"
+                .to_owned()
+        ),
     ]
 }
 

@@ -1,4 +1,5 @@
-//! The engine under attack, on files that lose power and disks that fail: what it acknowledged stays, what was deleted stays deleted.
+//! The engine under attack, on files that lose power and disks that fail: what it acknowledged
+//! stays, what was deleted stays deleted.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 

@@ -1,7 +1,9 @@
-//! Random sequences of every public operation against a plain model, with failing disks, reopenings and crashes in between.
+//! Random sequences of every public operation against a plain model, with failing disks, reopenings
+//! and crashes in between.
 //!
-//! The model knows which messages were acknowledged and which texts were put into records by hand. A word of its own in each of them makes
-//! the strongest of promises checkable: a word stands in some file if and only if some record shows it.
+//! The model knows which messages were acknowledged and which texts were put into records by hand.
+//! A word of its own in each of them makes the strongest of promises checkable: a word stands in
+//! some file if and only if some record shows it.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind as IoKind;
@@ -100,7 +102,8 @@ fn op() -> impl Strategy<Value = Op> {
 enum Fate {
     /// `add_messages` returned.
     Kept,
-    /// `add_messages` failed, or deleting it did: there or not, until somebody has looked after the next crash.
+    /// `add_messages` failed, or deleting it did: there or not, until somebody has looked after the
+    /// next crash.
     Open,
 }
 
@@ -128,7 +131,10 @@ struct World {
 
 /// A word that nothing else contains and no stemmer touches.
 fn word(number: usize) -> String {
-    let digits: String = format!("{number:05}").bytes().map(|digit| char::from(b"bcdfghjkmp"[usize::from(digit - b'0')])).collect();
+    let digits: String = format!("{number:05}")
+        .bytes()
+        .map(|digit| char::from(b"bcdfghjkmp"[usize::from(digit - b'0')]))
+        .collect();
     format!("zq{digits}v")
 }
 
@@ -153,7 +159,18 @@ impl World {
         let disk = Disk::new(MemoryBackend::new());
         let engine = Some(open(&disk).unwrap());
         let (said, edits, gone) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { disk, engine, said, edits, gone, count: 0, clock: 0, operations: 0, faults: 0, crashes: 0 }
+        Self {
+            disk,
+            engine,
+            said,
+            edits,
+            gone,
+            count: 0,
+            clock: 0,
+            operations: 0,
+            faults: 0,
+            crashes: 0,
+        }
     }
 
     fn engine(&self) -> &Engine {
@@ -203,16 +220,25 @@ impl World {
                     batch.push(said(&id, &content, self.clock, session.as_deref()));
                     said_now.push(Said { id, content, fate: Fate::Open });
                 }
-                outcome = self.engine().add_messages(USERS[*user], batch, None, &NOW).map(|report| {
-                    assert_eq!(report.messages_added, *count);
-                    said_now.iter_mut().for_each(|said| said.fate = Fate::Kept);
-                });
+                outcome =
+                    self.engine().add_messages(USERS[*user], batch, None, &NOW).map(|report| {
+                        assert_eq!(report.messages_added, *count);
+                        said_now.iter_mut().for_each(|said| said.fate = Fate::Kept);
+                    });
                 self.said.entry(*user).or_default().extend(said_now);
             }
             Op::AddAgain { user } => {
-                if let Some(known) = self.said.get(user).and_then(|all| all.iter().rfind(|said| said.fate == Fate::Kept)).cloned() {
+                if let Some(known) = self
+                    .said
+                    .get(user)
+                    .and_then(|all| all.iter().rfind(|said| said.fate == Fate::Kept))
+                    .cloned()
+                {
                     let again = vec![said(&known.id, &known.content, self.clock, None)];
-                    outcome = self.engine().add_messages(USERS[*user], again, None, &NOW).map(|report| assert_eq!(report.duplicates, 1));
+                    outcome = self
+                        .engine()
+                        .add_messages(USERS[*user], again, None, &NOW)
+                        .map(|report| assert_eq!(report.duplicates, 1));
                 }
             }
             Op::Flush { user } => {
@@ -224,14 +250,19 @@ impl World {
                 self.check_buffers(outcome.is_ok(), &[0, 1, 2]);
             }
             Op::CloseSession { user, session } => {
-                outcome = self.engine().close_session(USERS[*user], &format!("s{session}"), &NOW).map(drop);
+                outcome = self
+                    .engine()
+                    .close_session(USERS[*user], &format!("s{session}"), &NOW)
+                    .map(drop);
             }
             Op::Update { user, kind, place } => {
-                if let Some(record) = (!failing).then(|| self.pick(*user, *kind, *place)).flatten() {
+                if let Some(record) = (!failing).then(|| self.pick(*user, *kind, *place)).flatten()
+                {
                     let word = self.fresh_word();
                     let text = format!("A correction about {word} and nothing else.");
                     let updated = self.engine().update(USERS[*user], id_of(&record), &text, &NOW);
-                    outcome = updated.map(|record| self.edits.push((*user, id_of(&record).to_owned(), word)));
+                    outcome = updated
+                        .map(|record| self.edits.push((*user, id_of(&record).to_owned(), word)));
                 }
             }
             Op::Delete { user, kind, place } => {
@@ -240,7 +271,11 @@ impl World {
                     self.arm(failing);
                     let messages: Vec<String> = match &record {
                         AnyRecord::Message(message) => vec![message.message_id.clone()],
-                        AnyRecord::Episode(episode) => episode.original_messages.iter().map(|message| message.message_id.clone()).collect(),
+                        AnyRecord::Episode(episode) => episode
+                            .original_messages
+                            .iter()
+                            .map(|message| message.message_id.clone())
+                            .collect(),
                         AnyRecord::Semantic(_) => Vec::new(),
                     };
                     outcome = self.engine().delete(USERS[*user], id_of(&record), &NOW).map(drop);
@@ -258,7 +293,9 @@ impl World {
                 self.disk.heal();
                 self.check_search(*user);
             }
-            Op::Rebuild { user } => outcome = self.engine().rebuild_indices(Some(USERS[*user]), &NOW).map(drop),
+            Op::Rebuild { user } => {
+                outcome = self.engine().rebuild_indices(Some(USERS[*user]), &NOW).map(drop)
+            }
             Op::Retry => outcome = self.engine().retry_pending(None, &NOW).map(drop),
             Op::Fail { .. } => {}
             Op::Reopen => {
@@ -312,9 +349,14 @@ impl World {
     fn forget_edits(&mut self, done: bool) {
         let engine = self.engine.as_ref().unwrap();
         let shown = |(user, id, word): &(usize, String, String)| {
-            engine.history(USERS[*user], id, &NOW).unwrap().iter().any(|record| text_of(record).contains(word.as_str()))
+            engine
+                .history(USERS[*user], id, &NOW)
+                .unwrap()
+                .iter()
+                .any(|record| text_of(record).contains(word.as_str()))
         };
-        let (kept, lost): (Vec<_>, Vec<_>) = std::mem::take(&mut self.edits).into_iter().partition(shown);
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.edits).into_iter().partition(shown);
         self.edits = kept;
         if done {
             self.gone.extend(lost.into_iter().map(|(_, _, word)| word));
@@ -326,7 +368,9 @@ impl World {
         for (user, name) in USERS.iter().enumerate() {
             let there = records(self.engine(), name, RecordKind::Message);
             let all = self.said.entry(user).or_default();
-            all.retain(|said| said.fate == Fate::Kept || there.iter().any(|record| id_of(record) == said.id));
+            all.retain(|said| {
+                said.fate == Fate::Kept || there.iter().any(|record| id_of(record) == said.id)
+            });
         }
     }
 
@@ -340,20 +384,35 @@ impl World {
             for said in self.said.get(&user).into_iter().flatten() {
                 let open = said.fate == Fate::Open;
                 assert!(
-                    open && !contents.contains(&said.content.as_str()) || rest.any(|content| *content == said.content),
+                    open && !contents.contains(&said.content.as_str())
+                        || rest.any(|content| *content == said.content),
                     "lost or out of order: {said:?} in {contents:?}"
                 );
             }
-            let own = |content: &str| self.said.get(&user).is_some_and(|all| all.iter().any(|said| said.content == content));
-            assert!(contents.iter().all(|content| own(content)), "a message of nobody's: {contents:?}");
+            let own = |content: &str| {
+                self.said
+                    .get(&user)
+                    .is_some_and(|all| all.iter().any(|said| said.content == content))
+            };
+            assert!(
+                contents.iter().all(|content| own(content)),
+                "a message of nobody's: {contents:?}"
+            );
             self.check_episodes(name, &there);
         }
         for content in &self.gone {
-            assert!(files_with(&self.disk, content).is_empty(), "deleted and back: `{content}` in {:?}", files_with(&self.disk, content));
+            assert!(
+                files_with(&self.disk, content).is_empty(),
+                "deleted and back: `{content}` in {:?}",
+                files_with(&self.disk, content)
+            );
         }
         for (user, id, word) in &self.edits {
             let history = engine.history(USERS[*user], id, &NOW).unwrap();
-            assert!(history.iter().any(|record| text_of(record).contains(word.as_str())), "an edit of {id} is lost: {word}");
+            assert!(
+                history.iter().any(|record| text_of(record).contains(word.as_str())),
+                "an edit of {id} is lost: {word}"
+            );
         }
     }
 
@@ -362,30 +421,47 @@ impl World {
         for record in records(self.engine(), user, RecordKind::Episode) {
             let AnyRecord::Episode(episode) = record else { panic!("asked for episodes") };
             assert_eq!(episode.message_count, episode.original_messages.len());
-            inside.extend(episode.original_messages.iter().map(|message| message.message_id.clone()));
+            inside
+                .extend(episode.original_messages.iter().map(|message| message.message_id.clone()));
         }
         let count = inside.len();
         inside.sort();
         inside.dedup();
         assert_eq!(inside.len(), count, "a message is in two episodes");
-        assert!(inside.iter().all(|id| messages.iter().any(|message| id_of(message) == id)), "an episode of lost messages");
+        assert!(
+            inside.iter().all(|id| messages.iter().any(|message| id_of(message) == id)),
+            "an episode of lost messages"
+        );
         for record in records(self.engine(), user, RecordKind::Semantic) {
             let AnyRecord::Semantic(memory) = record else { panic!("asked for memories") };
             let known = |id: &String| messages.iter().any(|message| id_of(message) == id);
-            assert!(memory.source_messages.iter().all(known), "a memory of deleted messages: {memory:?}");
+            assert!(
+                memory.source_messages.iter().all(known),
+                "a memory of deleted messages: {memory:?}"
+            );
         }
     }
 
     fn check_buffers(&self, flushed: bool, users: &[usize]) {
         self.disk.heal();
         for user in users.iter().filter(|_| flushed) {
-            assert_eq!(self.engine().stats(Some(USERS[*user]), &NOW).unwrap()["buffered"], 0, "after a flush");
+            assert_eq!(
+                self.engine().stats(Some(USERS[*user]), &NOW).unwrap()["buffered"],
+                0,
+                "after a flush"
+            );
         }
     }
 
     fn check_search(&self, user: usize) {
         for (owner, name) in USERS.iter().enumerate() {
-            let Some(last) = self.said.get(&user).and_then(|all| all.iter().rfind(|said| said.fate == Fate::Kept)) else { return };
+            let Some(last) = self
+                .said
+                .get(&user)
+                .and_then(|all| all.iter().rfind(|said| said.fate == Fate::Kept))
+            else {
+                return;
+            };
             let word = last.id.strip_prefix("m-").unwrap();
             let hits = found(self.engine(), name, word, Method::Bm25);
             match owner == user {
@@ -403,7 +479,9 @@ impl World {
         self.run(&Op::Reopen, false);
         let again = self.engine().verify(None, &NOW).unwrap();
         assert!(again.errors == 0 && again.errors <= verified.errors, "{:?}", again.problems);
-        for (_, said) in self.said.iter().flat_map(|(user, all)| all.iter().map(move |said| (user, said))) {
+        for (_, said) in
+            self.said.iter().flat_map(|(user, all)| all.iter().map(move |said| (user, said)))
+        {
             assert!(said.fate == Fate::Open || !files_with(&self.disk, &said.content).is_empty());
         }
         (0..USERS.len()).for_each(|user| self.check_search(user));
@@ -413,32 +491,44 @@ impl World {
 #[test]
 fn any_sequence_of_operations_keeps_what_was_acknowledged_and_nothing_else() {
     let (cases, length) = (rounds(40, 4_000) as u32, 30);
-    let config = RunConfig { cases, failure_persistence: None, max_shrink_iters: 400, ..RunConfig::default() };
+    let config = RunConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..RunConfig::default()
+    };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let totals = std::sync::Mutex::new((0, 0, 0));
-    let outcome = TestRunner::new_with_rng(config, rng).run(&proptest::collection::vec(op(), 1..length), |operations| {
-        let mut world = World::new();
-        let mut armed = false;
-        for op in &operations {
-            if let Op::Fail { after, forever } = op {
-                let failure = if *forever { Failure::FromThenOn } else { Failure::Once };
-                world.disk.fail_after(*after, failure, IoKind::StorageFull);
-                armed = true;
-                continue;
+    let outcome = TestRunner::new_with_rng(config, rng).run(
+        &proptest::collection::vec(op(), 1..length),
+        |operations| {
+            let mut world = World::new();
+            let mut armed = false;
+            for op in &operations {
+                if let Op::Fail { after, forever } = op {
+                    let failure = if *forever { Failure::FromThenOn } else { Failure::Once };
+                    world.disk.fail_after(*after, failure, IoKind::StorageFull);
+                    armed = true;
+                    continue;
+                }
+                world.run(op, armed);
+                armed = false;
+                world.check();
             }
-            world.run(op, armed);
-            armed = false;
-            world.check();
-        }
-        world.finish();
-        let mut totals = totals.lock().unwrap();
-        *totals = (totals.0 + world.operations, totals.1 + world.faults, totals.2 + world.crashes);
-        Ok(())
-    });
+            world.finish();
+            let mut totals = totals.lock().unwrap();
+            *totals =
+                (totals.0 + world.operations, totals.1 + world.faults, totals.2 + world.crashes);
+            Ok(())
+        },
+    );
     if let Err(error) = outcome {
         panic!("{error}");
     }
     let (operations, faults, crashes) = *totals.lock().unwrap();
     assert!(operations > 300 && faults > 10 && crashes > 10, "{operations} {faults} {crashes}");
-    report("model", &[("operations", operations), ("faults", faults), ("kills", crashes), ("losses", 0)]);
+    report(
+        "model",
+        &[("operations", operations), ("faults", faults), ("kills", crashes), ("losses", 0)],
+    );
 }

@@ -1,4 +1,5 @@
-//! A snapshot is the view that the logs give, or it is not used; and nothing outlives a deletion in one.
+//! A snapshot is the view that the logs give, or it is not used; and nothing outlives a deletion in
+//! one.
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -34,16 +35,28 @@ fn talk(from: i64, to: i64) -> Vec<NewMessage> {
         2 => format!("We saw a film about ships number{n}. It was long."),
         _ => format!("Bob works at firm{n} now."),
     };
-    (from..to).map(|n| said(&format!("m{n}"), &text(n), n * 700, Some(if n % 3 == 0 { "s1" } else { "s2" }))).collect()
+    (from..to)
+        .map(|n| {
+            said(&format!("m{n}"), &text(n), n * 700, Some(if n % 3 == 0 { "s1" } else { "s2" }))
+        })
+        .collect()
 }
 
-/// A user with episodes, facts, an edited episode and fact (so there are earlier revisions), and messages that await their episode.
+/// A user with episodes, facts, an edited episode and fact (so there are earlier revisions), and
+/// messages that await their episode.
 fn furnish(engine: &Engine) {
     engine.add_messages("alice", talk(0, 30), None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
-    let AnyRecord::Episode(episode) = records(engine, "alice", RecordKind::Episode).remove(1) else { panic!("an episode") };
-    engine.update("alice", &episode.episode_id, "They spoke of ships and of moving house.", &NOW).unwrap();
-    let AnyRecord::Semantic(fact) = records(engine, "alice", RecordKind::Semantic).remove(0) else { panic!("a memory") };
+    let AnyRecord::Episode(episode) = records(engine, "alice", RecordKind::Episode).remove(1)
+    else {
+        panic!("an episode")
+    };
+    engine
+        .update("alice", &episode.episode_id, "They spoke of ships and of moving house.", &NOW)
+        .unwrap();
+    let AnyRecord::Semantic(fact) = records(engine, "alice", RecordKind::Semantic).remove(0) else {
+        panic!("a memory")
+    };
     engine.update("alice", &fact.memory_id, "They moved to another place.", &NOW).unwrap();
     engine.add_messages("alice", talk(30, 34), None, &NOW).unwrap();
 }
@@ -58,7 +71,8 @@ fn furnished() -> Disk {
     disk
 }
 
-/// All that can be asked of a user, each with a score. Sorted: of what is equally good, or equally old, either may come first.
+/// All that can be asked of a user, each with a score. Sorted: of what is equally good, or equally
+/// old, either may come first.
 type Everything = Vec<(String, f64)>;
 
 fn everything(engine: &Engine) -> Everything {
@@ -77,10 +91,20 @@ fn everything(engine: &Engine) -> Everything {
     for query in ["Where did they move?", "ade1 drink", "number14 ships", "What does Bob do?"] {
         for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Norlift] {
             let kinds = vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message];
-            let request =
-                Request { query: query.into(), top_k: 500, kinds, method, filter: Filter::default(), threshold: None, now: moment(0) };
+            let request = Request {
+                query: query.into(),
+                top_k: 500,
+                kinds,
+                method,
+                filter: Filter::default(),
+                threshold: None,
+                now: moment(0),
+            };
             let hits = engine.search("alice", &request, &NOW).unwrap().hits;
-            all.extend(hits.into_iter().map(|hit| (format!("{query} {method:?} {:?}", hit.record), hit.score)));
+            all.extend(
+                hits.into_iter()
+                    .map(|hit| (format!("{query} {method:?} {:?}", hit.record), hit.score)),
+            );
         }
     }
     let mut stats = engine.stats(Some("alice"), &NOW).unwrap();
@@ -94,7 +118,11 @@ fn everything(engine: &Engine) -> Everything {
 fn same(one: &Everything, other: &Everything, case: &str) {
     let missing = |from: &Everything, all: &Everything| -> Vec<String> {
         let there = |line: &String| from.iter().any(|(other, _)| other == line);
-        all.iter().filter(|(line, _)| !there(line)).take(2).map(|(line, _)| line.chars().take(600).collect()).collect()
+        all.iter()
+            .filter(|(line, _)| !there(line))
+            .take(2)
+            .map(|(line, _)| line.chars().take(600).collect())
+            .collect()
     };
     assert!(
         one.iter().map(|(line, _)| line).eq(other.iter().map(|(line, _)| line)),
@@ -130,7 +158,14 @@ fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
     // What nobody has looked at goes from one snapshot to the next.
     for n in 0..2 {
         let engine = open(&disk).unwrap();
-        engine.add_messages("alice", vec![said(&format!("n{n}"), "One more.", 90_000 + n, Some("s9"))], None, &NOW).unwrap();
+        engine
+            .add_messages(
+                "alice",
+                vec![said(&format!("n{n}"), "One more.", 90_000 + n, Some("s9"))],
+                None,
+                &NOW,
+            )
+            .unwrap();
         close(&engine);
     }
     let engine = open(&disk).unwrap();
@@ -142,8 +177,13 @@ fn a_snapshot_that_holds_is_read_and_not_written_again() {
     let disk = furnished();
     let before = snapshot(&disk);
     let written = || -> Vec<String> {
-        let writes = |operation: &String| ["append", "create", "rename", "remove"].iter().any(|verb| operation.starts_with(verb));
-        disk.take_operations().into_iter().filter(|operation| writes(operation) && operation.contains("alice")).collect()
+        let writes = |operation: &String| {
+            ["append", "create", "rename", "remove"].iter().any(|verb| operation.starts_with(verb))
+        };
+        disk.take_operations()
+            .into_iter()
+            .filter(|operation| writes(operation) && operation.contains("alice"))
+            .collect()
     };
     written();
     let engine = open(&disk).unwrap();
@@ -179,9 +219,11 @@ fn what_depends_on_the_configuration_is_not_taken_over() {
     drop(engine);
     let engine = open(&disk).unwrap();
     engine.flush("alice", &NOW).unwrap();
-    let learned =
-        |record: &AnyRecord| matches!(record, AnyRecord::Semantic(fact) if fact.source_messages.iter().any(|id| id.as_str() >= "m60"));
-    assert!(records(&engine, "alice", RecordKind::Semantic).iter().any(learned), "once learning is wanted again");
+    let learned = |record: &AnyRecord| matches!(record, AnyRecord::Semantic(fact) if fact.source_messages.iter().any(|id| id.as_str() >= "m60"));
+    assert!(
+        records(&engine, "alice", RecordKind::Semantic).iter().any(learned),
+        "once learning is wanted again"
+    );
 }
 
 #[test]
@@ -205,7 +247,14 @@ fn nothing_damaged_or_out_of_date_is_believed() {
     let owner = Owner::new("default", "alice").unwrap();
     let layout = Layout::new(Path::new("/m"));
     let engine = open(&disk).unwrap();
-    engine.add_messages("alice", vec![said("late", "A late word about zqlighthouses.", 90_000, Some("s9"))], None, &NOW).unwrap();
+    engine
+        .add_messages(
+            "alice",
+            vec![said("late", "A late word about zqlighthouses.", 90_000, Some("s9"))],
+            None,
+            &NOW,
+        )
+        .unwrap();
     close(&engine);
     drop(engine);
     let expected = from_the_logs(&disk);
@@ -239,11 +288,16 @@ fn a_deletion_takes_the_snapshot_with_it() {
     let engine = open(&disk).unwrap();
     engine.delete("alice", "m0", &NOW).unwrap();
     assert_eq!(snapshot(&disk), None);
-    assert!(files_with(&disk, "town0 ").is_empty() && files_with(&disk, "left by a crash").is_empty());
+    assert!(
+        files_with(&disk, "town0 ").is_empty() && files_with(&disk, "left by a crash").is_empty()
+    );
     close(&engine);
     drop(engine);
     let engine = open(&disk).unwrap();
-    assert!(snapshot(&disk).is_some() && !everything(&engine).iter().any(|(line, _)| line.contains("town0 ")));
+    assert!(
+        snapshot(&disk).is_some()
+            && !everything(&engine).iter().any(|(line, _)| line.contains("town0 "))
+    );
     engine.delete_user_data("alice", &NOW).unwrap();
     assert_eq!(snapshot(&disk), None);
     close(&engine);
@@ -268,7 +322,11 @@ fn closing_may_fail_anywhere_and_nothing_is_lost() {
                 disk.inner().after_lucky_power_cut(&mut Random::new(n)),
                 disk.inner().after_process_death(),
             ] {
-                same(&everything(&open(&Disk::new(image)).unwrap()), &before, &format!("{failure:?} at operation {n}"));
+                same(
+                    &everything(&open(&Disk::new(image)).unwrap()),
+                    &before,
+                    &format!("{failure:?} at operation {n}"),
+                );
             }
             if !failed {
                 outcome.unwrap();

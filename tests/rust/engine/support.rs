@@ -30,7 +30,12 @@ pub fn open_as(disk: &Disk, read_only: bool, config: Config) -> Result<Handle> {
     open_with(disk, read_only, config, None)
 }
 
-pub fn open_with(disk: &Disk, read_only: bool, config: Config, llm: Option<Arc<dyn LanguageModel>>) -> Result<Handle> {
+pub fn open_with(
+    disk: &Disk,
+    read_only: bool,
+    config: Config,
+    llm: Option<Arc<dyn LanguageModel>>,
+) -> Result<Handle> {
     Engine::open(Parts {
         llm,
         ledger: Arc::default(),
@@ -82,7 +87,12 @@ pub fn found(engine: &Engine, user: &str, query: &str, method: Method) -> Vec<St
         now: moment(0),
     };
     let response = engine.search(user, &request, &NOW).unwrap();
-    response.hits.iter().flat_map(|hit| &hit.messages).map(|message| message.content.clone()).collect()
+    response
+        .hits
+        .iter()
+        .flat_map(|hit| &hit.messages)
+        .map(|message| message.content.clone())
+        .collect()
 }
 
 /// The files in whose names or bytes `needle` stands.
@@ -90,7 +100,10 @@ pub fn files_with(disk: &Disk, needle: &str) -> Vec<PathBuf> {
     let needle = needle.as_bytes();
     let holds = |bytes: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
     let files = disk.inner().files().into_iter();
-    files.filter(|(path, bytes)| holds(bytes) || holds(path.to_string_lossy().as_bytes())).map(|(path, _)| path).collect()
+    files
+        .filter(|(path, bytes)| holds(bytes) || holds(path.to_string_lossy().as_bytes()))
+        .map(|(path, _)| path)
+        .collect()
 }
 
 /// In a text that no vector is to be had for.
@@ -208,11 +221,14 @@ impl VectorIndex for RowIndex {
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
         self.remove(labels)?;
         self.labels.extend(labels);
-        self.rows.append(Axis(0), vectors).map_err(|error| Error::new(ErrorKind::Index, error.to_string()))
+        self.rows
+            .append(Axis(0), vectors)
+            .map_err(|error| Error::new(ErrorKind::Index, error.to_string()))
     }
 
     fn remove(&mut self, labels: &[u64]) -> Result<usize> {
-        let kept: Vec<usize> = (0..self.labels.len()).filter(|at| !labels.contains(&self.labels[*at])).collect();
+        let kept: Vec<usize> =
+            (0..self.labels.len()).filter(|at| !labels.contains(&self.labels[*at])).collect();
         let removed = self.labels.len() - kept.len();
         self.rows = self.rows.select(Axis(0), &kept);
         self.labels = kept.into_iter().map(|at| self.labels[at]).collect();
@@ -220,7 +236,8 @@ impl VectorIndex for RowIndex {
     }
 
     fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
-        let mut all: Vec<(u64, f32)> = self.labels.iter().copied().zip(self.rows.dot(&query)).collect();
+        let mut all: Vec<(u64, f32)> =
+            self.labels.iter().copied().zip(self.rows.dot(&query)).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         all.truncate(k);
         Ok(all)
@@ -243,19 +260,42 @@ impl VectorIndex for RowIndex {
 
 impl VectorIndexFactory for Rows {
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>> {
-        Ok(Box::new(RowIndex { kind, labels: Vec::new(), rows: Array2::zeros((0, dimension)), disk: self.disk.clone() }))
+        Ok(Box::new(RowIndex {
+            kind,
+            labels: Vec::new(),
+            rows: Array2::zeros((0, dimension)),
+            disk: self.disk.clone(),
+        }))
     }
 
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
-        Ok(Box::new(RowIndex { kind: VectorIndexKind::Flat, labels, rows: rows.to_single(), disk: self.disk.clone() }))
+        Ok(Box::new(RowIndex {
+            kind: VectorIndexKind::Flat,
+            labels,
+            rows: rows.to_single(),
+            disk: self.disk.clone(),
+        }))
     }
 
-    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>> {
+    fn read(
+        &self,
+        path: &Path,
+        dimension: usize,
+        labels: Vec<u64>,
+    ) -> Result<Box<dyn VectorIndex>> {
         let bytes = self.disk.read(path).map_err(failed)?;
-        let values = bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
+        let values = bytes
+            .chunks_exact(4)
+            .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+            .collect();
         let rows = Array2::from_shape_vec((labels.len(), dimension), values);
         let rows = rows.map_err(|error| Error::new(ErrorKind::Index, error.to_string()))?;
-        Ok(Box::new(RowIndex { kind: VectorIndexKind::Hnsw, labels, rows, disk: self.disk.clone() }))
+        Ok(Box::new(RowIndex {
+            kind: VectorIndexKind::Hnsw,
+            labels,
+            rows,
+            disk: self.disk.clone(),
+        }))
     }
 
     fn version(&self) -> String {

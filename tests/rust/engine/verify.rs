@@ -1,4 +1,5 @@
-//! `verify` finds what was done to a store behind its back, says how to mend it, and finds nothing when that was done.
+//! `verify` finds what was done to a store behind its back, says how to mend it, and finds nothing
+//! when that was done.
 
 use std::path::Path;
 
@@ -17,7 +18,9 @@ const LOG: &str = "/m/messages/alice_messages.jsonl";
 fn filled() -> Disk {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
-    let messages = (0..5).map(|n| said(&format!("m{n}"), &format!("I moved to town{n} last Friday."), n * 60, None)).collect();
+    let messages = (0..5)
+        .map(|n| said(&format!("m{n}"), &format!("I moved to town{n} last Friday."), n * 60, None))
+        .collect();
     engine.add_messages("alice", messages, None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
     engine.close(std::time::Duration::ZERO, &NOW).unwrap();
@@ -28,7 +31,12 @@ fn filled() -> Disk {
 fn errors(engine: &Engine) -> Vec<String> {
     let report = engine.verify(None, &NOW).unwrap();
     assert!(report.problems.iter().all(|problem| !problem.remedy.is_empty()));
-    let errors: Vec<String> = report.problems.into_iter().filter(|problem| !problem.mended).map(|problem| problem.message).collect();
+    let errors: Vec<String> = report
+        .problems
+        .into_iter()
+        .filter(|problem| !problem.mended)
+        .map(|problem| problem.message)
+        .collect();
     assert_eq!(report.errors, errors.len());
     errors
 }
@@ -54,8 +62,18 @@ fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
     let engine = open(&damaged).unwrap();
     assert!(errors(&engine).is_empty());
     let report = engine.verify(None, &NOW).unwrap();
-    assert!(report.problems.iter().any(|problem| problem.path.to_string_lossy().ends_with(".quarantine.jsonl")), "{report:?}");
-    assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5, "the episode holds the message, too");
+    assert!(
+        report
+            .problems
+            .iter()
+            .any(|problem| problem.path.to_string_lossy().ends_with(".quarantine.jsonl")),
+        "{report:?}"
+    );
+    assert_eq!(
+        records(&engine, "alice", RecordKind::Message).len(),
+        5,
+        "the episode holds the message, too"
+    );
 }
 
 #[test]
@@ -74,13 +92,18 @@ fn a_reader_reports_what_only_a_writer_can_mend() {
 #[test]
 fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
     let pristine = filled();
-    let files: Vec<_> = pristine.inner().files().into_iter().filter(|(path, _)| !path.ends_with(".lock")).collect();
+    let files: Vec<_> =
+        pristine.inner().files().into_iter().filter(|(path, _)| !path.ends_with(".lock")).collect();
     let texts = |engine: &Engine| -> Vec<String> {
         let all = records(engine, "alice", RecordKind::Message);
-        all.iter().map(|record| format!("{record:?}")).map(|text| text.split("content: ").nth(1).unwrap().to_owned()).collect()
+        all.iter()
+            .map(|record| format!("{record:?}"))
+            .map(|text| text.split("content: ").nth(1).unwrap().to_owned())
+            .collect()
     };
     let expected = texts(&open(&Disk::new(pristine.inner().after_power_cut())).unwrap());
-    let answer = |engine: &Engine| found(engine, "alice", "town3", episodica_core::score::Method::Vector);
+    let answer =
+        |engine: &Engine| found(engine, "alice", "town3", episodica_core::score::Method::Vector);
     let best = answer(&open(&Disk::new(pristine.inner().after_power_cut())).unwrap());
     let mut random = Random::new(23);
     let (flips, mut refused) = (rounds(400, 10_000), 0);
@@ -99,11 +122,15 @@ fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
             continue;
         };
         let found = texts(&engine);
-        assert!(found.iter().all(|text| expected.contains(text)), "{case}: a text that nobody wrote");
+        assert!(
+            found.iter().all(|text| expected.contains(text)),
+            "{case}: a text that nobody wrote"
+        );
         let log = path.to_string_lossy().ends_with(".jsonl");
         assert!(log || found == expected, "{case}: a cache or a manifest has changed the records");
         assert!(log || answer(&engine) == best, "{case}: a damaged cache has changed an answer");
-        // A line feed that turns into something else joins two records; else one is damaged, and no other is lost.
+        // A line feed that turns into something else joins two records; else one is damaged, and no
+        // other is lost.
         let most = if bytes[bit / 8] == b'\n' { 2 } else { 1 };
         assert!(found.len() + most >= expected.len(), "{case}");
         engine.close(std::time::Duration::ZERO, &NOW).unwrap();
@@ -131,7 +158,8 @@ fn every_file_that_is_missing_is_an_empty_one() {
 fn vectors_of_records_that_are_gone_do_not_stay_in_the_caches() {
     let disk = filled();
     let layout = Layout::new(Path::new("/m"));
-    let manifest = layout.cache_paths(&Owner::new("default", "alice").unwrap(), LogKind::Messages).manifest;
+    let manifest =
+        layout.cache_paths(&Owner::new("default", "alice").unwrap(), LogKind::Messages).manifest;
     let log = disk.inner().read(Path::new(LOG)).unwrap();
     let first = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     // Somebody took the episodes and a line away; the cache knows it still.

@@ -1,5 +1,6 @@
-//! The fuzz targets over their corpora with random changes, without libFuzzer: some hundred runs each in an ordinary test, a minute each
-//! in `make torture`. The seed is fixed, so a failure comes again.
+//! The fuzz targets over their corpora with random changes, without libFuzzer: some hundred runs
+//! each in an ordinary test, a minute each in `make torture`. The seed is fixed, so a failure comes
+//! again.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
@@ -43,7 +44,8 @@ const WORDS: [&str; 24] = [
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty(), "{}", folder.display());
     files.into_iter().map(|path| std::fs::read(path).unwrap()).collect()

@@ -14,8 +14,9 @@ const LEFT_REACH: usize = 8;
 const MIN_EXPECTED: f32 = 2.0;
 /// Places inside the segment at which the usual overlap is measured.
 const BASELINE_PLACES: usize = 4;
-/// Vectors across a place this much less alike than those on each side, as a share of what they could be, show another subject for certain.
-/// Measured on joined halves of unrelated talks: a quarter of the joints lie above 0.2, one in twenty of the other places.
+/// Vectors across a place this much less alike than those on each side, as a share of what they
+/// could be, show another subject for certain. Measured on joined halves of unrelated talks: a
+/// quarter of the joints lie above 0.2, one in twenty of the other places.
 const FULL_DROP: f32 = 0.28;
 
 /// What the messages of a buffer are compared by.
@@ -28,9 +29,15 @@ pub(super) enum Cohesion<'a> {
 }
 
 impl Cohesion<'_> {
-    /// How sure it is that messages `place..end` turn away from those before `place`, of a segment that begins at `start`: 0 to 1.
-    /// `None` where one side has too little content to say.
-    pub fn shift(&self, readings: &[Arc<Reading>], start: usize, place: usize, end: usize) -> Option<f32> {
+    /// How sure it is that messages `place..end` turn away from those before `place`, of a segment
+    /// that begins at `start`: 0 to 1. `None` where one side has too little content to say.
+    pub fn shift(
+        &self,
+        readings: &[Arc<Reading>],
+        start: usize,
+        place: usize,
+        end: usize,
+    ) -> Option<f32> {
         let left: Vec<usize> = (start.max(place.saturating_sub(LEFT_REACH))..place)
             .rev()
             .filter(|at| !readings[*at].backchannel)
@@ -44,7 +51,11 @@ impl Cohesion<'_> {
             Self::Vectors(rows) => {
                 let by_vectors = vector_shift(rows, &left, &right)?;
                 // Words only confirm: where vectors see no drop, they aren't asked.
-                let words = if by_vectors < 0.3 { None } else { word_shift(readings, start, place, &left, &right) };
+                let words = if by_vectors < 0.3 {
+                    None
+                } else {
+                    word_shift(readings, start, place, &left, &right)
+                };
                 Some(words.map_or(by_vectors, |words| 0.7 * by_vectors + 0.3 * words))
             }
             Self::Words => word_shift(readings, start, place, &left, &right),
@@ -82,12 +93,22 @@ impl Side {
                 count += 1.0;
             }
         }
-        (count >= 2.0).then(|| Self { within: (sum.dot(&sum) - squares) / (count * (count - 1.0)), sum, count })
+        (count >= 2.0).then(|| Self {
+            within: (sum.dot(&sum) - squares) / (count * (count - 1.0)),
+            sum,
+            count,
+        })
     }
 }
 
 /// How far the overlap of the two sides falls below what is usual within the segment.
-fn word_shift(readings: &[Arc<Reading>], start: usize, place: usize, left: &[usize], right: &[usize]) -> Option<f32> {
+fn word_shift(
+    readings: &[Arc<Reading>],
+    start: usize,
+    place: usize,
+    left: &[usize],
+    right: &[usize],
+) -> Option<f32> {
     let (shared, smaller) = overlap(readings, left, right);
     let (mut sum, mut count) = (0.0, 0);
     let inner = (start + 2..place.saturating_sub(2)).rev().step_by(2).take(BASELINE_PLACES);
@@ -101,13 +122,15 @@ fn word_shift(readings: &[Arc<Reading>], start: usize, place: usize, left: &[usi
         }
     }
     let usual = sum / count.max(1) as f32;
-    (usual * smaller as f32 >= MIN_EXPECTED).then(|| (1.0 - shared as f32 / (usual * smaller as f32)).clamp(0.0, 1.0))
+    (usual * smaller as f32 >= MIN_EXPECTED)
+        .then(|| (1.0 - shared as f32 / (usual * smaller as f32)).clamp(0.0, 1.0))
 }
 
 /// Terms that both sides have, and how many the poorer side has.
 fn overlap(readings: &[Arc<Reading>], left: &[usize], right: &[usize]) -> (usize, usize) {
     let terms = |side: &[usize]| {
-        let mut all: Vec<u64> = side.iter().flat_map(|at| readings[*at].terms.iter().copied()).collect();
+        let mut all: Vec<u64> =
+            side.iter().flat_map(|at| readings[*at].terms.iter().copied()).collect();
         all.sort_unstable();
         all.dedup();
         all

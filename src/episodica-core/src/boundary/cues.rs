@@ -1,6 +1,8 @@
-//! The words by which people turn to another subject or take their leave, and those that carry no subject at all.
+//! The words by which people turn to another subject or take their leave, and those that carry no
+//! subject at all.
 //!
-//! Every list is general language. Entries are lower case with straight apostrophes; English ones match whole words, Chinese ones characters.
+//! Every list is general language. Entries are lower case with straight apostrophes; English ones
+//! match whole words, Chinese ones characters.
 
 /// Announce another subject, whatever was said before.
 pub(super) const TURN_STRONG: &[&str] = &[
@@ -44,7 +46,8 @@ pub(super) const TURN_STRONG: &[&str] = &[
     "說點別的",
 ];
 
-/// Often open another subject, but as often an aside: they count only together with a change in what is talked about.
+/// Often open another subject, but as often an aside: they count only together with a change in
+/// what is talked about.
 pub(super) const TURN_WEAK: &[&str] = &[
     "by the way",
     "btw",
@@ -132,13 +135,25 @@ pub(super) const CLOSE_STRONG: &[&str] = &[
 ];
 
 /// Say goodbye only where a sentence begins with them ("I had a good night" does not).
-pub(super) const CLOSE_OPENING: &[&str] =
-    &["see you", "good night", "goodnight", "night night", "have a good", "have a great", "have a nice", "have fun", "cheers", "later"];
+pub(super) const CLOSE_OPENING: &[&str] = &[
+    "see you",
+    "good night",
+    "goodnight",
+    "night night",
+    "have a good",
+    "have a great",
+    "have a nice",
+    "have fun",
+    "cheers",
+    "later",
+];
 
 /// After a goodbye, these take the talk up again.
-pub(super) const RESUME: &[&str] = &["wait", "hold on", "before you go", "oh wait", "hang on", "等等", "等一下", "先别走"];
+pub(super) const RESUME: &[&str] =
+    &["wait", "hold on", "before you go", "oh wait", "hang on", "等等", "等一下", "先别走"];
 
-/// Words of a message that only shows that somebody listens, greets or thanks. A short message of nothing else has no subject.
+/// Words of a message that only shows that somebody listens, greets or thanks. A short message of
+/// nothing else has no subject.
 pub(super) const BACKCHANNEL: &[&str] = &[
     "a",
     "absolutely",
@@ -243,7 +258,8 @@ pub(super) const BACKCHANNEL: &[&str] = &[
 ];
 
 /// The same in Chinese: characters that such messages are made of.
-pub(super) const BACKCHANNEL_CHARS: &str = "哈嗯哦啊呀嘿呵好的是对行可以谢了吧呢吗真喔噢唉恭喜棒厉害早您你嘛晚安拜再见";
+pub(super) const BACKCHANNEL_CHARS: &str =
+    "哈嗯哦啊呀嘿呵好的是对行可以谢了吧呢吗真喔噢唉恭喜棒厉害早您你嘛晚安拜再见";
 
 #[cfg(test)]
 mod tests {
@@ -251,7 +267,9 @@ mod tests {
 
     #[test]
     fn lists_are_folded_and_their_entries_not_empty() {
-        for cue in [TURN_STRONG, TURN_WEAK, CLOSE_STRONG, CLOSE_OPENING, RESUME, BACKCHANNEL].concat() {
+        for cue in
+            [TURN_STRONG, TURN_WEAK, CLOSE_STRONG, CLOSE_OPENING, RESUME, BACKCHANNEL].concat()
+        {
             assert!(!cue.is_empty() && cue == cue.to_lowercase() && !cue.contains('’'), "{cue}");
         }
     }

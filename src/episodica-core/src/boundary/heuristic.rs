@@ -1,13 +1,17 @@
 //! Rules over time, topic, cues and size: no model, no waiting.
 //!
 //! What ends a segment, first match first:
-//! * a message of another session (`None` is a session of its own): always, whatever the length, so that no episode ever spans two sessions;
-//! * a pause of `time_gap_minutes` around the time that the segment covers; messages out of order within that time are no pause;
-//! * a goodbye that is over, an announced change of subject, or a drop in cohesion, if the confidence reaches
-//!   `boundary_confidence_threshold` and both sides keep `buffer_size_min` messages of the same session;
+//! * a message of another session (`None` is a session of its own): always, whatever the length, so
+//!   that no episode ever spans two sessions;
+//! * a pause of `time_gap_minutes` around the time that the segment covers; messages out of order
+//!   within that time are no pause;
+//! * a goodbye that is over, an announced change of subject, or a drop in cohesion, if the
+//!   confidence reaches `boundary_confidence_threshold` and both sides keep `buffer_size_min`
+//!   messages of the same session;
 //! * `buffer_size_max`: the deepest valley in the second half of the full segment.
 //!
-//! A stretch shorter than `buffer_size_min` before a pause joins what follows; one before the end of a session is an episode of its own.
+//! A stretch shorter than `buffer_size_min` before a pause joins what follows; one before the end
+//! of a session is an episode of its own.
 
 use std::sync::Arc;
 
@@ -19,22 +23,54 @@ use super::scan::{Scan, Segment};
 use crate::config::Config;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
-/// The finished segments at the front of `buffer`, in order; the messages behind the last of them stay buffered.
+/// The finished segments at the front of `buffer`, in order; the messages behind the last of them
+/// stay buffered.
 ///
-/// `vectors` has one normalised row a message, shape `(buffer.len(), dimension)`; without them (or with another number of rows) words are compared.
-/// Feeding messages one by one, and removing finished segments in between, gives the same segments as feeding them at once.
-pub fn segments(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config) -> Vec<Segment> {
+/// `vectors` has one normalised row a message, shape `(buffer.len(), dimension)`; without them (or
+/// with another number of rows) words are compared. Feeding messages one by one, and removing
+/// finished segments in between, gives the same segments as feeding them at once.
+pub fn segments(
+    buffer: &[Arc<Message>],
+    vectors: Option<ArrayView2<'_, f32>>,
+    config: &Config,
+) -> Vec<Segment> {
     segments_read(&Readings::default(), buffer, vectors, config)
 }
 
 /// [`segments`] where `readings` has what was read of these messages before.
-pub fn segments_read(readings: &Readings, buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config) -> Vec<Segment> {
-    Scan::new(buffer, readings, cohesion(buffer, vectors), config, DetectionMethod::Heuristic, false).segments()
+pub fn segments_read(
+    readings: &Readings,
+    buffer: &[Arc<Message>],
+    vectors: Option<ArrayView2<'_, f32>>,
+    config: &Config,
+) -> Vec<Segment> {
+    Scan::new(
+        buffer,
+        readings,
+        cohesion(buffer, vectors),
+        config,
+        DetectionMethod::Heuristic,
+        false,
+    )
+    .segments()
 }
 
-/// Like [`segments`], but nothing is left over: the rest ends with `reason` (`Flush` or `Session`), whatever its length.
-pub fn flush(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'_, f32>>, config: &Config, reason: BoundaryReason) -> Vec<Segment> {
-    let scan = Scan::new(buffer, &Readings::default(), cohesion(buffer, vectors), config, DetectionMethod::Heuristic, true);
+/// Like [`segments`], but nothing is left over: the rest ends with `reason` (`Flush` or `Session`),
+/// whatever its length.
+pub fn flush(
+    buffer: &[Arc<Message>],
+    vectors: Option<ArrayView2<'_, f32>>,
+    config: &Config,
+    reason: BoundaryReason,
+) -> Vec<Segment> {
+    let scan = Scan::new(
+        buffer,
+        &Readings::default(),
+        cohesion(buffer, vectors),
+        config,
+        DetectionMethod::Heuristic,
+        true,
+    );
     with_rest(&scan, buffer.len(), reason)
 }
 

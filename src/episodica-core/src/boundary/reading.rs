@@ -9,7 +9,8 @@ use super::cues;
 use crate::index::{for_each_word, is_function_word, is_unspaced as is_cjk};
 use crate::model::Message;
 
-/// Bytes of a message that are read from its front, and as many from its end: a pasted log must not slow the talk down.
+/// Bytes of a message that are read from its front, and as many from its end: a pasted log must not
+/// slow the talk down.
 const READ_BYTES: usize = 2_000;
 
 /// A sentence longer than this many words (or half as many CJK characters again) is no goodbye.
@@ -29,7 +30,8 @@ pub(super) enum Turn {
 /// One message as the rules see it.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
-    /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by pairs of characters.
+    /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by
+    /// pairs of characters.
     pub terms: Vec<u64>,
     /// Does it open another subject?
     pub turn: Turn,
@@ -59,15 +61,17 @@ impl Reading {
             closes: closes(last),
             resumes: RESUME.opens(folded.trim_start()),
             backchannel,
-            asks: last.trim_end_matches(|c: char| c == ')' || c == '"' || c == '”' || c.is_whitespace()).ends_with(['?', '？', '吗', '呢']),
+            asks: last
+                .trim_end_matches(|c: char| c == ')' || c == '"' || c == '”' || c.is_whitespace())
+                .ends_with(['?', '？', '吗', '呢']),
             replies: matches!(&*message.role, "assistant" | "tool" | "function"),
             terms,
         }
     }
 }
 
-/// Readings of one user's buffered messages, by their `seq`, from one look at the buffer to the next: who adds messages one by one has it looked at
-/// each time.
+/// Readings of one user's buffered messages, by their `seq`, from one look at the buffer to the
+/// next: who adds messages one by one has it looked at each time.
 #[derive(Debug, Default)]
 pub struct Readings(Mutex<FxHashMap<u64, Arc<Reading>>>);
 
@@ -79,9 +83,16 @@ impl Readings {
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
         // Other buffers are read meanwhile.
-        let read = |(message, known): (&Arc<Message>, Option<Arc<Reading>>)| known.unwrap_or_else(|| Arc::new(Reading::of(message)));
+        let read = |(message, known): (&Arc<Message>, Option<Arc<Reading>>)| {
+            known.unwrap_or_else(|| Arc::new(Reading::of(message)))
+        };
         let readings: Vec<_> = buffer.iter().zip(known).map(read).collect();
-        self.0.lock().extend(buffer.iter().zip(&readings).map(|(message, reading)| (message.seq, Arc::clone(reading))));
+        self.0.lock().extend(
+            buffer
+                .iter()
+                .zip(&readings)
+                .map(|(message, reading)| (message.seq, Arc::clone(reading))),
+        );
         readings
     }
 
@@ -125,10 +136,13 @@ fn fold(text: &str) -> String {
     out
 }
 
-/// Between the end of a cue and what follows runs a word boundary (CJK needs none, nor does a cue that ends in punctuation).
+/// Between the end of a cue and what follows runs a word boundary (CJK needs none, nor does a cue
+/// that ends in punctuation).
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
-    is_cjk(last) || !last.is_alphanumeric() || !rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '\'')
+    is_cjk(last)
+        || !last.is_alphanumeric()
+        || !rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '\'')
 }
 
 /// Cues by their first byte, so that only few are compared at each word.
@@ -146,7 +160,10 @@ impl Cues {
     /// The cue that the text begins with, as whole words.
     fn opening(&self, text: &str) -> Option<&'static str> {
         let first = text.as_bytes().first()?;
-        self.0[usize::from(*first)].iter().find(|cue| text.strip_prefix(**cue).is_some_and(|rest| ends_word(cue, rest))).copied()
+        self.0[usize::from(*first)]
+            .iter()
+            .find(|cue| text.strip_prefix(**cue).is_some_and(|rest| ends_word(cue, rest)))
+            .copied()
     }
 
     /// Does the text begin with a cue, as whole words?
@@ -171,7 +188,10 @@ static CLOSE_STRONG: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::CLOSE_STR
 static CLOSE_OPENING: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::CLOSE_OPENING));
 /// Fillers that may stand before a cue ("oh, by the way").
 static FILLERS: LazyLock<Cues> = LazyLock::new(|| {
-    Cues::new(&["oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦", "啊", "嗯", "那"])
+    Cues::new(&[
+        "oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦",
+        "啊", "嗯", "那",
+    ])
 });
 static RESUME: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::RESUME));
 
@@ -185,7 +205,9 @@ static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
 });
 
 fn hash_of(chars: impl Iterator<Item = char>) -> u64 {
-    chars.fold(0xcbf2_9ce4_8422_2325_u64, |hash, c| (hash ^ u64::from(c)).wrapping_mul(0x0100_0000_01b3))
+    chars.fold(0xcbf2_9ce4_8422_2325_u64, |hash, c| {
+        (hash ^ u64::from(c)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 fn exact_key(word: &str) -> u64 {
@@ -209,7 +231,11 @@ fn for_each_key(text: &str, mut visit: impl FnMut(u64, &str)) {
             }
         }
         false => {
-            if word.len() > 2 && !word.contains('\'') && !is_function_word(word) && !is_backchannel_word(word) {
+            if word.len() > 2
+                && !word.contains('\'')
+                && !is_function_word(word)
+                && !is_backchannel_word(word)
+            {
                 visit(hash_of(word.chars().take(KEY_LETTERS)) | 1 << 63, word);
             }
         }
@@ -265,14 +291,18 @@ fn turn_of(folded: &str) -> Turn {
 
 fn closes(folded: &str) -> bool {
     clauses(folded).rev().take(2).any(|clause| {
-        let words = clause.split_whitespace().count() + clause.chars().filter(|c| is_cjk(*c)).count() / 2;
-        words <= CLOSING_SENTENCE_WORDS && (CLOSE_STRONG.within(clause) || CLOSE_OPENING.opens(clause))
+        let words =
+            clause.split_whitespace().count() + clause.chars().filter(|c| is_cjk(*c)).count() / 2;
+        words <= CLOSING_SENTENCE_WORDS
+            && (CLOSE_STRONG.within(clause) || CLOSE_OPENING.opens(clause))
     })
 }
 
 fn is_backchannel(folded: &str) -> bool {
     let mut words = 0;
-    for word in folded.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty()) {
+    for word in
+        folded.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty())
+    {
         words += 1;
         if words > 7 {
             return false;

@@ -1,8 +1,9 @@
 //! Walks through a buffer and cuts it: the part that all detectors share.
 //!
-//! Invariant behind "the same segments however the messages came in": a place is judged on the messages from the segment's start to at most
-//! [`LOOKAHEAD`] messages behind it and never beyond the `buffer_size_max`-th, and it is judged only once all of those are there (or cannot come any more).
-//! A buffer that holds `buffer_size_max` messages of one segment is always cut.
+//! Invariant behind "the same segments however the messages came in": a place is judged on the
+//! messages from the segment's start to at most [`LOOKAHEAD`] messages behind it and never beyond
+//! the `buffer_size_max`-th, and it is judged only once all of those are there (or cannot come any
+//! more). A buffer that holds `buffer_size_max` messages of one segment is always cut.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
 /// Messages behind a place that its judgement may look at.
 pub(super) const LOOKAHEAD: usize = 4;
-/// Below this many messages only a clear announcement or a goodbye ends a segment (scaled down with `buffer_size_max`).
+/// Below this many messages only a clear announcement or a goodbye ends a segment (scaled down with
+/// `buffer_size_max`).
 const USUAL_MINIMUM: usize = 6;
 /// Words of `topic_summary`.
 const TOPIC_WORDS: usize = 4;
@@ -22,7 +24,8 @@ const TOPIC_WORDS: usize = 4;
 /// A finished stretch of the buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// How many messages, counted from where the segment before it ended (the first from the front of the buffer).
+    /// How many messages, counted from where the segment before it ended (the first from the front
+    /// of the buffer).
     pub length: usize,
     /// Why it ends there.
     pub boundary: Boundary,
@@ -81,7 +84,11 @@ impl<'a> Scan<'a> {
     pub fn segments(&self) -> Vec<Segment> {
         let (mut found, mut start) = (Vec::new(), 0);
         while let Some((end, reason, confidence)) = self.next_cut(start) {
-            let method = if reason == BoundaryReason::Session { DetectionMethod::Forced } else { self.method };
+            let method = if reason == BoundaryReason::Session {
+                DetectionMethod::Forced
+            } else {
+                self.method
+            };
             found.push(self.segment(start, end, reason, confidence, method));
             start = end;
         }
@@ -89,9 +96,22 @@ impl<'a> Scan<'a> {
     }
 
     /// The segment `start..end` with its boundary.
-    pub fn segment(&self, start: usize, end: usize, reason: BoundaryReason, confidence: f32, method: DetectionMethod) -> Segment {
+    pub fn segment(
+        &self,
+        start: usize,
+        end: usize,
+        reason: BoundaryReason,
+        confidence: f32,
+        method: DetectionMethod,
+    ) -> Segment {
         let topic_summary = topic_words(&self.buffer[start..end], &self.readings[start..end]);
-        let boundary = Boundary { should_end: true, reason, confidence, topic_summary, detection_method: method };
+        let boundary = Boundary {
+            should_end: true,
+            reason,
+            confidence,
+            topic_summary,
+            detection_method: method,
+        };
         Segment { length: end - start, boundary, words: String::new() }
     }
 
@@ -148,7 +168,9 @@ impl<'a> Scan<'a> {
             let Some(message) = self.buffer.get(at) else {
                 return if self.complete { Behind::Until(at) } else { Behind::Unknown };
             };
-            if message.session_id != self.buffer[at - 1].session_id || self.is_enough(self.pause_confidence(&span, message.timestamp)) {
+            if message.session_id != self.buffer[at - 1].session_id
+                || self.is_enough(self.pause_confidence(&span, message.timestamp))
+            {
                 return Behind::Until(at);
             }
             span.take(message.timestamp);
@@ -160,14 +182,17 @@ impl<'a> Scan<'a> {
     fn judge(&self, start: usize, place: usize, end: usize) -> (BoundaryReason, f32) {
         let length = place - start;
         let at = &self.readings[place];
-        let usual = USUAL_MINIMUM.min(self.config.buffer_size_max / 4).max(self.config.buffer_size_min);
+        let usual =
+            USUAL_MINIMUM.min(self.config.buffer_size_max / 4).max(self.config.buffer_size_min);
         let maturity = (length as f32 / usual as f32).min(1.0);
         let closed = self.said_goodbye(start, place);
         let cued = closed || at.turn != Turn::None;
-        // Too few messages before the end of the session or before a pause are no subject of their own, unless somebody says so.
+        // Too few messages before the end of the session or before a pause are no subject of their
+        // own, unless somebody says so.
         let enough_behind = end - place >= LOOKAHEAD.min(usual);
         let asked = (cued || length >= usual && !at.backchannel) && enough_behind;
-        let shift = if asked { self.cohesion.shift(&self.readings, start, place, end) } else { None };
+        let shift =
+            if asked { self.cohesion.shift(&self.readings, start, place, end) } else { None };
         let doubt = self.adjacency_penalty(place);
 
         let mut best = (BoundaryReason::TopicShift, 0.0);
@@ -180,22 +205,27 @@ impl<'a> Scan<'a> {
             offer(BoundaryReason::Closing, 0.7 + 0.15 * maturity + 0.1 * shift.unwrap_or(0.0));
         }
         match at.turn {
-            Turn::Strong => {
-                offer(BoundaryReason::Intent, 0.72 + 0.13 * maturity + 0.1 * shift.unwrap_or(0.0) - 0.5 * (doubt - 0.2).max(0.0))
-            }
-            Turn::Weak if length * 3 >= usual * 2 => {
-                offer(BoundaryReason::Intent, 0.35 + 0.2 * maturity + 0.4 * shift.unwrap_or(0.0) - 0.5 * doubt)
-            }
+            Turn::Strong => offer(
+                BoundaryReason::Intent,
+                0.72 + 0.13 * maturity + 0.1 * shift.unwrap_or(0.0) - 0.5 * (doubt - 0.2).max(0.0),
+            ),
+            Turn::Weak if length * 3 >= usual * 2 => offer(
+                BoundaryReason::Intent,
+                0.35 + 0.2 * maturity + 0.4 * shift.unwrap_or(0.0) - 0.5 * doubt,
+            ),
             Turn::Weak | Turn::None => {}
         }
         // A goodbye that is about to come belongs to what it ends.
         let parting = self.readings[place..end].iter().any(|reading| reading.closes);
         if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel && !parting) {
             // The longer a segment already is, the less it takes to end it.
-            let room = (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
+            let room =
+                (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
             let confidence = 0.8 * shift + 0.15 * room - doubt;
             // A drop that is still going on is judged where it is deepest.
-            let deepest = || shift >= self.cohesion.shift(&self.readings, start, place + 1, end).unwrap_or(0.0);
+            let deepest = || {
+                shift >= self.cohesion.shift(&self.readings, start, place + 1, end).unwrap_or(0.0)
+            };
             if self.is_enough(confidence) && deepest() {
                 offer(BoundaryReason::TopicShift, confidence);
             }
@@ -203,19 +233,25 @@ impl<'a> Scan<'a> {
         best
     }
 
-    /// Is a goodbye the last thing said before `place`, apart from one or two replies without a subject ("you too!")?
+    /// Is a goodbye the last thing said before `place`, apart from one or two replies without a
+    /// subject ("you too!")?
     fn said_goodbye(&self, start: usize, place: usize) -> bool {
         let mut before = self.readings[start..place].iter().rev().take(3);
-        before.find(|reading| reading.closes || !reading.backchannel).is_some_and(|reading| reading.closes)
+        before
+            .find(|reading| reading.closes || !reading.backchannel)
+            .is_some_and(|reading| reading.closes)
     }
 
-    /// Is the message at `place` only the last word of a goodbye ("you too!") before the talk ends or goes on?
+    /// Is the message at `place` only the last word of a goodbye ("you too!") before the talk ends
+    /// or goes on?
     fn is_echo(&self, place: usize, end: usize) -> bool {
-        self.readings[place].backchannel && !(place + 1..end).all(|at| self.readings[at].backchannel)
+        self.readings[place].backchannel
+            && !(place + 1..end).all(|at| self.readings[at].backchannel)
             || self.readings[place..end].iter().any(|reading| reading.closes)
     }
 
-    /// How much a cut before `place` would tear apart what belongs together: a question and its answer, a request and its result.
+    /// How much a cut before `place` would tear apart what belongs together: a question and its
+    /// answer, a request and its result.
     fn adjacency_penalty(&self, place: usize) -> f32 {
         let (before, at) = (&self.readings[place - 1], &self.readings[place]);
         let answer = if before.asks { 0.3 } else { 0.0 };
@@ -223,7 +259,8 @@ impl<'a> Scan<'a> {
         f32::max(answer, reply)
     }
 
-    /// Where to cut a full segment: the deepest valley of its second half that leaves the next segment its minimum.
+    /// Where to cut a full segment: the deepest valley of its second half that leaves the next
+    /// segment its minimum.
     fn size_cut(&self, start: usize, full: usize) -> usize {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let first = start + min.max(max / 2);
@@ -241,7 +278,9 @@ impl<'a> Scan<'a> {
                 Turn::None => 0.0,
             };
             let position = 0.1 * (place - first) as f32 / (last - first).max(1) as f32;
-            let score = shift + turn + position - self.adjacency_penalty(place) - if self.readings[place].backchannel { 0.3 } else { 0.0 };
+            let score = shift + turn + position
+                - self.adjacency_penalty(place)
+                - if self.readings[place].backchannel { 0.3 } else { 0.0 };
             if score >= best.1 {
                 best = (place, score);
             }
@@ -250,14 +289,18 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The places of a buffer at which a pause is long enough to end a segment, whatever is said, rising; each leaves the segment its minimum.
+/// The places of a buffer at which a pause is long enough to end a segment, whatever is said,
+/// rising; each leaves the segment its minimum.
 pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<usize> {
     let mut places = Vec::new();
     let Some(first) = buffer.first() else { return places };
     let (mut span, mut start) = (Span::new(first.timestamp), 0);
     for (place, message) in buffer.iter().enumerate().skip(1) {
         let pause = pause_confidence(config, &span, message.timestamp);
-        if place - start >= config.buffer_size_min && pause > 0.0 && pause >= config.boundary_confidence_threshold {
+        if place - start >= config.buffer_size_min
+            && pause > 0.0
+            && pause >= config.boundary_confidence_threshold
+        {
             places.push(place);
             start = place;
             span = Span::new(message.timestamp);
@@ -308,8 +351,11 @@ impl Span {
 
 /// The words that most messages share, in the order in which they first occur.
 fn topic_words(messages: &[Arc<Message>], readings: &[Arc<Reading>]) -> String {
-    let mut all: Vec<(u64, usize)> =
-        readings.iter().enumerate().flat_map(|(at, reading)| reading.terms.iter().map(move |term| (*term, at))).collect();
+    let mut all: Vec<(u64, usize)> = readings
+        .iter()
+        .enumerate()
+        .flat_map(|(at, reading)| reading.terms.iter().map(move |term| (*term, at)))
+        .collect();
     all.sort_unstable();
     let mut shared: Vec<(usize, usize, u64)> = Vec::new();
     for run in all.chunk_by(|a, b| a.0 == b.0) {
@@ -318,6 +364,9 @@ fn topic_words(messages: &[Arc<Message>], readings: &[Arc<Reading>]) -> String {
     shared.sort_unstable_by_key(|(count, first, term)| (std::cmp::Reverse(*count), *first, *term));
     shared.truncate(TOPIC_WORDS);
     shared.sort_unstable_by_key(|(_, first, term)| (*first, *term));
-    let words: Vec<String> = shared.iter().filter_map(|(_, first, term)| surface(&messages[*first].content, *term)).collect();
+    let words: Vec<String> = shared
+        .iter()
+        .filter_map(|(_, first, term)| surface(&messages[*first].content, *term))
+        .collect();
     words.join(", ")
 }

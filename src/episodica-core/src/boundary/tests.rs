@@ -26,7 +26,11 @@ fn message(seq: u64, minute: i64, session: u32, role: &str, content: &str) -> Ar
 
 /// Alternating speakers, a minute apart, one session.
 fn talk(lines: &[&str]) -> Vec<Arc<Message>> {
-    lines.iter().enumerate().map(|(at, line)| message(at as u64, at as i64, 0, "user", line)).collect()
+    lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| message(at as u64, at as i64, 0, "user", line))
+        .collect()
 }
 
 fn cuts(found: &[Segment]) -> Vec<(usize, BoundaryReason)> {
@@ -44,28 +48,49 @@ const GARDEN: [&str; 6] = [
 
 #[test]
 fn a_session_never_shares_an_episode_with_another() {
-    let mut buffer =
-        vec![message(0, 0, 1, "user", "Hello"), message(1, 1, 2, "user", "Other session"), message(2, 2, 2, "user", "goes on")];
+    let mut buffer = vec![
+        message(0, 0, 1, "user", "Hello"),
+        message(1, 1, 2, "user", "Other session"),
+        message(2, 2, 2, "user", "goes on"),
+    ];
     let found = segments(&buffer, None, &Config::default());
     assert_eq!(cuts(&found), [(1, BoundaryReason::Session)]);
-    assert_eq!((found[0].boundary.confidence, found[0].boundary.detection_method), (1.0, DetectionMethod::Forced));
+    assert_eq!(
+        (found[0].boundary.confidence, found[0].boundary.detection_method),
+        (1.0, DetectionMethod::Forced)
+    );
     buffer.push(message(3, 3, 0, "user", "no session"));
     let all = flush(&buffer, None, &Config::default(), BoundaryReason::Flush);
-    assert_eq!(cuts(&all), [(1, BoundaryReason::Session), (2, BoundaryReason::Session), (1, BoundaryReason::Flush)]);
+    assert_eq!(
+        cuts(&all),
+        [(1, BoundaryReason::Session), (2, BoundaryReason::Session), (1, BoundaryReason::Flush)]
+    );
 }
 
 #[test]
 fn a_pause_ends_a_segment_and_disorder_does_not() {
     let at = |minutes: &[i64]| -> Vec<Arc<Message>> {
-        minutes.iter().enumerate().map(|(seq, minute)| message(seq as u64, *minute, 0, "user", "some words about nothing much")).collect()
+        minutes
+            .iter()
+            .enumerate()
+            .map(|(seq, minute)| {
+                message(seq as u64, *minute, 0, "user", "some words about nothing much")
+            })
+            .collect()
     };
     let config = Config::default();
     assert_eq!(cuts(&segments(&at(&[0, 1, 2, 32]), None, &config)), [(3, BoundaryReason::TimeGap)]);
     assert_eq!(cuts(&segments(&at(&[0, 1, 2, 31]), None, &config)), []);
     assert_eq!(cuts(&segments(&at(&[0, 20, 3, 21, 5, 22]), None, &config)), []);
-    assert_eq!(cuts(&segments(&at(&[1000, 1001, 2]), None, &config)), [(2, BoundaryReason::TimeGap)]);
+    assert_eq!(
+        cuts(&segments(&at(&[1000, 1001, 2]), None, &config)),
+        [(2, BoundaryReason::TimeGap)]
+    );
     // One message before the pause is shorter than the minimum and joins what follows.
-    assert_eq!(cuts(&segments(&at(&[0, 60, 61, 120]), None, &config)), [(3, BoundaryReason::TimeGap)]);
+    assert_eq!(
+        cuts(&segments(&at(&[0, 60, 61, 120]), None, &config)),
+        [(3, BoundaryReason::TimeGap)]
+    );
     // The threshold is compared: a pause just over the limit is 0.8 sure.
     let strict = Config { boundary_confidence_threshold: 0.95, ..Config::default() };
     assert_eq!(cuts(&segments(&at(&[0, 1, 32]), None, &strict)), []);
@@ -74,8 +99,11 @@ fn a_pause_ends_a_segment_and_disorder_does_not() {
 
 #[test]
 fn an_announced_subject_begins_a_segment() {
-    for line in ["Anyway, changing the subject: how was Rome?", "On another note, I bought a car in Rome.", "换个话题，你的车修好了吗？"]
-    {
+    for line in [
+        "Anyway, changing the subject: how was Rome?",
+        "On another note, I bought a car in Rome.",
+        "换个话题，你的车修好了吗？",
+    ] {
         let mut lines = GARDEN.to_vec();
         lines.extend([
             line,
@@ -84,7 +112,11 @@ fn an_announced_subject_begins_a_segment() {
             "It rained on every beach.",
             "Still better than work.",
         ]);
-        assert_eq!(cuts(&segments(&talk(&lines), None, &Config::default())), [(6, BoundaryReason::Intent)], "{line}");
+        assert_eq!(
+            cuts(&segments(&talk(&lines), None, &Config::default())),
+            [(6, BoundaryReason::Intent)],
+            "{line}"
+        );
     }
     let mut lines = GARDEN.to_vec();
     lines.extend([
@@ -94,7 +126,11 @@ fn an_announced_subject_begins_a_segment() {
         "Plants love it.",
         "True.",
     ]);
-    assert_eq!(segments(&talk(&lines), None, &Config::default()), [], "an aside on the same subject is none");
+    assert_eq!(
+        segments(&talk(&lines), None, &Config::default()),
+        [],
+        "an aside on the same subject is none"
+    );
 }
 
 #[test]
@@ -119,24 +155,46 @@ fn a_goodbye_ends_a_segment_after_the_last_bye() {
         assert_eq!(cuts(&found), [(8, BoundaryReason::Closing)], "{bye}");
     }
     let mut lines = GARDEN.to_vec();
-    lines.extend(["I had a good night yesterday.", "Where were you?", "At the garden party.", "With the tomato people?", "Yes."]);
+    lines.extend([
+        "I had a good night yesterday.",
+        "Where were you?",
+        "At the garden party.",
+        "With the tomato people?",
+        "Yes.",
+    ]);
     assert_eq!(segments(&talk(&lines), None, &Config::default()), []);
 }
 
 #[test]
 fn vectors_show_a_change_of_subject_but_not_under_a_question() {
-    let lines: Vec<String> =
-        (0..16).map(|at| format!("statement {at} on the {}", if at < 8 { "tomato harvest" } else { "steel bridge" })).collect();
-    let rows = |turn: usize| Array2::from_shape_fn((16, 4), |(at, axis)| f32::from(u8::from(axis == usize::from(at >= turn))));
+    let lines: Vec<String> = (0..16)
+        .map(|at| {
+            format!(
+                "statement {at} on the {}",
+                if at < 8 { "tomato harvest" } else { "steel bridge" }
+            )
+        })
+        .collect();
+    let rows = |turn: usize| {
+        Array2::from_shape_fn((16, 4), |(at, axis)| {
+            f32::from(u8::from(axis == usize::from(at >= turn)))
+        })
+    };
     let config = Config::default();
     let buffer = talk(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     let found = segments(&buffer, Some(rows(8).view()), &config);
     assert_eq!(cuts(&found), [(8, BoundaryReason::TopicShift)]);
     assert_eq!(found[0].boundary.detection_method, DetectionMethod::Heuristic);
-    assert!(found[0].boundary.confidence >= config.boundary_confidence_threshold && !found[0].boundary.topic_summary.is_empty());
+    assert!(
+        found[0].boundary.confidence >= config.boundary_confidence_threshold
+            && !found[0].boundary.topic_summary.is_empty()
+    );
     let mut asked = buffer.clone();
     asked[7] = message(7, 7, 0, "user", "is that so, what do you think?");
-    assert_ne!(cuts(&segments(&asked, Some(rows(8).view()), &config)), [(8, BoundaryReason::TopicShift)]);
+    assert_ne!(
+        cuts(&segments(&asked, Some(rows(8).view()), &config)),
+        [(8, BoundaryReason::TopicShift)]
+    );
 }
 
 #[test]
@@ -148,11 +206,17 @@ fn backchannels_alone_change_nothing() {
 
 #[test]
 fn a_full_buffer_is_cut_and_every_limit_holds() {
-    let buffer: Vec<Arc<Message>> = (0..60).map(|at| message(at, at as i64, 0, "user", "the same words again and again")).collect();
+    let buffer: Vec<Arc<Message>> = (0..60)
+        .map(|at| message(at, at as i64, 0, "user", "the same words again and again"))
+        .collect();
     for (min, max) in [(2, 25), (1, 1), (5, 5), (3, 4), (2, 3), (10, 12)] {
         let config = Config { buffer_size_min: min, buffer_size_max: max, ..Config::default() };
         let found = segments(&buffer, None, &config);
-        assert!(found.iter().all(|segment| (min..=max).contains(&segment.length)), "{min} {max} {:?}", cuts(&found));
+        assert!(
+            found.iter().all(|segment| (min..=max).contains(&segment.length)),
+            "{min} {max} {:?}",
+            cuts(&found)
+        );
         assert!(buffer.len() - found.iter().map(|segment| segment.length).sum::<usize>() < max);
     }
 }
@@ -164,14 +228,21 @@ fn the_stand_in_says_who_it_is() {
     lines.extend(["New topic: the bridge.", "It is long.", "And old.", "And steel.", "And red."]);
     let found = keyword_overlap::segments(&talk(&lines), None, &Config::default());
     assert_eq!(found[0].boundary.detection_method, DetectionMethod::KeywordOverlap);
-    let all = keyword_overlap::flush(&talk(&lines), None, &Config::default(), BoundaryReason::Session);
+    let all =
+        keyword_overlap::flush(&talk(&lines), None, &Config::default(), BoundaryReason::Session);
     assert_eq!(all.last().unwrap().boundary.reason, BoundaryReason::Session);
     assert!(flush(&[], None, &Config::default(), BoundaryReason::Flush).is_empty());
 }
 
 #[test]
 fn huge_and_broken_messages_are_harmless() {
-    let buffer = talk(&["x".repeat(10 << 20).as_str(), "\u{0}\u{1b}[31m", "", "🙂🙂", &"bye ".repeat(1 << 20)]);
+    let buffer = talk(&[
+        "x".repeat(10 << 20).as_str(),
+        "\u{0}\u{1b}[31m",
+        "",
+        "🙂🙂",
+        &"bye ".repeat(1 << 20),
+    ]);
     let all = flush(&buffer, None, &Config::default(), BoundaryReason::Flush);
     assert_eq!(all.iter().map(|segment| segment.length).sum::<usize>(), 5);
 }

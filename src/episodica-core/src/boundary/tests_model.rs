@@ -19,7 +19,13 @@ fn talk(count: usize, pauses: &[usize]) -> Vec<Arc<Message>> {
         .map(|number| {
             minutes += if pauses.contains(&number) { 120 } else { 1 };
             let at = Moment::new(1_710_000_000_000_000 + minutes * 60_000_000, 0).expect("valid");
-            said(number as u64, "user", Some("Ann"), &at.to_string(), &format!("number {number} is about kite {}", number / 7))
+            said(
+                number as u64,
+                "user",
+                Some("Ann"),
+                &at.to_string(),
+                &format!("number {number} is about kite {}", number / 7),
+            )
         })
         .collect()
 }
@@ -52,8 +58,13 @@ fn the_model_is_asked_only_where_there_is_doubt() {
     assert_eq!(step(24, &[], 5, false), Step::Wait, "19 new ones are no window");
     assert_eq!(step(25, &[], 5, false), Step::Ask(25));
     assert_eq!(step(25, &[], 16, false), Step::Ask(25), "the buffer is full");
-    assert!(matches!(step(25, &[], 20, false), Step::Cut(_)), "full, and hardly anything new: the rules cut");
-    let Step::Cut(cut) = step(12, &[6], 0, false) else { panic!("a short stretch before a pause is an episode") };
+    assert!(
+        matches!(step(25, &[], 20, false), Step::Cut(_)),
+        "full, and hardly anything new: the rules cut"
+    );
+    let Step::Cut(cut) = step(12, &[6], 0, false) else {
+        panic!("a short stretch before a pause is an episode")
+    };
     assert_eq!((lengths(&cut), cut[0].boundary.reason), (vec![6], BoundaryReason::TimeGap));
     let Step::Cut(cut) = step(8, &[], 0, true) else { panic!("a short rest is an episode") };
     assert_eq!(lengths(&cut), [8]);
@@ -63,12 +74,22 @@ fn the_model_is_asked_only_where_there_is_doubt() {
 #[test]
 fn a_good_answer_cuts_where_it_says_and_leaves_the_last_open() {
     let messages = talk(20, &[]);
-    let text = answer(&[(&[0, 1, 2, 3, 4, 5], 0.9), (&[6, 7, 8, 9, 10, 11, 12], 0.8), (&[13, 14, 15, 16, 17, 18, 19], 0.9)]);
+    let text = answer(&[
+        (&[0, 1, 2, 3, 4, 5], 0.9),
+        (&[6, 7, 8, 9, 10, 11, 12], 0.8),
+        (&[13, 14, 15, 16, 17, 18, 19], 0.9),
+    ]);
     let found = reading(&text, &messages, false).expect("usable");
     assert_eq!((lengths(&found.segments), found.repaired, found.salvaged), (vec![6, 7], 0, false));
     let boundary = &found.segments[0].boundary;
-    assert_eq!((boundary.reason, boundary.detection_method), (BoundaryReason::Llm, DetectionMethod::Window));
-    assert_eq!((boundary.topic_summary.as_str(), found.segments[0].description()), ("kites", "wind fell"));
+    assert_eq!(
+        (boundary.reason, boundary.detection_method),
+        (BoundaryReason::Llm, DetectionMethod::Window)
+    );
+    assert_eq!(
+        (boundary.topic_summary.as_str(), found.segments[0].description()),
+        ("kites", "wind fell")
+    );
     assert_eq!(lengths(&reading(&text, &messages, true).expect("usable").segments), [6, 7, 7]);
 }
 
@@ -88,7 +109,8 @@ fn pauses_cut_whatever_the_model_says() {
 
 #[test]
 fn missing_doubled_and_invented_indexes_are_repaired() {
-    // 3 is missing, 5 is claimed twice, 99 and -1 stand for nothing, the order of the second is wrong.
+    // 3 is missing, 5 is claimed twice, 99 and -1 stand for nothing, the order of the second is
+    // wrong.
     let text = answer(&[(&[0, 1, 2, 5, 4], 0.9), (&[9, 5, 6, 7, 8, 99, -1], 0.9)]);
     let found = reading(&text, &talk(10, &[]), true).expect("usable");
     assert_eq!(lengths(&found.segments), [6, 4]);
@@ -104,7 +126,11 @@ fn ranges_strings_and_bare_lists_will_do() {
         r#"[[0,1,2,3],[4,5,6,7]]"#,
         "Here you are:\n```json\n[{\"messages\":[0,1,2,3]},{\"messages\":[4,5,6,7]}]\n```",
     ] {
-        assert_eq!(lengths(&reading(text, &messages, true).expect("usable").segments), [4, 4], "{text}");
+        assert_eq!(
+            lengths(&reading(text, &messages, true).expect("usable").segments),
+            [4, 4],
+            "{text}"
+        );
     }
     for text in ["", "no", "{}", r#"{"episodes":[]}"#, r#"{"episodes":[{"messages":[77]}]}"#] {
         assert_eq!(reading(text, &messages, true), None, "{text}");
@@ -113,31 +139,52 @@ fn ranges_strings_and_bare_lists_will_do() {
 
 #[test]
 fn too_short_joins_a_neighbour_and_too_long_is_cut_again() {
-    let found = reading(&answer(&[(&[0], 0.9), (&[1, 2, 3, 4], 0.9), (&[5], 0.9)]), &talk(6, &[]), true).expect("usable");
+    let found =
+        reading(&answer(&[(&[0], 0.9), (&[1, 2, 3, 4], 0.9), (&[5], 0.9)]), &talk(6, &[]), true)
+            .expect("usable");
     assert_eq!(lengths(&found.segments), [6]);
     let all: Vec<i64> = (0..45).collect();
     let found = reading(&answer(&[(&all, 0.9)]), &talk(45, &[]), true).expect("usable");
-    assert!(found.segments.len() > 1 && found.segments.iter().all(|segment| segment.length <= 25), "{:?}", lengths(&found.segments));
+    assert!(
+        found.segments.len() > 1 && found.segments.iter().all(|segment| segment.length <= 25),
+        "{:?}",
+        lengths(&found.segments)
+    );
 }
 
 #[test]
 fn a_question_shows_numbers_dates_and_names() {
     let prompt = question(&talk(3, &[]), &Config::default()).expect("renders");
     assert!(prompt.system.contains("numbered from 0 to 2"), "{}", prompt.system);
-    assert!(prompt.user.contains("\n1 | 2024-03-09 16:02 Sat | Ann: number 1 is about kite 0\n"), "{}", prompt.user);
+    assert!(
+        prompt.user.contains("\n1 | 2024-03-09 16:02 Sat | Ann: number 1 is about kite 0\n"),
+        "{}",
+        prompt.user
+    );
 }
 
 #[test]
 fn message_by_message_each_is_judged_once() {
     let config = Config::default();
     let messages = talk(6, &[]);
-    assert_eq!(turn::plan(&messages, 0, None, &config), Step::Ask(3), "the third is the first that may open an episode");
+    assert_eq!(
+        turn::plan(&messages, 0, None, &config),
+        Step::Ask(3),
+        "the third is the first that may open an episode"
+    );
     assert_eq!(turn::plan(&messages, 5, None, &config), Step::Ask(6));
     assert_eq!(turn::plan(&messages, 6, None, &config), Step::Wait);
-    let yes = r#"{"should_end":true,"reason":"new matter","confidence":0.9,"topic_summary":"kites"}"#;
+    let yes =
+        r#"{"should_end":true,"reason":"new matter","confidence":0.9,"topic_summary":"kites"}"#;
     let segment = turn::read(yes, &messages[..4], &config).expect("usable").expect("ends");
-    assert_eq!((segment.length, segment.description(), segment.boundary.detection_method), (3, "new matter", DetectionMethod::Message));
-    assert_eq!(turn::read(r#"{"should_end":true,"confidence":0.2}"#, &messages[..4], &config), Some(None));
+    assert_eq!(
+        (segment.length, segment.description(), segment.boundary.detection_method),
+        (3, "new matter", DetectionMethod::Message)
+    );
+    assert_eq!(
+        turn::read(r#"{"should_end":true,"confidence":0.2}"#, &messages[..4], &config),
+        Some(None)
+    );
     assert_eq!(turn::read("perhaps", &messages[..4], &config), None);
 }
 

@@ -1,4 +1,5 @@
-//! Boundaries by a model that is asked about each message (the seeds' way): does it open a new episode?
+//! Boundaries by a model that is asked about each message (the seeds' way): does it open a new
+//! episode?
 
 use std::sync::Arc;
 
@@ -12,14 +13,21 @@ use crate::error::Result;
 use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, json, render};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
-/// Looks at a buffer of one session, whose first `seen` messages were judged before. [`Step::Ask`]`(n)` asks whether the `n`-th message
-/// (the last of the first n) opens an episode.
-pub fn plan(buffer: &[Arc<Message>], seen: usize, complete: Option<BoundaryReason>, config: &Config) -> Step {
+/// Looks at a buffer of one session, whose first `seen` messages were judged before.
+/// [`Step::Ask`]`(n)` asks whether the `n`-th message (the last of the first n) opens an episode.
+pub fn plan(
+    buffer: &[Arc<Message>],
+    seen: usize,
+    complete: Option<BoundaryReason>,
+    config: &Config,
+) -> Step {
     if buffer.is_empty() {
         return Step::Wait;
     }
     let place = seen.max(config.buffer_size_min);
-    if let Some(pause) = certain_places(buffer, config).into_iter().next().filter(|pause| *pause <= place) {
+    if let Some(pause) =
+        certain_places(buffer, config).into_iter().next().filter(|pause| *pause <= place)
+    {
         return Step::Cut(vec![segment(&buffer[..pause], BoundaryReason::TimeGap, 1.0, config)]);
     }
     if place >= config.buffer_size_max {
@@ -42,7 +50,11 @@ struct Values {
 /// # Errors
 /// `Internal` when the prompt can't be filled in.
 pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
-    let (system, user) = render(Template::Turn, is_chinese(messages), &Values { conversation: conversation(messages, 0) })?;
+    let (system, user) = render(
+        Template::Turn,
+        is_chinese(messages),
+        &Values { conversation: conversation(messages, 0) },
+    )?;
     let schema = json!({
         "type": "object",
         "properties": {
@@ -54,10 +66,17 @@ pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
         "required": ["should_end", "reason", "confidence", "topic_summary"],
         "additionalProperties": false,
     });
-    Ok(Prompt { phase: Template::Turn.phase(), system, user, schema: AnswerSchema { name: "boundary", schema }, max_tokens: 200 })
+    Ok(Prompt {
+        phase: Template::Turn.phase(),
+        system,
+        user,
+        schema: AnswerSchema { name: "boundary", schema },
+        max_tokens: 200,
+    })
 }
 
-/// Reads an answer about the last of these messages: the segment before it, if one ends there. `None` if the answer says nothing.
+/// Reads an answer about the last of these messages: the segment before it, if one ends there.
+/// `None` if the answer says nothing.
 pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Option<Segment>> {
     let value = json::object(answer)?.value;
     let should_end = match value.get("should_end")? {
@@ -65,7 +84,8 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
         Value::String(text) => matches!(text.trim().to_lowercase().as_str(), "true" | "yes"),
         _ => return None,
     };
-    let confidence = value.get("confidence").and_then(Value::as_f64).unwrap_or(1.0).clamp(0.0, 1.0) as f32;
+    let confidence =
+        value.get("confidence").and_then(Value::as_f64).unwrap_or(1.0).clamp(0.0, 1.0) as f32;
     if !should_end || confidence < config.boundary_confidence_threshold {
         return Some(None);
     }
@@ -74,8 +94,13 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
     let mut ended = segment(&messages[..before], BoundaryReason::Llm, confidence, config);
     let topic = text("topic_summary");
     let topic_summary = if topic.is_empty() { ended.boundary.topic_summary } else { topic };
-    ended.boundary =
-        Boundary { should_end: true, reason: BoundaryReason::Llm, confidence, topic_summary, detection_method: DetectionMethod::Message };
+    ended.boundary = Boundary {
+        should_end: true,
+        reason: BoundaryReason::Llm,
+        confidence,
+        topic_summary,
+        detection_method: DetectionMethod::Message,
+    };
     ended.words = text("reason");
     Some(Some(ended))
 }

@@ -1,7 +1,8 @@
 //! Boundaries by a model that sees a window of messages, asked only where the rules leave doubt.
 //!
-//! [`plan`] says what to do with the front of a buffer: cut, ask, or wait. [`question`] makes the prompt, [`read`] turns the answer, however poor,
-//! into segments that hold every message exactly once. Who asks, and what happens when nobody answers, is the engine's business.
+//! [`plan`] says what to do with the front of a buffer: cut, ask, or wait. [`question`] makes the
+//! prompt, [`read`] turns the answer, however poor, into segments that hold every message exactly
+//! once. Who asks, and what happens when nobody answers, is the engine's business.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use super::reading::Readings;
 use super::scan::{Scan, Segment, certain_places};
 use crate::config::Config;
 use crate::error::Result;
-use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, json, render, single_line};
+use crate::llm::{
+    AnswerSchema, Prompt, Template, conversation, is_chinese, json, render, single_line,
+};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
 /// A finished stretch of at most so many messages is one episode: there is nothing to ask.
@@ -40,8 +43,14 @@ pub enum Step {
     Ask(usize),
 }
 
-/// Looks at a buffer of one session. The first `seen` messages were in a question before; with `complete` no message will follow, and that is why.
-pub fn plan(buffer: &[Arc<Message>], seen: usize, complete: Option<BoundaryReason>, config: &Config) -> Step {
+/// Looks at a buffer of one session. The first `seen` messages were in a question before; with
+/// `complete` no message will follow, and that is why.
+pub fn plan(
+    buffer: &[Arc<Message>],
+    seen: usize,
+    complete: Option<BoundaryReason>,
+    config: &Config,
+) -> Step {
     if buffer.is_empty() {
         return Step::Wait;
     }
@@ -54,12 +63,16 @@ pub fn plan(buffer: &[Arc<Message>], seen: usize, complete: Option<BoundaryReaso
         return Step::Ask(seen + config.boundary_window_messages);
     }
     match complete {
-        Some(reason) if is_plain(buffer, config) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        Some(reason) if is_plain(buffer, config) => {
+            Step::Cut(vec![segment(buffer, reason, 1.0, config)])
+        }
         Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => Step::Ask(buffer.len()),
         // The model has seen all of it and found no end: it is one episode.
         Some(reason) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
         None if buffer.len() < config.buffer_size_max => Step::Wait,
-        None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => Step::Ask(buffer.len()),
+        None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => {
+            Step::Ask(buffer.len())
+        }
         None => full(buffer, config),
     }
 }
@@ -76,12 +89,28 @@ fn is_plain(buffer: &[Arc<Message>], config: &Config) -> bool {
     if !certain_places(buffer, config).is_empty() || buffer.len() > config.buffer_size_max {
         return false;
     }
-    let doubtful = Config { boundary_confidence_threshold: config.boundary_confidence_threshold.min(DOUBT), ..config.clone() };
-    buffer.len() <= PLAIN.min(config.buffer_size_max) || heuristic::flush(buffer, None, &doubtful, BoundaryReason::Flush).len() == 1
+    let doubtful = Config {
+        boundary_confidence_threshold: config.boundary_confidence_threshold.min(DOUBT),
+        ..config.clone()
+    };
+    buffer.len() <= PLAIN.min(config.buffer_size_max)
+        || heuristic::flush(buffer, None, &doubtful, BoundaryReason::Flush).len() == 1
 }
 
-pub(super) fn segment(messages: &[Arc<Message>], reason: BoundaryReason, confidence: f32, config: &Config) -> Segment {
-    let scan = Scan::new(messages, &Readings::default(), Cohesion::Words, config, DetectionMethod::Heuristic, true);
+pub(super) fn segment(
+    messages: &[Arc<Message>],
+    reason: BoundaryReason,
+    confidence: f32,
+    config: &Config,
+) -> Segment {
+    let scan = Scan::new(
+        messages,
+        &Readings::default(),
+        Cohesion::Words,
+        config,
+        DetectionMethod::Heuristic,
+        true,
+    );
     let method = match reason {
         BoundaryReason::Session | BoundaryReason::Flush => DetectionMethod::Forced,
         _ => DetectionMethod::Heuristic,
@@ -142,17 +171,25 @@ pub fn question(window: &[Arc<Message>], config: &Config) -> Result<Prompt> {
 pub struct Reading {
     /// What is finished, from the front of the window.
     pub segments: Vec<Segment>,
-    /// Messages that the answer left out, named twice or out of order, and numbers that stand for none.
+    /// Messages that the answer left out, named twice or out of order, and numbers that stand for
+    /// none.
     pub repaired: usize,
     /// The answer's JSON had to be pieced together.
     pub salvaged: bool,
 }
 
-/// Reads an answer about `window`; `None` if nothing of it can be used. Unless `complete`, the last segment stays open and is not returned.
+/// Reads an answer about `window`; `None` if nothing of it can be used. Unless `complete`, the last
+/// segment stays open and is not returned.
 ///
-/// Every message is in exactly one segment: one that nobody claims stays with the message before it, one that two claim belongs to the
-/// first. Certain pauses cut whatever the model says; cuts below the configured confidence don't; short segments join a neighbour.
-pub fn read(answer: &str, window: &[Arc<Message>], complete: Option<BoundaryReason>, config: &Config) -> Option<Reading> {
+/// Every message is in exactly one segment: one that nobody claims stays with the message before
+/// it, one that two claim belongs to the first. Certain pauses cut whatever the model says; cuts
+/// below the configured confidence don't; short segments join a neighbour.
+pub fn read(
+    answer: &str,
+    window: &[Arc<Message>],
+    complete: Option<BoundaryReason>,
+    config: &Config,
+) -> Option<Reading> {
     let items = json::items(answer, "episodes");
     let claims: Vec<Claim> = items.values.iter().filter_map(Claim::read).collect();
     let mut repaired = items.lost + items.values.len() - claims.len();
@@ -185,7 +222,9 @@ pub fn read(answer: &str, window: &[Arc<Message>], complete: Option<BoundaryReas
     let mut cuts: Vec<Cut<'_>> = places
         .iter()
         .map(|(at, ended)| Cut { at: *at, claim: Some(&claims[*ended]) })
-        .filter(|cut| cut.confidence() >= config.boundary_confidence_threshold || certain.contains(&cut.at))
+        .filter(|cut| {
+            cut.confidence() >= config.boundary_confidence_threshold || certain.contains(&cut.at)
+        })
         .collect();
     for place in certain {
         match cuts.iter_mut().find(|cut| cut.at == place) {
@@ -195,7 +234,11 @@ pub fn read(answer: &str, window: &[Arc<Message>], complete: Option<BoundaryReas
     }
     cuts.sort_by_key(|cut| cut.at);
     let rest = complete.map(|reason| (reason, claims.get(current)));
-    Some(Reading { segments: segments(window, cuts, rest, config), repaired, salvaged: items.salvaged })
+    Some(Reading {
+        segments: segments(window, cuts, rest, config),
+        repaired,
+        salvaged: items.salvaged,
+    })
 }
 
 /// One episode as the model gave it.
@@ -218,7 +261,10 @@ impl Claim {
             messages = (first..=last.min(first + 10_000)).collect();
         }
         let words = |key: &str| words(value.get(key).and_then(Value::as_str).unwrap_or_default());
-        let confidence = value.get("confidence").and_then(Value::as_f64).map(|confidence| confidence.clamp(0.0, 1.0) as f32);
+        let confidence = value
+            .get("confidence")
+            .and_then(Value::as_f64)
+            .map(|confidence| confidence.clamp(0.0, 1.0) as f32);
         Some(Self { messages, topic: words("topic"), reason: words("reason"), confidence })
     }
 }
@@ -244,8 +290,14 @@ impl Cut<'_> {
     }
 }
 
-/// Segments between cuts, none shorter than allowed (it joins what follows, the last what precedes), none longer (the rules cut it again).
-fn segments(window: &[Arc<Message>], cuts: Vec<Cut<'_>>, rest: Option<(BoundaryReason, Option<&Claim>)>, config: &Config) -> Vec<Segment> {
+/// Segments between cuts, none shorter than allowed (it joins what follows, the last what
+/// precedes), none longer (the rules cut it again).
+fn segments(
+    window: &[Arc<Message>],
+    cuts: Vec<Cut<'_>>,
+    rest: Option<(BoundaryReason, Option<&Claim>)>,
+    config: &Config,
+) -> Vec<Segment> {
     let min = config.buffer_size_min;
     let mut found: Vec<Segment> = Vec::new();
     let mut start = 0;
@@ -267,7 +319,9 @@ fn segments(window: &[Arc<Message>], cuts: Vec<Cut<'_>>, rest: Option<(BoundaryR
             }
             push(&mut found, last, made, config);
         }
-        None if last.len() > config.buffer_size_max => found.extend(heuristic::segments(last, None, config)),
+        None if last.len() > config.buffer_size_max => {
+            found.extend(heuristic::segments(last, None, config))
+        }
         None => {}
     }
     found
@@ -275,7 +329,11 @@ fn segments(window: &[Arc<Message>], cuts: Vec<Cut<'_>>, rest: Option<(BoundaryR
 
 fn name(mut segment: Segment, claim: Option<&Claim>, confidence: f32) -> Segment {
     if let Some(claim) = claim {
-        let topic = if claim.topic.is_empty() { segment.boundary.topic_summary } else { claim.topic.clone() };
+        let topic = if claim.topic.is_empty() {
+            segment.boundary.topic_summary
+        } else {
+            claim.topic.clone()
+        };
         segment.boundary = Boundary {
             should_end: true,
             reason: BoundaryReason::Llm,

@@ -1,4 +1,5 @@
-//! Every knob of the engine, with its default and its bounds. Where values come from (keyword, environment, TOML) is the caller's business.
+//! Every knob of the engine, with its default and its bounds. Where values come from (keyword,
+//! environment, TOML) is the caller's business.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,8 @@ pub const MESSAGE_WEIGHTS: [f32; 7] = [2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2];
 /// What the vectors of a sentence embedder count: they tell more than those of the static table.
 pub const SENTENCE_VECTOR_WEIGHT: f32 = 0.5;
 
-/// The engine's configuration. Unknown names are refused, so that a typing error can't pass as a setting.
+/// The engine's configuration. Unknown names are refused, so that a typing error can't pass as a
+/// setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -61,7 +63,8 @@ pub struct Config {
     pub merge_max_gap_minutes: f64,
     /// Learn semantic memories.
     pub semantic_memory: bool,
-    /// Predict from what is known and learn the difference (with an LLM); otherwise extract from each episode.
+    /// Predict from what is known and learn the difference (with an LLM); otherwise extract from
+    /// each episode.
     pub prediction_correction: bool,
     /// Known statements below this similarity don't take part in a prediction.
     pub statement_similarity_threshold: f32,
@@ -73,14 +76,16 @@ pub struct Config {
     pub preset: Preset,
     /// Weights of L0, L1 and L2; renormalised over the layers present.
     pub layer_weights: [f32; 3],
-    /// Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement, answer. As it stands by default, the
-    /// vector's weight is [`SENTENCE_VECTOR_WEIGHT`] with another embedder than the package's own.
+    /// Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement,
+    /// answer. As it stands by default, the vector's weight is [`SENTENCE_VECTOR_WEIGHT`] with
+    /// another embedder than the package's own.
     pub message_weights: [f32; 7],
     /// `k` of reciprocal rank fusion.
     pub rrf_k: f32,
     /// From this many vectors on, an index is a graph instead of a scan.
     pub hnsw_threshold: usize,
-    /// From this many messages on, the indexes of a user are written when they are closed, and read when they are opened again.
+    /// From this many messages on, the indexes of a user are written when they are closed, and read
+    /// when they are opened again.
     pub snapshot_threshold: usize,
     /// Memory that open users may take before the longest unused are closed.
     pub memory_budget_bytes: usize,
@@ -140,7 +145,10 @@ impl Config {
             ));
         }
         if self.buffer_size_max > 1000 {
-            return fail(format!("buffer_size_max must be at most 1000: `{}`", self.buffer_size_max));
+            return fail(format!(
+                "buffer_size_max must be at most 1000: `{}`",
+                self.buffer_size_max
+            ));
         }
         for (name, value) in [
             ("boundary_confidence_threshold", self.boundary_confidence_threshold),
@@ -153,14 +161,21 @@ impl Config {
                 return fail(format!("{name} must be between 0 and 1: `{value}`"));
             }
         }
-        for (name, value) in [("time_gap_minutes", self.time_gap_minutes), ("merge_max_gap_minutes", self.merge_max_gap_minutes)] {
+        for (name, value) in [
+            ("time_gap_minutes", self.time_gap_minutes),
+            ("merge_max_gap_minutes", self.merge_max_gap_minutes),
+        ] {
             if !(value > 0.0 && value.is_finite()) {
                 return fail(format!("{name} must be positive: `{value}`"));
             }
         }
-        if self.layer_weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite())) || self.layer_weights.iter().sum::<f32>() <= 0.0
+        if self.layer_weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite()))
+            || self.layer_weights.iter().sum::<f32>() <= 0.0
         {
-            return fail(format!("layer_weights must be three numbers >= 0, not all 0: `{:?}`", self.layer_weights));
+            return fail(format!(
+                "layer_weights must be three numbers >= 0, not all 0: `{:?}`",
+                self.layer_weights
+            ));
         }
         if self.message_weights.iter().any(|weight| !weight.is_finite()) {
             return fail(format!("message_weights must be finite: `{:?}`", self.message_weights));
@@ -191,6 +206,9 @@ mod tests {
     fn the_defaults_are_valid_and_bounds_are_checked() {
         Config::default().validate().expect("defaults");
         let bad = Config { min_confidence: 1.5, ..Config::default() };
-        assert_eq!(bad.validate().expect_err("out of range").to_string(), "min_confidence must be between 0 and 1: `1.5`");
+        assert_eq!(
+            bad.validate().expect_err("out of range").to_string(),
+            "min_confidence must be between 0 and 1: `1.5`"
+        );
     }
 }

@@ -1,10 +1,14 @@
-//! From words to feature ids: tokens of the vocabulary where it knows the word, hashed buckets where it doesn't.
+//! From words to feature ids: tokens of the vocabulary where it knows the word, hashed buckets
+//! where it doesn't.
 //!
-//! The vocabulary is that of an English model. It spells other scripts letter by letter, which makes all Russian look alike, and has no
-//! emoji. So words of other scripts become hashes of themselves and of their character n-grams: texts that share words, stems or
-//! characters are near each other, texts that don't are not. There is no meaning in it beyond that (猫 isn't near "cat").
+//! The vocabulary is that of an English model. It spells other scripts letter by letter, which
+//! makes all Russian look alike, and has no emoji. So words of other scripts become hashes of
+//! themselves and of their character n-grams: texts that share words, stems or characters are near
+//! each other, texts that don't are not. There is no meaning in it beyond that (猫 isn't near
+//! "cat").
 //!
-//! Feature ids go on where the vocabulary ends, in three ranges of buckets for three weights; the static table gives each a vector.
+//! Feature ids go on where the vocabulary ends, in three ranges of buckets for three weights; the
+//! static table gives each a vector.
 
 use std::ops::ControlFlow;
 
@@ -60,7 +64,8 @@ impl Weight {
 
 /// At most `limit` feature ids of `text`, in order.
 pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u16> {
-    let mut features = Features { pieces, ids: Vec::with_capacity((text.len() / 4 + 4).min(limit)), before: None };
+    let mut features =
+        Features { pieces, ids: Vec::with_capacity((text.len() / 4 + 4).min(limit)), before: None };
     for_each_word(text, |word, kind| {
         match kind {
             WordKind::Run => features.run(word),
@@ -108,7 +113,9 @@ fn writing(c: char) -> Writing {
         _ if is_han(c) => Writing::Unspaced,
         0x1100..=0x11FF | 0x3130..=0x318F | 0xAC00..=0xD7AF => Writing::Hangul,
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF => Writing::Abugida,
-        ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if c.is_alphanumeric() => Writing::Latin,
+        ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if c.is_alphanumeric() => {
+            Writing::Latin
+        }
         _ if c.is_alphanumeric() => Writing::Spaced,
         _ => Writing::Symbol,
     }
@@ -171,20 +178,26 @@ impl Features<'_> {
             _ => {
                 let word: String = run.iter().collect();
                 let stem = match run[0] as u32 {
-                    0x0400..=0x052F => Stemmer::create(Algorithm::Russian).stem(&word).chars().collect(),
-                    0x0600..=0x06FF => Stemmer::create(Algorithm::Arabic).stem(&word).chars().collect(),
+                    0x0400..=0x052F => {
+                        Stemmer::create(Algorithm::Russian).stem(&word).chars().collect()
+                    }
+                    0x0600..=0x06FF => {
+                        Stemmer::create(Algorithm::Arabic).stem(&word).chars().collect()
+                    }
                     _ => run.to_vec(),
                 };
                 self.push(&stem, Weight::Content);
             }
         }
-        let marked: Vec<char> = ['\u{2}'].into_iter().chain(run.iter().copied()).chain(['\u{3}']).collect();
+        let marked: Vec<char> =
+            ['\u{2}'].into_iter().chain(run.iter().copied()).chain(['\u{3}']).collect();
         self.grams(&marked, 3, Weight::Part);
     }
 
     /// The word without the particles and endings behind it, and its bigrams.
     fn hangul(&mut self, run: &[char]) {
-        let endings = run[2.min(run.len())..].iter().rev().take_while(|c| is_korean_ending(**c)).count();
+        let endings =
+            run[2.min(run.len())..].iter().rev().take_while(|c| is_korean_ending(**c)).count();
         let stem = &run[..run.len() - endings];
         self.push(stem, if stem.len() > 1 { Weight::Content } else { Weight::Function });
         if stem.len() > 2 {
@@ -215,7 +228,9 @@ impl Features<'_> {
             let weight = match (is_han(before), is_han(c)) {
                 _ if is_particle(before) || is_particle(c) => Weight::Function,
                 (true, true) => Weight::Content,
-                (false, false) if is_katakana(before) != is_katakana(c) || !is_katakana(c) => Weight::Function,
+                (false, false) if is_katakana(before) != is_katakana(c) || !is_katakana(c) => {
+                    Weight::Function
+                }
                 _ => Weight::Part,
             };
             self.push(&[before, c], weight);
@@ -238,7 +253,8 @@ fn is_katakana(c: char) -> bool {
     matches!(c as u32, 0x30A1..=0x30FF | 0x31F0..=0x31FF)
 }
 
-/// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing marks, which BERT's cleaning drops).
+/// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing
+/// marks, which BERT's cleaning drops).
 fn is_particle(c: char) -> bool {
     "的了是我你他她它们們在有和与與不也就都很吗嗎呢吧啊个個一这這那着把被给給会會要说說去来來到上私はかをにてとものへや".contains(c)
 }
@@ -248,10 +264,13 @@ fn is_korean_ending(c: char) -> bool {
     "은는가을를에서도의로와과요다니습어아았었했고".contains(c)
 }
 
-/// The bucket of a string: FNV-1a over its code points, finished by the mixer of SplitMix64 (Steele et al. 2014).
+/// The bucket of a string: FNV-1a over its code points, finished by the mixer of SplitMix64 (Steele
+/// et al. 2014).
 fn bucket(chars: impl Iterator<Item = char>, weight: Weight) -> u16 {
     let (first, end) = weight.range();
-    let hash = chars.fold(0xcbf2_9ce4_8422_2325, |hash: u64, c| (hash ^ u64::from(c)).wrapping_mul(0x0000_0100_0000_01b3));
+    let hash = chars.fold(0xcbf2_9ce4_8422_2325, |hash: u64, c| {
+        (hash ^ u64::from(c)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
     let offset = mix(hash) % u64::from(end - first);
     u16::try_from(u64::from(first) + offset).expect("invariant: the ranges end at 65,536")
 }

@@ -1,8 +1,9 @@
 //! Text to vectors. Implementations normalise their rows; nobody else does.
 //!
-//! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]), microseconds a message.
-//! [`TransformerEmbedder`] computes a sentence encoder of the BERT family from a folder: milliseconds a message. [`EndpointEmbedder`]
-//! asks a server. Python callables implement [`Embedder`] elsewhere.
+//! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]),
+//! microseconds a message. [`TransformerEmbedder`] computes a sentence encoder of the BERT family
+//! from a folder: milliseconds a message. [`EndpointEmbedder`] asks a server. Python callables
+//! implement [`Embedder`] elsewhere.
 
 mod endpoint;
 mod features;
@@ -15,7 +16,9 @@ use ndarray::Array2;
 use crate::error::Result;
 
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
-pub use static_table::{STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector};
+pub use static_table::{
+    STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector,
+};
 pub use transformer::TransformerEmbedder;
 
 /// Turns texts into vectors of one fixed dimension.
@@ -26,12 +29,15 @@ pub trait Embedder: Send + Sync {
     /// Length of a vector; `None` until a remote model or a callable has answered once.
     fn dimension(&self) -> Option<usize>;
 
-    /// `true` if embedding is computation in this process: then it runs at once, otherwise behind the caller's back.
+    /// `true` if embedding is computation in this process: then it runs at once, otherwise behind
+    /// the caller's back.
     fn is_local(&self) -> bool;
 
-    /// One row a text, in order, each of length 1 (or all zeros for a text without any content), shape `(texts.len(), dimension)`.
+    /// One row a text, in order, each of length 1 (or all zeros for a text without any content),
+    /// shape `(texts.len(), dimension)`.
     ///
     /// # Errors
-    /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) when the model fails or answers with another shape.
+    /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) when the model fails or answers with
+    /// another shape.
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
 }

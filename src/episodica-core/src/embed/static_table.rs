@@ -1,10 +1,12 @@
 //! The embedder inside the package: a table of vectors, no network, no neural network.
 //!
-//! A text is the weighted mean of the vectors of its tokens. The vectors were distilled from all-MiniLM-L6-v2 by
-//! `tools/distill_table.py`; how common a token is went into the length of its vector (SIF). Words that the vocabulary can't
-//! spell get pseudo-random directions from a hash, see [`features`](super::features). The same text gives the same bits on every machine.
+//! A text is the weighted mean of the vectors of its tokens. The vectors were distilled from
+//! all-MiniLM-L6-v2 by `tools/distill_table.py`; how common a token is went into the length of its
+//! vector (SIF). Words that the vocabulary can't spell get pseudo-random directions from a hash,
+//! see [`features`](super::features). The same text gives the same bits on every machine.
 //!
-//! The table also serves late interaction (MaxSim): [`StaticTable::token_ids`] and [`StaticTable::token`].
+//! The table also serves late interaction (MaxSim): [`StaticTable::token_ids`] and
+//! [`StaticTable::token`].
 
 use std::sync::OnceLock;
 
@@ -20,14 +22,15 @@ use crate::error::Result;
 /// Length of a vector.
 pub const STATIC_DIMENSION: usize = 256;
 
-/// Tokens of a text that count; what follows them is not read. Far above any message that people write, and a bound on the time
-/// that a pasted file can take.
+/// Tokens of a text that count; what follows them is not read. Far above any message that people
+/// write, and a bound on the time that a pasted file can take.
 pub const STATIC_MAX_TOKENS: usize = 4_096;
 
 /// Name and version of table and features together: raised whenever any text gets another vector.
 pub const STATIC_MODEL: &str = "episodica-static-minilm-256-v1";
 
-/// Length of a rare word's vector: the median over the last third of the vocabulary (a test holds it to the table).
+/// Length of a rare word's vector: the median over the last third of the vocabulary (a test holds
+/// it to the table).
 const RARE_NORM: f32 = 7.0;
 
 /// Texts that one task embeds: enough to hide the cost of handing out work.
@@ -36,8 +39,9 @@ const TEXTS_PER_TASK: usize = 64;
 static TABLE: &[u8] = include_bytes!("../../assets/static_table.safetensors");
 static VOCABULARY_TEXT: &str = include_str!("../../assets/vocab.txt");
 
-/// Signs of the hashed vectors. Bucket b is the window of [`STATIC_DIMENSION`] signs from b on: windows of one random sequence are as
-/// orthogonal as independent ones (cosine 0 ± 1/16), and this one fits the cache.
+/// Signs of the hashed vectors. Bucket b is the window of [`STATIC_DIMENSION`] signs from b on:
+/// windows of one random sequence are as orthogonal as independent ones (cosine 0 ± 1/16), and this
+/// one fits the cache.
 static SIGNS: [i8; BUCKETS + STATIC_DIMENSION] = signs();
 const BUCKETS: usize = 65_536 - VOCABULARY as usize;
 
@@ -58,7 +62,8 @@ pub struct TokenVector {
     pub row: &'static [i8; STATIC_DIMENSION],
     /// One unit of `row`; 0 for reserved tokens.
     pub scale: f32,
-    /// Length of the vector, which is its weight in a mean (SIF): the unit vector is `row * (scale / norm)`. 0 for reserved tokens.
+    /// Length of the vector, which is its weight in a mean (SIF): the unit vector is `row * (scale
+    /// / norm)`. 0 for reserved tokens.
     pub norm: f32,
 }
 
@@ -79,11 +84,16 @@ impl StaticTable {
     }
 
     fn read() -> Self {
-        let tensors = SafeTensors::deserialize(TABLE).expect("invariant: the table in the package is the one a test has checked");
-        let data = |name| tensors.tensor(name).expect("invariant: the table has both tensors").data();
-        let (rows, _) = bytemuck::cast_slice::<u8, i8>(data("embeddings")).as_chunks::<STATIC_DIMENSION>();
-        let scales: Vec<f32> = data("scales").as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let norms: Vec<f32> = rows.iter().zip(&scales).map(|(row, scale)| norm(row) * scale).collect();
+        let tensors = SafeTensors::deserialize(TABLE)
+            .expect("invariant: the table in the package is the one a test has checked");
+        let data =
+            |name| tensors.tensor(name).expect("invariant: the table has both tensors").data();
+        let (rows, _) =
+            bytemuck::cast_slice::<u8, i8>(data("embeddings")).as_chunks::<STATIC_DIMENSION>();
+        let scales: Vec<f32> =
+            data("scales").as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let norms: Vec<f32> =
+            rows.iter().zip(&scales).map(|(row, scale)| norm(row) * scale).collect();
         let mut sorted = norms.clone();
         let (_, median_norm, _) = sorted.select_nth_unstable_by(norms.len() / 2, f32::total_cmp);
         let median_norm = *median_norm;
@@ -92,8 +102,9 @@ impl StaticTable {
 
     /// The tokens of `text` in order, repetitions included, at most [`STATIC_MAX_TOKENS`].
     ///
-    /// Ids below 30,522 are lines of the vocabulary, the others hashed words and character n-grams. Function words and punctuation
-    /// are there, with short vectors. Empty for a text without any letter, digit or sign.
+    /// Ids below 30,522 are lines of the vocabulary, the others hashed words and character n-grams.
+    /// Function words and punctuation are there, with short vectors. Empty for a text without any
+    /// letter, digit or sign.
     pub fn token_ids(&self, text: &str) -> Vec<u16> {
         feature_ids(&self.pieces, text, STATIC_MAX_TOKENS)
     }
@@ -113,7 +124,9 @@ impl StaticTable {
             Some(weight) => {
                 let window = &SIGNS[usize::from(id - VOCABULARY)..];
                 let norm = RARE_NORM * weight.share();
-                let row = window.first_chunk().expect("invariant: there is a window from every bucket on");
+                let row = window
+                    .first_chunk()
+                    .expect("invariant: there is a window from every bucket on");
                 TokenVector { row, scale: norm / (STATIC_DIMENSION as f32).sqrt(), norm }
             }
         }
@@ -135,8 +148,8 @@ impl StaticTable {
         sum
     }
 
-    /// The vector of a text: length 1, or all zeros for a text without tokens. A text longer than [`STATIC_MAX_TOKENS`] is judged by
-    /// its beginning.
+    /// The vector of a text: length 1, or all zeros for a text without tokens. A text longer than
+    /// [`STATIC_MAX_TOKENS`] is judged by its beginning.
     pub fn embed_text(&self, text: &str) -> [f32; STATIC_DIMENSION] {
         self.embed_ids(&self.token_ids(text))
     }
@@ -162,14 +175,20 @@ impl Embedder for StaticEmbedder {
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let table = StaticTable::shared();
         let mut rows = Array2::zeros((texts.len(), STATIC_DIMENSION));
-        let (cells, _) = rows.as_slice_mut().expect("invariant: a new array is contiguous").as_chunks_mut::<STATIC_DIMENSION>();
+        let (cells, _) = rows
+            .as_slice_mut()
+            .expect("invariant: a new array is contiguous")
+            .as_chunks_mut::<STATIC_DIMENSION>();
         let fill = |(cells, texts): (&mut [[f32; STATIC_DIMENSION]], &[&str])| {
             cells.iter_mut().zip(texts).for_each(|(row, text)| *row = table.embed_text(text));
         };
         if texts.len() <= TEXTS_PER_TASK {
             fill((cells, texts));
         } else {
-            cells.par_chunks_mut(TEXTS_PER_TASK).zip(texts.par_chunks(TEXTS_PER_TASK)).for_each(fill);
+            cells
+                .par_chunks_mut(TEXTS_PER_TASK)
+                .zip(texts.par_chunks(TEXTS_PER_TASK))
+                .for_each(fill);
         }
         Ok(rows)
     }
@@ -197,8 +216,14 @@ mod tests {
 
     #[test]
     fn the_assets_are_those_of_the_recipe() {
-        assert_eq!(sha256(TABLE), "2d94ea375bee44f1583af5f958a9e51ffd5cf5ff7aaddfcfe4dfd35f3a831dac");
-        assert_eq!(sha256(VOCABULARY_TEXT.as_bytes()), "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3");
+        assert_eq!(
+            sha256(TABLE),
+            "2d94ea375bee44f1583af5f958a9e51ffd5cf5ff7aaddfcfe4dfd35f3a831dac"
+        );
+        assert_eq!(
+            sha256(VOCABULARY_TEXT.as_bytes()),
+            "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+        );
     }
 
     #[test]
@@ -207,7 +232,8 @@ mod tests {
         assert_eq!(table.rows.len(), usize::from(VOCABULARY));
         for id in 0..=u16::MAX {
             let token = table.token(id);
-            let length = token.row.iter().map(|x| (f32::from(*x) * token.scale).powi(2)).sum::<f32>().sqrt();
+            let length =
+                token.row.iter().map(|x| (f32::from(*x) * token.scale).powi(2)).sum::<f32>().sqrt();
             assert!((length - token.norm).abs() <= 1e-4 * token.norm, "{id}");
             assert_eq!(token.norm == 0.0, id < 999, "{id}");
         }
@@ -219,8 +245,15 @@ mod tests {
     #[test]
     fn hashed_vectors_are_nearly_orthogonal() {
         let table = StaticTable::shared();
-        let dot =
-            |a: u16, b: u16| -> i32 { table.token(a).row.iter().zip(table.token(b).row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum() };
+        let dot = |a: u16, b: u16| -> i32 {
+            table
+                .token(a)
+                .row
+                .iter()
+                .zip(table.token(b).row)
+                .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                .sum()
+        };
         for lag in 1..2_000 {
             let cosine = dot(VOCABULARY, VOCABULARY + lag) as f32 / STATIC_DIMENSION as f32;
             assert!(cosine.abs() < 0.3, "{lag} {cosine}");
@@ -231,13 +264,29 @@ mod tests {
     fn related_texts_are_nearer_than_unrelated_ones_in_every_script() {
         let mut gaps = Vec::new();
         for (text, related, unrelated) in [
-            ("I adopted a puppy last week", "her new dog is very young", "the quarterly tax report is late"),
+            (
+                "I adopted a puppy last week",
+                "her new dog is very young",
+                "the quarterly tax report is late",
+            ),
             ("我昨天领养了一只小猫", "小猫今天第一次洗澡", "公司下个月要搬到新的办公楼"),
             ("她在北京大学学习物理", "北京大学的物理系很有名", "我们周末去海边钓鱼"),
-            ("週末に京都のお寺を見に行きました", "京都のお寺はとても静かだった", "新しいパソコンの調子が悪い"),
+            (
+                "週末に京都のお寺を見に行きました",
+                "京都のお寺はとても静かだった",
+                "新しいパソコンの調子が悪い",
+            ),
             ("新しいパソコンを買いました", "パソコンの画面が割れた", "母の誕生日に花を贈った"),
-            ("어제 고양이를 입양했어요", "고양이가 소파에서 자고 있어요", "다음 주에 회사 회의가 있습니다"),
-            ("Вчера я взял из приюта кошку", "Моя кошка спит на диване", "Квартальный отчёт опять опаздывает"),
+            (
+                "어제 고양이를 입양했어요",
+                "고양이가 소파에서 자고 있어요",
+                "다음 주에 회사 회의가 있습니다",
+            ),
+            (
+                "Вчера я взял из приюта кошку",
+                "Моя кошка спит на диване",
+                "Квартальный отчёт опять опаздывает",
+            ),
             ("Я работаю учителем в школе", "учитель пришёл в школу", "купили билеты на поезд"),
             ("تبنيت قطة صغيرة بالأمس", "القطة الصغيرة نائمة", "الاجتماع القادم في الشركة"),
             ("ฉันรับแมวมาเลี้ยง", "แมวนอนบนโซฟา", "ประชุมบริษัทสัปดาห์หน้า"),
@@ -254,9 +303,12 @@ mod tests {
 
     #[test]
     fn spacing_case_accents_and_width_hardly_matter() {
-        for (a, b) in
-            [("CAFÉ  Zürich", "cafe zurich"), ("ＮＨＫ　２０２４", "NHK 2024"), ("👍🏽", "👍"), ("한국어", "\u{1112}\u{1161}\u{11ab}국어")]
-        {
+        for (a, b) in [
+            ("CAFÉ  Zürich", "cafe zurich"),
+            ("ＮＨＫ　２０２４", "NHK 2024"),
+            ("👍🏽", "👍"),
+            ("한국어", "\u{1112}\u{1161}\u{11ab}국어"),
+        ] {
             assert!(cosine(a, b) > 0.999, "{a} {b} {}", cosine(a, b));
         }
     }
@@ -283,7 +335,8 @@ mod tests {
 
     #[test]
     fn a_batch_equals_its_texts_and_is_the_same_every_time() {
-        let texts: Vec<String> = (0..300).map(|i| format!("message {i} about 猫 and кот number {}", i * 7)).collect();
+        let texts: Vec<String> =
+            (0..300).map(|i| format!("message {i} about 猫 and кот number {}", i * 7)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let rows = StaticEmbedder.embed(&texts).unwrap();
         assert_eq!(rows.dim(), (300, StaticEmbedder.dimension().unwrap()));
@@ -297,10 +350,17 @@ mod tests {
     fn vectors_stay_what_they_are() {
         // Other figures mean another model: raise STATIC_MODEL, or stores would mix two of them.
         let digest = |text: &str| -> String {
-            let ids: Vec<u8> = StaticTable::shared().token_ids(text).iter().flat_map(|id| id.to_le_bytes()).collect();
+            let ids: Vec<u8> = StaticTable::shared()
+                .token_ids(text)
+                .iter()
+                .flat_map(|id| id.to_le_bytes())
+                .collect();
             sha256(&ids)[..12].to_owned()
         };
         assert_eq!(digest("Anna met Léon at the café; it was 8°C 😀"), "851339323469");
-        assert_eq!(digest("我昨天买了一只小猫 パソコンを買った 고양이가 кошка القطة แมวนอนบน"), "d092e4dc7635");
+        assert_eq!(
+            digest("我昨天买了一只小猫 パソコンを買った 고양이가 кошка القطة แมวนอนบน"),
+            "d092e4dc7635"
+        );
     }
 }

@@ -1,8 +1,10 @@
-//! BERT's uncased WordPiece tokenizer, fast: cleaning, splitting, lower case without accents, greedy longest match.
+//! BERT's uncased WordPiece tokenizer, fast: cleaning, splitting, lower case without accents,
+//! greedy longest match.
 //!
-//! Equal to the `BertNormalizer`, `BertPreTokenizer` and `WordPiece` of the tokenizers crate (a test holds the two together), which takes
-//! about twenty times as long because it tracks the alignment with the source. It knows no special tokens: `[SEP]` in a text is
-//! three words. Used by the static table; models from a folder bring their own `tokenizer.json`.
+//! Equal to the `BertNormalizer`, `BertPreTokenizer` and `WordPiece` of the tokenizers crate (a
+//! test holds the two together), which takes about twenty times as long because it tracks the
+//! alignment with the source. It knows no special tokens: `[SEP]` in a text is three words. Used by
+//! the static table; models from a folder bring their own `tokenizer.json`.
 
 use std::ops::ControlFlow;
 
@@ -13,13 +15,15 @@ use unicode_normalization::char::decompose_canonical;
 /// Longer words, in characters, are not looked up (as in BERT).
 const MAX_WORD_CHARS: usize = 100;
 
-/// What is kept of a word, in bytes: a bound for texts without any space, well above what can be looked up.
+/// What is kept of a word, in bytes: a bound for texts without any space, well above what can be
+/// looked up.
 const MAX_WORD_BYTES: usize = 4_096;
 
 /// What [`for_each_word`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordKind {
-    /// A run of characters between spaces, punctuation and Han characters: letters, digits, symbols, emoji.
+    /// A run of characters between spaces, punctuation and Han characters: letters, digits,
+    /// symbols, emoji.
     Run,
     /// One Han character.
     Han,
@@ -27,11 +31,13 @@ pub(super) enum WordKind {
     Punctuation,
 }
 
-/// Calls `visit` with the words of `text` in order, cleaned, in lower case and without accents, until it breaks.
+/// Calls `visit` with the words of `text` in order, cleaned, in lower case and without accents,
+/// until it breaks.
 pub(super) fn for_each_word(text: &str, visit: impl FnMut(&str, WordKind) -> ControlFlow<()>) {
     let mut words = Words { run: String::new(), visit };
     // A break has done its work by stopping early.
-    let _ = text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
+    let _ =
+        text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
 }
 
 struct Words<V> {
@@ -45,7 +51,9 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
             'a'..='z' | '0'..='9' => self.extend(c),
             'A'..='Z' => self.extend(c.to_ascii_lowercase()),
             ' ' | '\t' | '\n' | '\r' => return self.end_run(),
-            _ if c.is_ascii_punctuation() => return self.single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation),
+            _ if c.is_ascii_punctuation() => {
+                return self.single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation);
+            }
             _ if c.is_ascii() => {} // the other control characters vanish
             _ => return self.push_wide(c),
         }
@@ -110,7 +118,8 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
     }
 }
 
-/// The characters that BERT splits one by one, with the gap below U+2B920 that the tokenizers crate has.
+/// The characters that BERT splits one by one, with the gap below U+2B920 that the tokenizers crate
+/// has.
 fn is_bert_han(c: char) -> bool {
     matches!(c as u32,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F | 0x2B740..=0x2B81F
@@ -128,7 +137,8 @@ pub(super) struct WordPiece {
 impl WordPiece {
     /// One token a line, the line number (from 0) its id.
     pub(super) fn new(vocabulary: &'static str) -> Self {
-        let mut pieces = Self { first: FxHashMap::default(), inner: FxHashMap::default(), longest: 0 };
+        let mut pieces =
+            Self { first: FxHashMap::default(), inner: FxHashMap::default(), longest: 0 };
         for (token, id) in vocabulary.lines().zip(0u16..) {
             pieces.longest = pieces.longest.max(token.len());
             match token.strip_prefix("##") {
@@ -139,7 +149,8 @@ impl WordPiece {
         pieces
     }
 
-    /// Appends the pieces of `word`, longest match first. `false`, and nothing appended, if no pieces cover it: BERT's `[UNK]`.
+    /// Appends the pieces of `word`, longest match first. `false`, and nothing appended, if no
+    /// pieces cover it: BERT's `[UNK]`.
     pub(super) fn split(&self, word: &str, pieces: &mut Vec<u16>) -> bool {
         if word.len() > MAX_WORD_CHARS && word.chars().count() > MAX_WORD_CHARS {
             return false;
@@ -247,8 +258,13 @@ mod tests {
 
     #[test]
     fn every_character_is_treated_as_the_tokenizers_crate_treats_it() {
-        let chars: Vec<char> = ('\0'..='\u{33fff}').chain('\u{e0000}'..='\u{e01ff}').chain('\u{10fff0}'..=char::MAX).collect();
-        assert_same(chars.chunks(64).map(|chars| chars.iter().map(|c| format!("a{c}b {c} ")).collect()));
+        let chars: Vec<char> = ('\0'..='\u{33fff}')
+            .chain('\u{e0000}'..='\u{e01ff}')
+            .chain('\u{10fff0}'..=char::MAX)
+            .collect();
+        assert_same(
+            chars.chunks(64).map(|chars| chars.iter().map(|c| format!("a{c}b {c} ")).collect()),
+        );
     }
 
     proptest::proptest! {

@@ -1,6 +1,8 @@
-//! Group commit: while one caller waits for the disk, the batches of others queue up, and the next to write writes all of them with one sync.
+//! Group commit: while one caller waits for the disk, the batches of others queue up, and the next
+//! to write writes all of them with one sync.
 //!
-//! Nobody waits longer for it: a batch is written as soon as nobody else is writing, together with what is there by then.
+//! Nobody waits longer for it: a batch is written as soon as nobody else is writing, together with
+//! what is there by then.
 
 use std::sync::Arc;
 
@@ -10,7 +12,8 @@ use crate::error::Result;
 use crate::index::MessageReading;
 use crate::model::{Message, NewMessage};
 
-/// What became of a batch: the messages that were new; `None` if the user is gone, and the batch as it was.
+/// What became of a batch: the messages that were new; `None` if the user is gone, and the batch as
+/// it was.
 pub(super) type Outcome = Result<Option<Vec<Arc<Message>>>>;
 
 /// One caller's messages on their way to the log.
@@ -53,7 +56,8 @@ impl Drop for Lead<'_> {
 }
 
 impl Arrivals {
-    /// Hands in a batch and comes back when it was written, by `write` or by somebody else's. `write` settles every batch that it is given.
+    /// Hands in a batch and comes back when it was written, by `write` or by somebody else's.
+    /// `write` settles every batch that it is given.
     pub(super) fn bring(&self, batch: Batch, write: impl FnOnce(&[SharedBatch])) -> SharedBatch {
         let batch = Arc::new(Mutex::new(batch));
         let mut line = self.line.lock();
@@ -95,7 +99,9 @@ mod tests {
         };
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| assert!(arrivals.bring(Batch::default(), write).lock().outcome.is_some()));
+                scope.spawn(|| {
+                    assert!(arrivals.bring(Batch::default(), write).lock().outcome.is_some())
+                });
             }
         });
         assert_eq!((writes.into_inner(), written.into_inner()), (2, 8));

@@ -1,4 +1,5 @@
-//! Asking the model: from the cache if it was asked before, within the limit on calls in flight, with the books kept.
+//! Asking the model: from the cache if it was asked before, within the limit on calls in flight,
+//! with the books kept.
 
 use std::sync::Arc;
 
@@ -107,7 +108,8 @@ impl Asked {
 }
 
 impl Engine {
-    /// Asks the model. `None` if it doesn't answer (an outage, a refusal, a full disk of the cache is none): the rules take over.
+    /// Asks the model. `None` if it doesn't answer (an outage, a refusal, a full disk of the cache
+    /// is none): the rules take over.
     ///
     /// # Errors
     /// `Interrupted` only.
@@ -150,12 +152,26 @@ impl Engine {
         }
     }
 
-    fn answer(&self, model: &dyn LanguageModel, user: &User, prompt: &Prompt, control: &dyn Control) -> Result<Reply> {
+    fn answer(
+        &self,
+        model: &dyn LanguageModel,
+        user: &User,
+        prompt: &Prompt,
+        control: &dyn Control,
+    ) -> Result<Reply> {
         let form = prompt.schema.schema.to_string();
-        let hash = content_hash(&[model.model(), &prompt.system, &prompt.user, prompt.schema.name, &form].join("\u{0}"));
+        let hash = content_hash(
+            &[model.model(), &prompt.system, &prompt.user, prompt.schema.name, &form].join("\u{0}"),
+        );
         if let Some(known) = self.known_answer(user, &hash) {
             self.ledger.record_cached(prompt.phase, Some(&user.owner.user), &known.model);
-            return Ok(Reply { text: known.text, model: known.model, tokens: 0, cached: true, hash });
+            return Ok(Reply {
+                text: known.text,
+                model: known.model,
+                tokens: 0,
+                cached: true,
+                hash,
+            });
         }
         let _place = self.gate.enter(control)?;
         match model.complete(prompt, control) {
@@ -196,7 +212,12 @@ impl Engine {
         if notes.gone {
             return;
         }
-        let answer = CachedAnswer { hash: reply.hash.clone(), model: reply.model.clone(), text: reply.text.clone(), at: self.clock.now() };
+        let answer = CachedAnswer {
+            hash: reply.hash.clone(),
+            model: reply.model.clone(),
+            text: reply.text.clone(),
+            at: self.clock.now(),
+        };
         if let Some(answers) = &mut notes.answers
             && let Err(error) = answers.put(answer)
         {

@@ -1,7 +1,9 @@
-//! Which memories state the same attribute of the same subject: what a new statement may contradict, repeat or extend.
+//! Which memories state the same attribute of the same subject: what a new statement may
+//! contradict, repeat or extend.
 //!
-//! Bounded, so that learning costs the same whatever is known: somebody who likes a thousand things is not compared with all of them. A candidate
-//! sees the newest memories of its attribute, and those with its own value (or the opposite of it) however old. Only current memories count.
+//! Bounded, so that learning costs the same whatever is known: somebody who likes a thousand things
+//! is not compared with all of them. A candidate sees the newest memories of its attribute, and
+//! those with its own value (or the opposite of it) however old. Only current memories count.
 
 use std::hash::{Hash, Hasher};
 
@@ -14,12 +16,14 @@ use crate::index::Ragged;
 use crate::model::SemanticMemory;
 use crate::pack::{Packer, Unpacker};
 
-/// Memories of one attribute that a candidate is held against, the newest; attributes with one value at a time have fewer.
+/// Memories of one attribute that a candidate is held against, the newest; attributes with one
+/// value at a time have fewer.
 const NEWEST: usize = 64;
 /// Memories of one value that a candidate is held against.
 const SAME_VALUE: usize = 16;
 
-/// What a statement says, as numbers that are quickly compared. Hashes stand for the words: a collision only shows a memory too many.
+/// What a statement says, as numbers that are quickly compared. Hashes stand for the words: a
+/// collision only shows a memory too many.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Stated {
@@ -50,11 +54,12 @@ impl Stated {
         }
     }
 
-    /// May the rules have something to say about the two? Never `false` where they do, but for statements that differ in nothing a reader
-    /// would notice: those are found by their text.
+    /// May the rules have something to say about the two? Never `false` where they do, but for
+    /// statements that differ in nothing a reader would notice: those are found by their text.
     pub fn may_concern(&self, other: &Self) -> bool {
         let same = self.attribute != 0 && self.attribute == other.attribute;
-        same && (self.single_valued != 0 || self.value == other.value) || self.signature.may_nest(other.signature)
+        same && (self.single_valued != 0 || self.value == other.value)
+            || self.signature.may_nest(other.signature)
     }
 }
 
@@ -68,7 +73,8 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Takes in a memory under its slot, the highest so far; `current` says which slots hold memories that hold.
+    /// Takes in a memory under its slot, the highest so far; `current` says which slots hold
+    /// memories that hold.
     pub fn put(&mut self, slot: u32, fact: &SemanticMemory, current: impl Fn(u32) -> bool) {
         let stated = Stated::by_memory(fact);
         self.stated.resize(slot as usize, Stated::zeroed());
@@ -76,8 +82,10 @@ impl Attributes {
         if stated.attribute == 0 {
             return;
         }
-        let lists =
-            [(self.attributes.entry(stated.attribute).or_default(), NEWEST), (self.values.entry(stated.value).or_default(), SAME_VALUE)];
+        let lists = [
+            (self.attributes.entry(stated.attribute).or_default(), NEWEST),
+            (self.values.entry(stated.value).or_default(), SAME_VALUE),
+        ];
         for (list, most) in lists {
             list.push(slot);
             if list.len() > 4 * most {
@@ -107,8 +115,17 @@ impl Attributes {
         if stated.attribute == 0 {
             return slots;
         }
-        for (list, most) in [(self.attributes.get(&stated.attribute), NEWEST), (self.values.get(&stated.value), SAME_VALUE)] {
-            slots.extend(list.into_iter().flat_map(|list| list.iter().rev()).copied().filter(|slot| wanted(*slot)).take(most));
+        for (list, most) in [
+            (self.attributes.get(&stated.attribute), NEWEST),
+            (self.values.get(&stated.value), SAME_VALUE),
+        ] {
+            slots.extend(
+                list.into_iter()
+                    .flat_map(|list| list.iter().rev())
+                    .copied()
+                    .filter(|slot| wanted(*slot))
+                    .take(most),
+            );
         }
         slots.sort_unstable();
         slots.dedup();
@@ -132,7 +149,12 @@ impl Attributes {
     pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
         let mut map = || -> Option<FxHashMap<u64, Vec<u32>>> {
             let (keys, slots) = (unpacker.column::<u64>()?, Ragged::unpack(unpacker)?);
-            Some(keys.into_iter().zip(0..).map(|(key, number)| (key, slots.get(number).to_vec())).collect())
+            Some(
+                keys.into_iter()
+                    .zip(0..)
+                    .map(|(key, number)| (key, slots.get(number).to_vec()))
+                    .collect(),
+            )
         };
         Some(Self { attributes: map()?, values: map()?, stated: unpacker.column()? })
     }
@@ -164,7 +186,13 @@ mod tests {
     use crate::model::{EventKind, MemoryKind};
     use crate::text::normalized;
 
-    fn candidate(subject: &str, attribute: &str, value: &str, words: &[&str], day: i64) -> Candidate {
+    fn candidate(
+        subject: &str,
+        attribute: &str,
+        value: &str,
+        words: &[&str],
+        day: i64,
+    ) -> Candidate {
         Candidate {
             content: format!("{subject} {}.", words.join(" ")),
             kind: MemoryKind::Preference,
@@ -179,12 +207,18 @@ mod tests {
     }
 
     fn any_candidate() -> impl Strategy<Value = Candidate> {
-        let words = proptest::sample::subsequence(vec!["likes", "GREEN", "tea", "茶", "don’t", "İ", "ﬁsh", "not", "a", "very"], 0..5);
+        let words = proptest::sample::subsequence(
+            vec!["likes", "GREEN", "tea", "茶", "don’t", "İ", "ﬁsh", "not", "a", "very"],
+            0..5,
+        );
         let subject = proptest::sample::select(vec!["Ann", "ann", "Zoë", "ZOË", ""]);
         let attribute = proptest::sample::select(vec!["home", "likes", ""]);
         let value = proptest::sample::select(vec!["tea", "not tea", "lyon", ""]);
-        (subject, attribute, value, words, 0..3_i64)
-            .prop_map(|(subject, attribute, value, words, day)| candidate(subject, attribute, value, &words, day))
+        (subject, attribute, value, words, 0..3_i64).prop_map(
+            |(subject, attribute, value, words, day)| {
+                candidate(subject, attribute, value, &words, day)
+            },
+        )
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! Vectors between two openings, and from an old view to a new one: taken over where the text is the same, computed where it isn't.
+//! Vectors between two openings, and from an old view to a new one: taken over where the text is
+//! the same, computed where it isn't.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -74,7 +75,13 @@ impl Engine {
     pub(super) fn read_caches(&self, owner: &Owner) -> Result<(KnownVectors, Vec<Problem>)> {
         let (mut known, mut problems) = (KnownVectors::default(), Vec::new());
         for kind in LogKind::ALL {
-            let cache = self.store.load_vectors(owner, kind, self.embedder.model(), self.embedder.dimension(), &mut problems)?;
+            let cache = self.store.load_vectors(
+                owner,
+                kind,
+                self.embedder.model(),
+                self.embedder.dimension(),
+                &mut problems,
+            )?;
             known.0[kind as usize] = cache.map(Known::from);
         }
         Ok((known, problems))
@@ -88,14 +95,27 @@ impl Engine {
         }))
     }
 
-    /// Gives every record of a fresh view its vectors; `true` if some were computed, or some of the known ones have no record any more.
-    pub(super) fn fill_vectors(&self, view: &mut View, known: KnownVectors, control: &dyn Control) -> Result<bool> {
+    /// Gives every record of a fresh view its vectors; `true` if some were computed, or some of the
+    /// known ones have no record any more.
+    pub(super) fn fill_vectors(
+        &self,
+        view: &mut View,
+        known: KnownVectors,
+        control: &dyn Control,
+    ) -> Result<bool> {
         let available: usize = known.0.iter().flatten().map(|known| known.vectors.nrows()).sum();
         let [messages, episodes, semantic] = known.0;
         let (abstracts, narratives) = episodes.unwrap_or_default().split();
-        let mut fields = [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements].map(std::mem::take);
+        let mut fields = [
+            &mut view.messages.field,
+            &mut view.abstracts,
+            &mut view.narratives,
+            &mut view.statements,
+        ]
+        .map(std::mem::take);
         let mut filled = Filled { taken: 0, computed: 0 };
-        let sources = [messages.unwrap_or_default(), abstracts, narratives, semantic.unwrap_or_default()];
+        let sources =
+            [messages.unwrap_or_default(), abstracts, narratives, semantic.unwrap_or_default()];
         for ((field, known), wanted) in fields.iter_mut().zip(sources).zip(WANTING) {
             filled += self.fill(field, &wanted(view), known, control)?;
         }
@@ -107,22 +127,32 @@ impl Engine {
     }
 
     /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
-    fn fill(&self, field: &mut Field, wanted: &[Wanted<'_>], known: Known, control: &dyn Control) -> Result<Filled> {
+    fn fill(
+        &self,
+        field: &mut Field,
+        wanted: &[Wanted<'_>],
+        known: Known,
+        control: &dyn Control,
+    ) -> Result<Filled> {
         let to = self.indexing();
-        let slots = |wanted: &[&Wanted<'_>]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
+        let slots = |wanted: &[&Wanted<'_>]| {
+            wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>()
+        };
         let hashes: Vec<String> = match known.rows.is_empty() {
             true => vec![String::new(); wanted.len()],
             false => wanted.par_iter().map(|one| content_hash(&one.text)).collect(),
         };
-        let same = |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
+        let same =
+            |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
         let all = wanted.iter().zip(&hashes);
-        let in_order =
-            known.rows.len() == wanted.len() && known.rows.iter().zip(all.clone()).all(|(row, (one, hash))| same(row, one, hash));
+        let in_order = known.rows.len() == wanted.len()
+            && known.rows.iter().zip(all.clone()).all(|(row, (one, hash))| same(row, one, hash));
         let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         if in_order {
             found.extend(wanted);
         } else {
-            let places: FxHashMap<&str, usize> = known.rows.iter().enumerate().map(|(at, row)| (row.id.as_str(), at)).collect();
+            let places: FxHashMap<&str, usize> =
+                known.rows.iter().enumerate().map(|(at, row)| (row.id.as_str(), at)).collect();
             for (one, hash) in all {
                 match places.get(one.id) {
                     Some(row) if same(&known.rows[*row], one, hash) => {
@@ -135,17 +165,26 @@ impl Engine {
         }
         // A graph is worth reading: building it anew takes minutes where reading takes moments.
         let graph = known.index.filter(|_| in_order && found.len() >= to.config.hnsw_threshold);
-        match graph.and_then(|path| self.vectors.read(&path, known.vectors.ncols(), slots(&found)).ok()) {
+        match graph
+            .and_then(|path| self.vectors.read(&path, known.vectors.ncols(), slots(&found)).ok())
+        {
             Some(graph) => field.set_vectors(graph),
             None => {
                 let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
-                field.restore_vectors(to.factory, to.config.hnsw_threshold, slots(&found), vectors)?;
+                field.restore_vectors(
+                    to.factory,
+                    to.config.hnsw_threshold,
+                    slots(&found),
+                    vectors,
+                )?;
             }
         }
         let taken = found.len();
         let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
         match self.embed_all(&texts, control)? {
-            Some(rows) => to.add(field, &slots(&missing), Some(rows.view())).map(|()| Filled { taken, computed: missing.len() }),
+            Some(rows) => to
+                .add(field, &slots(&missing), Some(rows.view()))
+                .map(|()| Filled { taken, computed: missing.len() }),
             None => Ok(Filled { taken, computed: 0 }),
         }
     }
@@ -163,15 +202,23 @@ impl Engine {
             if field.vector_count() >= records {
                 continue;
             }
-            let has = |slot: u32| field.vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)));
+            let has = |slot: u32| {
+                field.vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)))
+            };
             let lacking = wanted(view).into_iter().filter(|one| !has(one.slot));
-            missing.extend(lacking.map(|one| Missing { kind, layer, slot: one.slot, id: one.id.to_owned(), text: one.text.into_owned() }));
+            missing.extend(lacking.map(|one| Missing {
+                kind,
+                layer,
+                slot: one.slot,
+                id: one.id.to_owned(),
+                text: one.text.into_owned(),
+            }));
         }
         missing
     }
 
-    /// Embeds what an outage of the embedder left without a vector; returns how many records are still without. The caller has the
-    /// user's turn.
+    /// Embeds what an outage of the embedder left without a vector; returns how many records are
+    /// still without. The caller has the user's turn.
     pub(super) fn embed_missing(&self, user: &User, control: &dyn Control) -> Result<usize> {
         let missing = Self::without_vector(&user.view.read());
         let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
@@ -186,9 +233,15 @@ impl Engine {
             let label = [u64::from(one.slot)];
             match (one.kind, one.layer) {
                 ("message", _) => view.add_message_vectors(&[one.slot], row, &to)?,
-                ("episodic", L0) if view.episodes.contains(one.slot) => to.add(&mut view.abstracts, &label, Some(row))?,
-                ("episodic", _) if view.episodes.contains(one.slot) => to.add(&mut view.narratives, &label, Some(row))?,
-                ("semantic", _) if view.facts.contains(one.slot) => to.add(&mut view.statements, &label, Some(row))?,
+                ("episodic", L0) if view.episodes.contains(one.slot) => {
+                    to.add(&mut view.abstracts, &label, Some(row))?
+                }
+                ("episodic", _) if view.episodes.contains(one.slot) => {
+                    to.add(&mut view.narratives, &label, Some(row))?
+                }
+                ("semantic", _) if view.facts.contains(one.slot) => {
+                    to.add(&mut view.statements, &label, Some(row))?
+                }
                 _ => {}
             }
         }
@@ -196,13 +249,15 @@ impl Engine {
         Ok(0)
     }
 
-    /// Writes all that makes the next opening fast, as far as it changed. The caller has the user's turn.
+    /// Writes all that makes the next opening fast, as far as it changed. The caller has the user's
+    /// turn.
     pub(super) fn save_for_next_opening(&self, user: &User) -> Result<()> {
         if self.read_only || user.store.is_erasing() {
             return self.save_caches(user);
         }
         let wanted = self.wants_snapshot(user);
-        let stale = wanted && *user.snapshot.lock() != Some(LogKind::ALL.map(|kind| user.store.position(kind)));
+        let stale = wanted
+            && *user.snapshot.lock() != Some(LogKind::ALL.map(|kind| user.store.position(kind)));
         if stale {
             // Its rows and labels have to be in one order with the file.
             user.note_change();
@@ -240,7 +295,8 @@ impl Engine {
                 LogKind::Episodes => &view.narratives,
                 LogKind::Semantic => &view.statements,
             };
-            // The two layers of episodes share a cache but no index; they are never many enough for a graph to be worth a file.
+            // The two layers of episodes share a cache but no index; they are never many enough for
+            // a graph to be worth a file.
             let index = field.vectors().filter(|_| kind != LogKind::Episodes);
             let head = VectorCacheHead {
                 model: self.embedder.model().to_owned(),
@@ -259,13 +315,23 @@ impl Engine {
                     self.vectors.restore(labels, vectors.view())?.write(path)
                 }
             };
-            sums[kind as usize] = Some(self.store.save_vectors(&user.owner, kind, &head, &vectors, Some(&mut write))?);
+            sums[kind as usize] = Some(self.store.save_vectors(
+                &user.owner,
+                kind,
+                &head,
+                &vectors,
+                Some(&mut write),
+            )?);
         }
         Ok(sums)
     }
 
     /// Opens a user with all vectors computed anew; `None` if there is no such user.
-    pub(super) fn rebuilt_user(&self, user_id: &str, control: &dyn Control) -> Result<Option<Arc<User>>> {
+    pub(super) fn rebuilt_user(
+        &self,
+        user_id: &str,
+        control: &dyn Control,
+    ) -> Result<Option<Arc<User>>> {
         let owner = self.owner(user_id)?;
         if let Some(user) = self.open_user(user_id) {
             let turn = user.turns.take(control)?;
@@ -285,7 +351,8 @@ impl Known {
     /// The vectors of L0 and those of L1.
     fn split(self) -> (Self, Self) {
         let layer = |layer: &str| {
-            let places: Vec<usize> = (0..self.rows.len()).filter(|at| self.rows[*at].layer == layer).collect();
+            let places: Vec<usize> =
+                (0..self.rows.len()).filter(|at| self.rows[*at].layer == layer).collect();
             let rows = places.iter().map(|at| self.rows[*at].clone()).collect();
             Self { rows, vectors: self.vectors.view().select(&places).into_owned(), index: None }
         };
@@ -303,33 +370,67 @@ impl From<VectorCache> for Known {
 const WANTING: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
     |view| {
         let messages = view.messages.records().enumerate();
-        messages.map(|(slot, message)| wanted(slot as u32, &message.message_id, Engine::message_text(message).into())).collect()
+        messages
+            .map(|(slot, message)| {
+                wanted(slot as u32, &message.message_id, Engine::message_text(message).into())
+            })
+            .collect()
     },
-    |view| view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, episode.abstract_text().into())).collect(),
-    |view| view.episodes.iter().map(|(slot, episode)| wanted(slot, &episode.episode_id, episode.content.as_str().into())).collect(),
-    |view| view.facts.iter().map(|(slot, fact)| wanted(slot, &fact.memory_id, fact.content.as_str().into())).collect(),
+    |view| {
+        view.episodes
+            .iter()
+            .map(|(slot, episode)| {
+                wanted(slot, &episode.episode_id, episode.abstract_text().into())
+            })
+            .collect()
+    },
+    |view| {
+        view.episodes
+            .iter()
+            .map(|(slot, episode)| {
+                wanted(slot, &episode.episode_id, episode.content.as_str().into())
+            })
+            .collect()
+    },
+    |view| {
+        view.facts
+            .iter()
+            .map(|(slot, fact)| wanted(slot, &fact.memory_id, fact.content.as_str().into()))
+            .collect()
+    },
 ];
 
 fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
     Wanted { slot, id, text }
 }
 
-/// What the cache of a log holds: rows and vectors (those of the index itself, where all of them have a record); `None` where there are none.
+/// What the cache of a log holds: rows and vectors (those of the index itself, where all of them
+/// have a record); `None` where there are none.
 fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = WANTING;
     let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {
         LogKind::Messages => vec![(&view.messages.field, "", messages(view))],
-        LogKind::Episodes => vec![(&view.abstracts, L0, abstracts(view)), (&view.narratives, L1, narratives(view))],
+        LogKind::Episodes => {
+            vec![(&view.abstracts, L0, abstracts(view)), (&view.narratives, L1, narratives(view))]
+        }
         LogKind::Semantic => vec![(&view.statements, "", statements(view))],
     };
     let (mut rows, mut parts) = (Vec::new(), Vec::new());
     for (field, layer, wanted) in &fields {
         let Some(vectors) = field.vectors() else { continue };
-        let by_slot: FxHashMap<u64, &Wanted<'_>> = wanted.iter().map(|one| (u64::from(one.slot), one)).collect();
-        let known: Vec<(usize, &Wanted<'_>)> =
-            vectors.labels().iter().enumerate().filter_map(|(at, label)| Some((at, *by_slot.get(label)?))).collect();
-        let row =
-            |(_, one): &(usize, &Wanted<'_>)| CacheRow { id: one.id.to_owned(), layer: (*layer).to_owned(), hash: content_hash(&one.text) };
+        let by_slot: FxHashMap<u64, &Wanted<'_>> =
+            wanted.iter().map(|one| (u64::from(one.slot), one)).collect();
+        let known: Vec<(usize, &Wanted<'_>)> = vectors
+            .labels()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, label)| Some((at, *by_slot.get(label)?)))
+            .collect();
+        let row = |(_, one): &(usize, &Wanted<'_>)| CacheRow {
+            id: one.id.to_owned(),
+            layer: (*layer).to_owned(),
+            hash: content_hash(&one.text),
+        };
         rows.par_extend(known.par_iter().map(row));
         parts.push(vectors.vectors().select(&known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
     }

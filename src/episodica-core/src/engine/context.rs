@@ -43,19 +43,27 @@ pub struct Context {
 const TOKENS_PER_MESSAGE: usize = 24;
 
 impl Engine {
-    /// Packs the most evidence for a question into `max_tokens`: whole messages under the day they were said on, and semantic memories or
-    /// summaries where a message does not fit.
+    /// Packs the most evidence for a question into `max_tokens`: whole messages under the day they
+    /// were said on, and semantic memories or summaries where a message does not fit.
     ///
     /// # Errors
     /// As [`Engine::search`]; `InvalidInput` for a budget of 0.
-    pub fn context(&self, user_id: &str, request: &ContextRequest, control: &dyn Control) -> Result<Context> {
+    pub fn context(
+        &self,
+        user_id: &str,
+        request: &ContextRequest,
+        control: &dyn Control,
+    ) -> Result<Context> {
         self.check_request(&request.search)?;
         if request.max_tokens == 0 {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Context::default()) };
         let wide = Request { top_k: super::search::MAX_TOP_K, ..request.search.clone() };
-        let mut prepared = self.prepare(&Query::new(&wide.query, &user.view.read().messages, self.tokens).at(wide.now), &wide);
+        let mut prepared = self.prepare(
+            &Query::new(&wide.query, &user.view.read().messages, self.tokens).at(wide.now),
+            &wide,
+        );
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
         let mut search = Search::new(self, &view, &wide, &prepared);
@@ -76,13 +84,27 @@ impl Engine {
             .map(|hit| match &hit.record {
                 Record::Semantic(fact) => Statement {
                     text: fact.content.clone(),
-                    sources: fact.source_messages.iter().filter_map(|id| view.messages.slot(id)).collect(),
+                    sources: fact
+                        .source_messages
+                        .iter()
+                        .filter_map(|id| view.messages.slot(id))
+                        .collect(),
                 },
                 Record::Episode(episode) => Statement {
-                    text: format!("{}: {}", episode.timestamp.local().date(), episode.abstract_text()),
-                    sources: episode.original_messages.iter().filter_map(|message| view.messages.slot(&message.message_id)).collect(),
+                    text: format!(
+                        "{}: {}",
+                        episode.timestamp.local().date(),
+                        episode.abstract_text()
+                    ),
+                    sources: episode
+                        .original_messages
+                        .iter()
+                        .filter_map(|message| view.messages.slot(&message.message_id))
+                        .collect(),
                 },
-                Record::Message(message) => Statement { text: message.content.clone(), sources: Vec::new() },
+                Record::Message(message) => {
+                    Statement { text: message.content.clone(), sources: Vec::new() }
+                }
             })
             .collect();
         let packed = pack(&view.messages, &ranked, &statements, request.max_tokens);
@@ -91,7 +113,15 @@ impl Engine {
         let mut hits = search.message_hits(used);
         hits.extend(packed.statements.iter().map(|number| sources[*number].clone()));
         user.recalled.lock().note(&packed.text);
-        let messages = packed.messages.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
-        Ok(Context { text: packed.text, token_count: packed.token_count, messages, hits, degraded, intent: prepared.intent })
+        let messages =
+            packed.messages.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+        Ok(Context {
+            text: packed.text,
+            token_count: packed.token_count,
+            messages,
+            hits,
+            degraded,
+            intent: prepared.intent,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! Boundaries by the model: asks what [`boundary::window`] and [`boundary::turn`] want to know, and lets keyword overlap stand in while nobody answers.
+//! Boundaries by the model: asks what [`boundary::window`] and [`boundary::turn`] want to know, and
+//! lets keyword overlap stand in while nobody answers.
 
 use std::sync::Arc;
 
@@ -15,9 +16,15 @@ use crate::llm::LanguageModel;
 use crate::model::{BoundaryReason, Message};
 
 impl Engine {
-    /// Cuts what can be cut from the front of a group. Asks only about messages that no question has shown before, so that the calls are
-    /// bounded by the messages, whatever the answers.
-    pub(super) fn cut_with_model(&self, model: &dyn LanguageModel, user: &User, group: Group, control: &dyn Control) -> Result<Vec<Draft>> {
+    /// Cuts what can be cut from the front of a group. Asks only about messages that no question
+    /// has shown before, so that the calls are bounded by the messages, whatever the answers.
+    pub(super) fn cut_with_model(
+        &self,
+        model: &dyn LanguageModel,
+        user: &User,
+        group: Group,
+        control: &dyn Control,
+    ) -> Result<Vec<Draft>> {
         let session = group.messages.first().and_then(|message| message.session_id.clone());
         let mut drafts = Vec::new();
         let mut rest = &group.messages[..];
@@ -37,7 +44,14 @@ impl Engine {
                     let complete = group.complete.filter(|_| count == rest.len());
                     let found = match by_turns {
                         true => self.ask_turn(model, user, &rest[..count], &mut asked, control)?,
-                        false => self.ask_window(model, user, &rest[..count], complete, &mut asked, control)?,
+                        false => self.ask_window(
+                            model,
+                            user,
+                            &rest[..count],
+                            complete,
+                            &mut asked,
+                            control,
+                        )?,
                     };
                     if let Some(last) = rest.get(count - 1) {
                         user.seen.lock().insert(session.clone(), last.seq + 1);
@@ -48,22 +62,34 @@ impl Engine {
             for segment in segments {
                 let (front, back) = rest.split_at(segment.length.min(rest.len()));
                 if !front.is_empty() {
-                    drafts.push(Draft { messages: front.to_vec(), segment, asked: std::mem::take(&mut asked) });
+                    drafts.push(Draft {
+                        messages: front.to_vec(),
+                        segment,
+                        asked: std::mem::take(&mut asked),
+                    });
                 }
                 rest = back;
             }
         }
         if rest.is_empty() {
-            // What a session's next messages are compared with is their own number: nothing to remember.
+            // What a session's next messages are compared with is their own number: nothing to
+            // remember.
             user.seen.lock().remove(&session);
         }
         Ok(drafts)
     }
 
     /// Segments by the words that are shared, in place of a model's.
-    fn stand_in(&self, messages: &[Arc<Message>], complete: Option<BoundaryReason>) -> Vec<Segment> {
+    fn stand_in(
+        &self,
+        messages: &[Arc<Message>],
+        complete: Option<BoundaryReason>,
+    ) -> Vec<Segment> {
         self.counters.count("boundaries_by_keyword_overlap", 1);
-        log::info!("boundaries by keyword overlap in the model's place, {} messages", messages.len());
+        log::info!(
+            "boundaries by keyword overlap in the model's place, {} messages",
+            messages.len()
+        );
         match complete {
             Some(reason) => keyword_overlap::flush(messages, None, &self.config, reason),
             None => keyword_overlap::segments(messages, None, &self.config),
@@ -81,7 +107,9 @@ impl Engine {
     ) -> Result<Option<Vec<Segment>>> {
         let prompt = window::question(messages, &self.config)?;
         let Some(reply) = self.ask(model, user, &prompt, asked, control)? else { return Ok(None) };
-        let Some(Reading { segments, repaired, salvaged }) = window::read(&reply.text, messages, complete, &self.config) else {
+        let Some(Reading { segments, repaired, salvaged }) =
+            window::read(&reply.text, messages, complete, &self.config)
+        else {
             self.counters.count("boundary_answers_malformed", 1);
             return Ok(None);
         };

@@ -1,4 +1,5 @@
-//! Changing and deleting what is remembered. An update keeps the version before; a deletion leaves no byte.
+//! Changing and deleting what is remembered. An update keeps the version before; a deletion leaves
+//! no byte.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,12 +18,20 @@ use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
 use crate::store::{Erasure, LoadedUser, StateRecord};
 
 impl Engine {
-    /// Replaces the text of a semantic memory or the narrative of an episode; the version before stays in [`Engine::history`]. A superseded
-    /// memory holds again afterwards: the way to undo a supersession.
+    /// Replaces the text of a semantic memory or the narrative of an episode; the version before
+    /// stays in [`Engine::history`]. A superseded memory holds again afterwards: the way to undo a
+    /// supersession.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown id, an empty text, or a message (what was said is not rewritten).
-    pub fn update(&self, user_id: &str, id: &str, content: &str, control: &dyn Control) -> Result<AnyRecord> {
+    /// `InvalidInput` for an unknown id, an empty text, or a message (what was said is not
+    /// rewritten).
+    pub fn update(
+        &self,
+        user_id: &str,
+        id: &str,
+        content: &str,
+        control: &dyn Control,
+    ) -> Result<AnyRecord> {
         self.check_writable()?;
         if content.trim().is_empty() {
             return Err(Error::invalid("content is empty: ``"));
@@ -33,8 +42,10 @@ impl Engine {
         let now = self.clock.now();
         let provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
         match find(&user, id).ok_or_else(unknown)? {
-            AnyRecord::Message(_) => Err(Error::invalid(format!("a message is what was said and can't be rewritten: `{id}`"))
-                .with_hint("delete it, or add a new one")),
+            AnyRecord::Message(_) => Err(Error::invalid(format!(
+                "a message is what was said and can't be rewritten: `{id}`"
+            ))
+            .with_hint("delete it, or add a new one")),
             AnyRecord::Semantic(known) => {
                 let memory = Arc::new(SemanticMemory {
                     content: content.to_owned(),
@@ -49,17 +60,28 @@ impl Engine {
                 let _writer = user.writer.lock();
                 user.store.append_semantic(&[Arc::clone(&memory)], &[], &[])?;
                 let mut view = user.view.write();
-                view.put_fact(Arc::clone(&memory), rows.as_ref().map(|rows| rows.view()), &self.indexing())?;
+                view.put_fact(
+                    Arc::clone(&memory),
+                    rows.as_ref().map(|rows| rows.view()),
+                    &self.indexing(),
+                )?;
                 user.note_change();
                 Ok(AnyRecord::Semantic(memory))
             }
             AnyRecord::Episode(known) => {
-                let episode = Episode { content: content.to_owned(), revision: known.revision + 1, provenance, ..(*known).clone() };
+                let episode = Episode {
+                    content: content.to_owned(),
+                    revision: known.revision + 1,
+                    provenance,
+                    ..(*known).clone()
+                };
                 let episode = Arc::new(episode);
                 let texts = Self::episode_texts(std::slice::from_ref(&episode));
-                let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
+                let rows =
+                    self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
                 let learned = self.still_learned(&user, std::slice::from_ref(&episode));
-                // First: an edit that is there without it would be learned from again at the next opening.
+                // First: an edit that is there without it would be learned from again at the next
+                // opening.
                 user.store.append_semantic(&[], &[], &learned)?;
                 self.commit_episodes(&user, std::slice::from_ref(&episode), rows)?;
                 if !learned.is_empty() {
@@ -73,16 +95,20 @@ impl Engine {
     /// Deletes a record with all its versions, and what follows from it.
     ///
     /// * A semantic memory goes alone.
-    /// * A message takes the memories with it that only it proves; its episode is written anew without it, or goes if nothing is left.
+    /// * A message takes the memories with it that only it proves; its episode is written anew
+    ///   without it, or goes if nothing is left.
     /// * An episode takes its messages with it, and the memories that only they prove.
     ///
-    /// When this returns, no byte of the deleted texts is in any file of the store; interrupted, it is finished at the next opening.
+    /// When this returns, no byte of the deleted texts is in any file of the store; interrupted, it
+    /// is finished at the next opening.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`. An unknown id deletes nothing.
     pub fn delete(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<DeleteReport> {
         self.check_writable()?;
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(DeleteReport::default()) };
+        let Some(user) = self.user(user_id, false, control)? else {
+            return Ok(DeleteReport::default());
+        };
         let _turn = user.turns.take(control)?;
         let Some(record) = find(&user, id) else { return Ok(DeleteReport::default()) };
         let mut erasure = Erasure::default();
@@ -90,7 +116,9 @@ impl Engine {
             AnyRecord::Semantic(memory) => erasure.semantic.push(memory.memory_id.clone()),
             AnyRecord::Message(message) => erasure.messages.push(message.message_id.clone()),
             AnyRecord::Episode(episode) => {
-                erasure.messages.extend(episode.original_messages.iter().map(|message| message.message_id.clone()));
+                erasure.messages.extend(
+                    episode.original_messages.iter().map(|message| message.message_id.clone()),
+                );
                 erasure.episodes.push(episode.episode_id.clone());
             }
         }
@@ -105,26 +133,34 @@ impl Engine {
         // The erasure takes these files away; what is held of them would bring them back.
         user.notes.lock().close(false);
         *user.recalled.lock() = Recalled::default();
-        // One that failed earlier comes first, so that from here on an erasure under way is this one.
+        // One that failed earlier comes first, so that from here on an erasure under way is this
+        // one.
         user.store.finish_erasure()?;
-        user.store.append_semantic(&[], &[], &self.still_learned(&user, &erasure.replace_episodes))?;
+        user.store.append_semantic(
+            &[],
+            &[],
+            &self.still_learned(&user, &erasure.replace_episodes),
+        )?;
         let outcome = user.store.erase(erasure.clone());
         if outcome.is_err() && !user.store.is_erasing() {
             return outcome.map(|files| DeleteReport { files, ..report });
         }
         let known = Self::carry_over(&user.view.read());
         drop(writer);
-        // What goes from the disk, now or at the next append, goes from memory too, whoever gives up waiting for it.
+        // What goes from the disk, now or at the next append, goes from memory too, whoever gives
+        // up waiting for it.
         self.rebuild_view(&user, known, |loaded| forget(loaded, &erasure), &Uninterrupted)?;
         let files = outcome?;
         self.save_caches(&user)?;
         Ok(DeleteReport { files, ..report })
     }
 
-    /// The notes that of these next revisions there is nothing to learn: their messages are those that were learned from, or fewer.
+    /// The notes that of these next revisions there is nothing to learn: their messages are those
+    /// that were learned from, or fewer.
     fn still_learned(&self, user: &User, episodes: &[Arc<Episode>]) -> Vec<StateRecord> {
         let (view, at) = (user.view.read(), self.clock.now());
-        let learned = episodes.iter().filter(|episode| !view.unlearned.contains_key(&episode.episode_id));
+        let learned =
+            episodes.iter().filter(|episode| !view.unlearned.contains_key(&episode.episode_id));
         let note = |episode: &Arc<Episode>| StateRecord::Learned {
             episode_id: episode.episode_id.clone(),
             revision: episode.revision,
@@ -134,7 +170,8 @@ impl Engine {
         learned.map(note).collect()
     }
 
-    /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search finds them. An unknown user has nothing.
+    /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search
+    /// finds them. An unknown user has nothing.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`: then call again, or open the store again, which finishes it.
@@ -142,10 +179,12 @@ impl Engine {
         self.check_writable()?;
         let owner = self.owner(user_id)?;
         let mut report = DeleteReport::default();
-        // A cache of another model does not keep anybody from being deleted: what can't be opened is not counted.
+        // A cache of another model does not keep anybody from being deleted: what can't be opened
+        // is not counted.
         if let Ok(Some(user)) = self.user(user_id, false, control) {
             let view = user.view.read();
-            (report.messages, report.episodes, report.semantic_memories) = (view.messages.len(), view.episodes.len(), view.facts.len());
+            (report.messages, report.episodes, report.semantic_memories) =
+                (view.messages.len(), view.episodes.len(), view.facts.len());
         }
         let _opening = self.hold_openings(control)?;
         if let Some(user) = self.open_user(user_id) {
@@ -178,29 +217,57 @@ impl Engine {
         let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
         let episodes: HashSet<String> = erasure.episodes.iter().cloned().collect();
         let (mut gone, mut replaced) = (Vec::new(), Vec::new());
-        for (_, episode) in view.episodes.iter().filter(|(_, episode)| !episodes.contains(&episode.episode_id)) {
-            let left: Vec<Arc<Message>> =
-                episode.original_messages.iter().filter(|message| !messages.contains(message.message_id.as_str())).cloned().collect();
+        for (_, episode) in
+            view.episodes.iter().filter(|(_, episode)| !episodes.contains(&episode.episode_id))
+        {
+            let left: Vec<Arc<Message>> = episode
+                .original_messages
+                .iter()
+                .filter(|message| !messages.contains(message.message_id.as_str()))
+                .cloned()
+                .collect();
             match left.len() {
                 0 => gone.push(episode.episode_id.clone()),
-                count if count < episode.message_count => replaced.push(Arc::new(self.without(episode, left))),
+                count if count < episode.message_count => {
+                    replaced.push(Arc::new(self.without(episode, left)))
+                }
                 _ => {}
             }
         }
         let known: HashSet<&str> = erasure.semantic.iter().map(String::as_str).collect();
         let (mut unproved, mut poorer) = (Vec::new(), Vec::new());
-        for (_, fact) in view.facts.iter().filter(|(_, fact)| !known.contains(fact.memory_id.as_str())) {
-            let proofs: Vec<String> = fact.source_messages.iter().filter(|id| !messages.contains(id.as_str())).cloned().collect();
-            let sources: Vec<String> =
-                fact.source_episodes.iter().filter(|id| !episodes.contains(*id) && !gone.contains(*id)).cloned().collect();
+        for (_, fact) in
+            view.facts.iter().filter(|(_, fact)| !known.contains(fact.memory_id.as_str()))
+        {
+            let proofs: Vec<String> = fact
+                .source_messages
+                .iter()
+                .filter(|id| !messages.contains(id.as_str()))
+                .cloned()
+                .collect();
+            let sources: Vec<String> = fact
+                .source_episodes
+                .iter()
+                .filter(|id| !episodes.contains(*id) && !gone.contains(*id))
+                .cloned()
+                .collect();
             let had_proof = !fact.source_messages.is_empty() || !fact.source_episodes.is_empty();
-            let lost = proofs.len() < fact.source_messages.len() || sources.len() < fact.source_episodes.len();
+            let lost = proofs.len() < fact.source_messages.len()
+                || sources.len() < fact.source_episodes.len();
             match () {
-                () if lost && had_proof && proofs.is_empty() && (sources.is_empty() || !fact.source_messages.is_empty()) => {
+                () if lost
+                    && had_proof
+                    && proofs.is_empty()
+                    && (sources.is_empty() || !fact.source_messages.is_empty()) =>
+                {
                     unproved.push(fact.memory_id.clone());
                 }
                 () if lost => {
-                    let fact = SemanticMemory { source_messages: proofs, source_episodes: sources, ..(**fact).clone() };
+                    let fact = SemanticMemory {
+                        source_messages: proofs,
+                        source_episodes: sources,
+                        ..(**fact).clone()
+                    };
                     poorer.push(Arc::new(fact));
                 }
                 () => {}
@@ -229,7 +296,8 @@ impl Engine {
         }
     }
 
-    /// Replaces the view by one over the same records, changed by `change`. The caller has the user's turn.
+    /// Replaces the view by one over the same records, changed by `change`. The caller has the
+    /// user's turn.
     pub(super) fn rebuild_view(
         &self,
         user: &User,
@@ -254,7 +322,8 @@ impl Engine {
         change(&mut loaded);
         let mut view = self.build_records(loaded, control)?;
         self.fill_vectors(&mut view, known, control)?;
-        view.unlearned = unlearned.into_iter().filter(|(id, _)| view.episodes.slot(id).is_some()).collect();
+        view.unlearned =
+            unlearned.into_iter().filter(|(id, _)| view.episodes.slot(id).is_some()).collect();
         view.relearn = relearn.into_iter().filter(|id| view.episodes.slot(id).is_some()).collect();
         view.closed_sessions = closed;
         view.closing_sessions = closing;
@@ -274,14 +343,24 @@ fn forget(loaded: &mut LoadedUser, erasure: &Erasure) {
     loaded.episode_history.retain(|id, _| !erasure.episodes.contains(id));
     loaded.semantic_history.retain(|id, _| !erasure.semantic.contains(id));
     for revisions in loaded.episode_history.values_mut() {
-        revisions.retain(|episode| episode.original_messages.iter().all(|message| !messages.contains(&message.message_id)));
+        revisions.retain(|episode| {
+            episode.original_messages.iter().all(|message| !messages.contains(&message.message_id))
+        });
     }
     for new in &erasure.replace_episodes {
-        loaded.episodes.iter_mut().filter(|episode| episode.episode_id == new.episode_id).for_each(|episode| *episode = Arc::clone(new));
+        loaded
+            .episodes
+            .iter_mut()
+            .filter(|episode| episode.episode_id == new.episode_id)
+            .for_each(|episode| *episode = Arc::clone(new));
         loaded.episode_history.remove(&new.episode_id);
     }
     for new in &erasure.replace_semantic {
-        loaded.semantic.iter_mut().filter(|memory| memory.memory_id == new.memory_id).for_each(|memory| *memory = Arc::clone(new));
+        loaded
+            .semantic
+            .iter_mut()
+            .filter(|memory| memory.memory_id == new.memory_id)
+            .for_each(|memory| *memory = Arc::clone(new));
         loaded.semantic_history.remove(&new.memory_id);
     }
 }

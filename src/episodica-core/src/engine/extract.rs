@@ -1,6 +1,8 @@
-//! Learning from one episode with the model: predict from what is known, extract what was not predicted, reconcile; three questions at most.
+//! Learning from one episode with the model: predict from what is known, extract what was not
+//! predicted, reconcile; three questions at most.
 //!
-//! Where the model doesn't answer the rules learn in its place, and the episode is noted to be learned from again.
+//! Where the model doesn't answer the rules learn in its place, and the episode is noted to be
+//! learned from again.
 
 use std::sync::Arc;
 
@@ -12,7 +14,9 @@ use super::system::Engine;
 use super::user::User;
 use crate::control::Control;
 use crate::error::Result;
-use crate::generate::facts::model::{prediction_question, read_prediction, read_statements, statements_question};
+use crate::generate::facts::model::{
+    prediction_question, read_prediction, read_statements, statements_question,
+};
 use crate::generate::facts::{Extraction, extract_offline};
 use crate::generate::reconcile::model as reconcile;
 use crate::llm::LanguageModel;
@@ -21,7 +25,8 @@ use crate::text::normalized_hash;
 
 /// Known statements that a prediction is made from (the seeds' ten).
 const KNOWN_STATEMENTS: usize = 10;
-/// A known memory further away than this says nothing about a candidate, unless it states the same attribute of the same subject.
+/// A known memory further away than this says nothing about a candidate, unless it states the same
+/// attribute of the same subject.
 const RELATED_COSINE: f32 = 0.3;
 
 /// What came of asking about an episode's statements.
@@ -48,12 +53,22 @@ impl Engine {
         if found.extraction.candidates.is_empty() {
             self.counters.count("episodes_without_statements", 1);
         }
-        let candidates: Vec<Found<'_>> = found.extraction.candidates.into_iter().map(|candidate| (episode, candidate)).collect();
+        let candidates: Vec<Found<'_>> =
+            found.extraction.candidates.into_iter().map(|candidate| (episode, candidate)).collect();
         let rows = self.embed_found(&candidates, control)?;
         let mut provenance = found.provenance;
         let advice = match &mut provenance {
-            Some(provenance) => self.advice(model, user, &candidates, rows.as_ref(), provenance, &mut asked, control)?,
-            // The rules' own candidates are reconciled by the rules: no call is spent on them while the model is out.
+            Some(provenance) => self.advice(
+                model,
+                user,
+                &candidates,
+                rows.as_ref(),
+                provenance,
+                &mut asked,
+                control,
+            )?,
+            // The rules' own candidates are reconciled by the rules: no call is spent on them while
+            // the model is out.
             None => candidates.iter().map(|_| None).collect(),
         };
         // The calls are paid for once, whatever the number of memories that came of them.
@@ -61,7 +76,15 @@ impl Engine {
             provenance.tokens = provenance.tokens.div_ceil(candidates.len().max(1) as u64);
         }
         let manner = Manner { provenance, pending_llm: found.pending_llm, asked };
-        self.take_in(user, std::slice::from_ref(episode), &candidates, rows.as_ref(), advice, manner, control)
+        self.take_in(
+            user,
+            std::slice::from_ref(episode),
+            &candidates,
+            rows.as_ref(),
+            advice,
+            manner,
+            control,
+        )
     }
 
     fn statements(
@@ -76,10 +99,17 @@ impl Engine {
         let prediction = self.predict(model, user, episode, asked, control)?;
         let by_rules = |pending_llm| {
             self.counters.count("statements_by_rules", 1);
-            Statements { extraction: extract_offline(messages, &self.config), provenance: None, pending_llm }
+            Statements {
+                extraction: extract_offline(messages, &self.config),
+                provenance: None,
+                pending_llm,
+            }
         };
-        let prompt = statements_question(messages, prediction.as_ref().map(|(text, _)| text.as_str()))?;
-        let Some(reply) = self.ask(model, user, &prompt, asked, control)? else { return Ok(by_rules(true)) };
+        let prompt =
+            statements_question(messages, prediction.as_ref().map(|(text, _)| text.as_str()))?;
+        let Some(reply) = self.ask(model, user, &prompt, asked, control)? else {
+            return Ok(by_rules(true));
+        };
         let Some(read) = read_statements(&reply.text, messages, &self.config) else {
             self.counters.count("statements_answers_malformed", 1);
             return Ok(by_rules(false));
@@ -88,10 +118,15 @@ impl Engine {
         self.counters.count("answers_salvaged", u64::from(read.salvaged));
         let mut provenance = reply.provenance(read.salvaged);
         provenance.tokens += prediction.map_or(0, |(_, reply)| reply.tokens);
-        Ok(Statements { extraction: read.extraction, provenance: Some(provenance), pending_llm: false })
+        Ok(Statements {
+            extraction: read.extraction,
+            provenance: Some(provenance),
+            pending_llm: false,
+        })
     }
 
-    /// What the known statements let expect; `None` at a cold start, without an answer, or where it is not wanted.
+    /// What the known statements let expect; `None` at a cold start, without an answer, or where it
+    /// is not wanted.
     fn predict(
         &self,
         model: &dyn LanguageModel,
@@ -118,7 +153,12 @@ impl Engine {
     }
 
     /// The known statements nearest to an episode, nearest first. Without vectors, the latest.
-    fn known_about(&self, user: &User, episode: &Arc<Episode>, control: &dyn Control) -> Result<Vec<Arc<SemanticMemory>>> {
+    fn known_about(
+        &self,
+        user: &User,
+        episode: &Arc<Episode>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<SemanticMemory>>> {
         let row = {
             let view = user.view.read();
             let slot = view.episodes.slot(&episode.episode_id);
@@ -127,17 +167,36 @@ impl Engine {
         };
         let row = match row {
             Some(row) => Some(row),
-            None => self.embed_all(&[&episode.abstract_text()], control)?.map(|rows| rows.row(0).to_owned()),
+            None => self
+                .embed_all(&[&episode.abstract_text()], control)?
+                .map(|rows| rows.row(0).to_owned()),
         };
         let view = user.view.read();
-        let own = |memory: &SemanticMemory| memory.source_episodes.iter().all(|id| *id == episode.episode_id);
+        let own = |memory: &SemanticMemory| {
+            memory.source_episodes.iter().all(|id| *id == episode.episode_id)
+        };
         let usable = |memory: &&Arc<SemanticMemory>| memory.is_current() && !own(memory);
         let Some(row) = row else {
-            return Ok(view.facts.iter().rev().map(|(_, memory)| memory).filter(usable).take(KNOWN_STATEMENTS).cloned().collect());
+            return Ok(view
+                .facts
+                .iter()
+                .rev()
+                .map(|(_, memory)| memory)
+                .filter(usable)
+                .take(KNOWN_STATEMENTS)
+                .cloned()
+                .collect());
         };
         let near = view.statements.nearest(row.view(), 3 * KNOWN_STATEMENTS)?;
-        let near = near.into_iter().filter(|(_, cosine)| *cosine >= self.config.statement_similarity_threshold);
-        Ok(near.filter_map(|(slot, _)| view.facts.get(slot)).filter(usable).take(KNOWN_STATEMENTS).cloned().collect())
+        let near = near
+            .into_iter()
+            .filter(|(_, cosine)| *cosine >= self.config.statement_similarity_threshold);
+        Ok(near
+            .filter_map(|(slot, _)| view.facts.get(slot))
+            .filter(usable)
+            .take(KNOWN_STATEMENTS)
+            .cloned()
+            .collect())
     }
 
     /// What the model says of the candidates for which there is something to decide.
@@ -158,20 +217,29 @@ impl Engine {
         {
             let view = user.view.read();
             for (number, (_, candidate)) in candidates.iter().enumerate() {
-                let near = Self::nearest_known(&view, rows.map(|rows| rows.row(number)), candidate)?;
+                let near =
+                    Self::nearest_known(&view, rows.map(|rows| rows.row(number)), candidate)?;
                 let hash = normalized_hash(&candidate.content);
-                if near.values().any(|(memory, _)| memory.is_current() && normalized_hash(&memory.content) == hash) {
+                if near.values().any(|(memory, _)| {
+                    memory.is_current() && normalized_hash(&memory.content) == hash
+                }) {
                     // Said before, word for word: the rules see that without help.
                     continue;
                 }
                 let same = |memory: &SemanticMemory| {
-                    !candidate.attribute.is_empty() && memory.subject == candidate.subject && memory.attribute == candidate.attribute
+                    !candidate.attribute.is_empty()
+                        && memory.subject == candidate.subject
+                        && memory.attribute == candidate.attribute
                 };
                 let mut related: Vec<_> = near
                     .into_values()
-                    .filter(|(memory, cosine)| memory.is_current() && (*cosine >= RELATED_COSINE || same(memory)))
+                    .filter(|(memory, cosine)| {
+                        memory.is_current() && (*cosine >= RELATED_COSINE || same(memory))
+                    })
                     .collect();
-                related.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.memory_id.cmp(&b.0.memory_id)));
+                related.sort_by(|a, b| {
+                    b.1.total_cmp(&a.1).then_with(|| a.0.memory_id.cmp(&b.0.memory_id))
+                });
                 if related.is_empty() {
                     continue;
                 }

@@ -1,4 +1,5 @@
-//! From buffered messages to episodes: cut, write, append, index. Who calls: `add_messages` (or the work behind it), `flush`, `close_session`.
+//! From buffered messages to episodes: cut, write, append, index. Who calls: `add_messages` (or the
+//! work behind it), `flush`, `close_session`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -77,12 +78,18 @@ impl Engine {
         Ok(all)
     }
 
-    /// Ends a session: what of it is in the buffer becomes episodes, their memories are learned (behind the caller, with a model), and the
-    /// session is marked as closed. Every step is on disk before the next, so that a crash resumes where it stopped.
+    /// Ends a session: what of it is in the buffer becomes episodes, their memories are learned
+    /// (behind the caller, with a model), and the session is marked as closed. Every step is on
+    /// disk before the next, so that a crash resumes where it stopped.
     ///
     /// # Errors
     /// As [`Engine::flush`].
-    pub fn close_session(&self, user_id: &str, session_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+    pub fn close_session(
+        &self,
+        user_id: &str,
+        session_id: &str,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
         self.check_writable()?;
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
         let known = user.view.read().messages.has_session(session_id);
@@ -101,12 +108,17 @@ impl Engine {
             if view.closing_sessions.is_empty() || !view.unlearned.is_empty() {
                 return Ok(());
             }
-            let open = |session: &String| view.buffer.iter().any(|slot| view.messages.get(*slot).session_id.as_deref() == Some(session));
+            let open = |session: &String| {
+                view.buffer
+                    .iter()
+                    .any(|slot| view.messages.get(*slot).session_id.as_deref() == Some(session))
+            };
             view.closing_sessions.iter().filter(|session| !open(session)).cloned().collect()
         };
         for session in done {
             self.mark_session(user, &session, SessionState::Indexing)?;
-            // What an embedder's outage left without a vector is found by its words meanwhile; the session is closed once nothing lacks one.
+            // What an embedder's outage left without a vector is found by its words meanwhile; the
+            // session is closed once nothing lacks one.
             if self.embed_missing(user, control)? > 0 {
                 continue;
             }
@@ -118,8 +130,14 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn mark_session(&self, user: &User, session_id: &str, state: SessionState) -> Result<()> {
-        let record = StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
+    pub(super) fn mark_session(
+        &self,
+        user: &User,
+        session_id: &str,
+        state: SessionState,
+    ) -> Result<()> {
+        let record =
+            StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
         let writer = user.writer.lock();
         if writer.gone {
             return Ok(());
@@ -127,8 +145,14 @@ impl Engine {
         user.store.append_messages(&[], &[record]).map(drop)
     }
 
-    /// Cuts the buffer, makes episodes of the pieces, and learns from them: at once without a model, otherwise behind the caller.
-    pub(super) fn form(&self, user: &Arc<User>, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+    /// Cuts the buffer, makes episodes of the pieces, and learns from them: at once without a
+    /// model, otherwise behind the caller.
+    pub(super) fn form(
+        &self,
+        user: &Arc<User>,
+        cut: Cut<'_>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
         let episodes = {
             let _turn = match cut {
                 Cut::Finished => match self.turn_for_new(user, control)? {
@@ -167,8 +191,9 @@ impl Engine {
         Ok(episodes)
     }
 
-    /// The turn for who has added messages; `None` if somebody waits for it already, who will find these messages there, too. So of many who
-    /// add to one user, one forms, one waits, and the others go on.
+    /// The turn for who has added messages; `None` if somebody waits for it already, who will find
+    /// these messages there, too. So of many who add to one user, one forms, one waits, and the
+    /// others go on.
     fn turn_for_new<'a>(&self, user: &'a User, control: &dyn Control) -> Result<Option<Turn<'a>>> {
         if user.awaited.swap(true, Ordering::AcqRel) {
             return Ok(None);
@@ -180,7 +205,12 @@ impl Engine {
     }
 
     /// The caller has the user's turn.
-    pub(super) fn form_episodes(&self, user: &User, cut: Cut<'_>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+    pub(super) fn form_episodes(
+        &self,
+        user: &User,
+        cut: Cut<'_>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
         let groups = self.groups(user, cut);
         let drafts: Vec<Draft> = match (&self.llm, self.config.boundary_mode) {
             (Some(model), BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message) => {
@@ -190,7 +220,10 @@ impl Engine {
                 }
                 drafts
             }
-            _ => groups.into_par_iter().flat_map_iter(|group| self.cut_by_rules(user, group)).collect(),
+            _ => groups
+                .into_par_iter()
+                .flat_map_iter(|group| self.cut_by_rules(user, group))
+                .collect(),
         };
         let outcome = self.write_down(user, drafts, control);
         if outcome.is_err() {
@@ -201,7 +234,12 @@ impl Engine {
     }
 
     /// Writes drafts down and commits them.
-    fn write_down(&self, user: &User, mut drafts: Vec<Draft>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+    fn write_down(
+        &self,
+        user: &User,
+        mut drafts: Vec<Draft>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
@@ -221,7 +259,8 @@ impl Engine {
             return self.commit_merged(user, episodes, control);
         }
         let texts = Self::episode_texts(&episodes);
-        let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
+        let rows =
+            self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
         self.commit_episodes(user, &episodes, rows)?;
         Ok(episodes)
     }
@@ -235,12 +274,21 @@ impl Engine {
         let cut: usize = segments.iter().map(|segment| segment.length).sum();
         user.readings.forget(&group.messages[..cut.min(group.messages.len())]);
         let mut rest = group.messages.into_iter();
-        let draft = |segment: Segment| Draft { messages: rest.by_ref().take(segment.length).collect(), segment, asked: Asked::default() };
+        let draft = |segment: Segment| Draft {
+            messages: rest.by_ref().take(segment.length).collect(),
+            segment,
+            asked: Asked::default(),
+        };
         segments.into_iter().map(draft).collect()
     }
 
     /// Appends episodes to the log, then to the view.
-    pub(super) fn commit_episodes(&self, user: &User, episodes: &[Arc<Episode>], rows: Option<Array2<f32>>) -> Result<()> {
+    pub(super) fn commit_episodes(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        rows: Option<Array2<f32>>,
+    ) -> Result<()> {
         let terms: Vec<_> = episodes.par_iter().map(|episode| episode_terms(episode)).collect();
         let writer = user.writer.lock();
         if writer.gone {
@@ -253,7 +301,8 @@ impl Engine {
             let mut view = user.view.write();
             for (number, episode) in episodes.iter().enumerate() {
                 let number = go * GO + number;
-                let rows = rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
+                let rows =
+                    rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
                 view.put_episode(Arc::clone(episode), &terms[number], rows, &self.indexing())?;
                 if self.config.semantic_memory {
                     view.unlearned.insert(episode.episode_id.clone(), episode.revision);
@@ -267,23 +316,37 @@ impl Engine {
     fn groups(&self, user: &User, cut: Cut<'_>) -> Vec<Group> {
         let view = user.view.read();
         // The latest moment of each buffered message and of those that came in after it.
-        let mut newest: Vec<(u32, Moment)> = view.buffer.iter().rev().map(|slot| (*slot, view.messages.get(*slot).timestamp)).collect();
+        let mut newest: Vec<(u32, Moment)> = view
+            .buffer
+            .iter()
+            .rev()
+            .map(|slot| (*slot, view.messages.get(*slot).timestamp))
+            .collect();
         for at in 1..newest.len() {
             newest[at].1 = newest[at].1.max(newest[at - 1].1);
         }
-        let newest_since = |slot: u32| newest.binary_search_by(|(other, _)| slot.cmp(other)).map(|at| newest[at].1).ok();
+        let newest_since = |slot: u32| {
+            newest.binary_search_by(|(other, _)| slot.cmp(other)).map(|at| newest[at].1).ok()
+        };
         let gap = self.config.time_gap_minutes * 60.0;
         let mut groups = Vec::new();
         for slots in view.buffered_sessions() {
-            let messages: Vec<Arc<Message>> = slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+            let messages: Vec<Arc<Message>> =
+                slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
             let Some(last) = messages.last() else { continue };
             let session = last.session_id.as_deref();
-            // Another session has gone on for longer than a pause: this one is over, though nobody said so.
-            // What came in before says nothing: somebody may be adding talk of former days.
+            // Another session has gone on for longer than a pause: this one is over, though nobody
+            // said so. What came in before says nothing: somebody may be adding talk of former
+            // days.
             let newest = slots.last().and_then(|slot| newest_since(*slot));
-            let left = session.is_some() && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
+            let left = session.is_some()
+                && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
             // Nothing was added to it, so it is as unfinished as it was.
-            if cut == Cut::Finished && !left && !self.works_behind() && slots.last().is_some_and(|slot| *slot < view.formed) {
+            if cut == Cut::Finished
+                && !left
+                && !self.works_behind()
+                && slots.last().is_some_and(|slot| *slot < view.formed)
+            {
                 continue;
             }
             let complete = match cut {
@@ -299,11 +362,22 @@ impl Engine {
         groups
     }
 
-    fn episode(&self, user: &User, messages: Vec<Arc<Message>>, segment: Segment, text: Text) -> Episode {
+    fn episode(
+        &self,
+        user: &User,
+        messages: Vec<Arc<Message>>,
+        segment: Segment,
+        text: Text,
+    ) -> Episode {
         let (first, last) = (&messages[0], &messages[messages.len() - 1]);
-        let parts = [first.message_id.as_bytes(), last.message_id.as_bytes(), &(messages.len() as u64).to_le_bytes()[..]];
-        let session_id =
-            first.session_id.clone().filter(|session| messages.iter().all(|message| message.session_id.as_ref() == Some(session)));
+        let parts = [
+            first.message_id.as_bytes(),
+            last.message_id.as_bytes(),
+            &(messages.len() as u64).to_le_bytes()[..],
+        ];
+        let session_id = first.session_id.clone().filter(|session| {
+            messages.iter().all(|message| message.session_id.as_ref() == Some(session))
+        });
         let times = messages.iter().map(|message| message.timestamp);
         let (boundary_reason, boundary) = (segment.description().to_owned(), segment.boundary);
         Episode {

@@ -16,7 +16,8 @@ use crate::ids::record_id;
 use crate::model::{AddReport, Message, NewMessage};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
-/// Messages that become durable in one step; a longer list takes several. Each step syncs three logs, which waits for the disk.
+/// Messages that become durable in one step; a longer list takes several. Each step syncs three
+/// logs, which waits for the disk.
 const BATCH: usize = 4_096;
 /// A step ends with the message that makes it this long, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
@@ -24,12 +25,15 @@ const BATCH_BYTES: usize = 16 << 20;
 const GO: usize = 256;
 
 impl Engine {
-    /// Appends messages to a user's log, durably, and forms what episodes are complete: at once by the rules, behind the caller with a model.
+    /// Appends messages to a user's log, durably, and forms what episodes are complete: at once by
+    /// the rules, behind the caller with a model.
     ///
-    /// All messages are checked before the first is written. `session_id` stands in for messages without their own.
+    /// All messages are checked before the first is written. `session_id` stands in for messages
+    /// without their own.
     ///
     /// # Errors
-    /// `InvalidInput` for a message that can't be right (nothing was added); `Io` (what an earlier step of a long list added stays).
+    /// `InvalidInput` for a message that can't be right (nothing was added); `Io` (what an earlier
+    /// step of a long list added stays).
     pub fn add_messages(
         &self,
         user_id: &str,
@@ -40,7 +44,8 @@ impl Engine {
         self.check_writable()?;
         self.owner(user_id)?;
         for (number, message) in messages.iter().enumerate() {
-            self.check_message(message).map_err(|error| Error::invalid(format!("message {number}: {error}")))?;
+            self.check_message(message)
+                .map_err(|error| Error::invalid(format!("message {number}: {error}")))?;
         }
         let mut report = AddReport::default();
         if messages.is_empty() && !self.has_user(&self.owner(user_id)?)? {
@@ -62,7 +67,8 @@ impl Engine {
                 if let Some(added) = self.append(&user, &mut batch, session_id)? {
                     break added;
                 }
-                // Deleted while this call was waiting: what it adds comes after the deletion, which waits until nobody holds the user.
+                // Deleted while this call was waiting: what it adds comes after the deletion, which
+                // waits until nobody holds the user.
                 drop(user);
                 user = self.user(user_id, true, control)?.ok_or_else(opened)?;
             };
@@ -99,24 +105,44 @@ impl Engine {
         }
         if message.content.len() > self.config.max_message_bytes {
             let limit = self.config.max_message_bytes;
-            return fail(format!("`content` is longer than max_message_bytes ({limit}): `{}`", message.content.len()));
+            return fail(format!(
+                "`content` is longer than max_message_bytes ({limit}): `{}`",
+                message.content.len()
+            ));
         }
         if message.message_id.as_deref() == Some("") {
             return fail("`message_id` is empty".into());
         }
         if message.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get())) {
-            return fail(format!("`metadata` is nested too deeply: more than `{MAX_JSON_DEPTH}` levels"));
+            return fail(format!(
+                "`metadata` is nested too deeply: more than `{MAX_JSON_DEPTH}` levels"
+            ));
         }
         Ok(())
     }
 
-    /// Gives the new messages of a batch their place, in the log and in the view; `None` and an untouched batch if the user was deleted.
-    fn append(&self, user: &User, batch: &mut Vec<NewMessage>, session_id: Option<&str>) -> Result<Option<Vec<Arc<Message>>>> {
-        let readings = batch.par_iter().map(|message| self.read_message(&message.content)).collect();
-        let arriving = Batch { messages: std::mem::take(batch), readings, session_id: session_id.map(str::to_owned), outcome: None };
+    /// Gives the new messages of a batch their place, in the log and in the view; `None` and an
+    /// untouched batch if the user was deleted.
+    fn append(
+        &self,
+        user: &User,
+        batch: &mut Vec<NewMessage>,
+        session_id: Option<&str>,
+    ) -> Result<Option<Vec<Arc<Message>>>> {
+        let readings =
+            batch.par_iter().map(|message| self.read_message(&message.content)).collect();
+        let arriving = Batch {
+            messages: std::mem::take(batch),
+            readings,
+            session_id: session_id.map(str::to_owned),
+            outcome: None,
+        };
         let arrived = user.arrivals.bring(arriving, |due| self.write_batches(user, due));
         let mut arrived = arrived.lock();
-        let outcome = arrived.outcome.take().unwrap_or_else(|| Err(Error::internal("a batch was passed over")));
+        let outcome = arrived
+            .outcome
+            .take()
+            .unwrap_or_else(|| Err(Error::internal("a batch was passed over")));
         if let Ok(None) = outcome {
             *batch = std::mem::take(&mut arrived.messages);
         }
@@ -130,7 +156,8 @@ impl Engine {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
             return;
         }
-        let (mut messages, mut readings, mut counts) = (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
+        let (mut messages, mut readings, mut counts) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
         {
             let view = user.view.read();
             let mut seen: HashSet<String> = HashSet::new();
@@ -140,7 +167,9 @@ impl Engine {
                 for (new, read) in new.drain(..).zip(read.drain(..)) {
                     let seq = writer.next_seq + messages.len() as u64;
                     let message = self.placed(user, new, seq, session_id.as_deref());
-                    if view.messages.slot(&message.message_id).is_none() && seen.insert(message.message_id.clone()) {
+                    if view.messages.slot(&message.message_id).is_none()
+                        && seen.insert(message.message_id.clone())
+                    {
                         messages.push(Arc::new(message));
                         readings.push(read);
                     }
@@ -168,7 +197,11 @@ impl Engine {
     fn placed(&self, user: &User, new: NewMessage, seq: u64, session_id: Option<&str>) -> Message {
         let timestamp = new.timestamp.unwrap_or_else(|| self.clock.now());
         let message_id = new.message_id.unwrap_or_else(|| {
-            let parts = [&seq.to_le_bytes()[..], &timestamp.micros().to_le_bytes()[..], new.content.as_bytes()];
+            let parts = [
+                &seq.to_le_bytes()[..],
+                &timestamp.micros().to_le_bytes()[..],
+                new.content.as_bytes(),
+            ];
             record_id(&user.owner, "message", &parts)
         });
         Message {
@@ -183,12 +216,14 @@ impl Engine {
         }
     }
 
-    /// Embeds the messages that have no vector yet: first everything new, in order. Needs no turn: of two who do it at once, one comes too late.
+    /// Embeds the messages that have no vector yet: first everything new, in order. Needs no turn:
+    /// of two who do it at once, one comes too late.
     pub(super) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
         let (slots, messages) = {
             let view = user.view.read();
             let slots = view.unembedded.iter().copied().collect::<Vec<u32>>();
-            let messages: Vec<Arc<Message>> = slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+            let messages: Vec<Arc<Message>> =
+                slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
             (slots, messages)
         };
         if slots.is_empty() {

@@ -1,7 +1,9 @@
-//! What the rules hold a candidate against: the memories in the view and those of the same step that they have something to say about.
+//! What the rules hold a candidate against: the memories in the view and those of the same step
+//! that they have something to say about.
 //!
-//! Nothing is searched by its vector here. A rule speaks only about a memory with the same text, the same attribute, or the words of one of both
-//! in the other, and those are found by the words: in a time that doesn't grow with what is known.
+//! Nothing is searched by its vector here. A rule speaks only about a memory with the same text,
+//! the same attribute, or the words of one of both in the other, and those are found by the words:
+//! in a time that doesn't grow with what is known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +53,8 @@ impl Learned {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
-    /// The memories that the rules have something to say about, nearest first, with their cosines. `row` is that of the candidate's vector.
+    /// The memories that the rules have something to say about, nearest first, with their cosines.
+    /// `row` is that of the candidate's vector.
     pub fn concerned(
         &self,
         view: &View,
@@ -63,13 +66,21 @@ impl Learned {
         let vector = rows.map(|rows| rows.row(row));
         let mut near: Vec<(Arc<SemanticMemory>, f32)> = Vec::new();
         for slot in &sight.slots {
-            if let Some(known) = view.facts.get(*slot).filter(|known| !self.latest.contains_key(&known.memory_id)) {
-                let other = view.statements.vectors().and_then(|vectors| vectors.vector(u64::from(*slot)));
-                near.push((Arc::clone(known), cosine(vector, other.as_ref().map(|other| other.view()))));
+            if let Some(known) =
+                view.facts.get(*slot).filter(|known| !self.latest.contains_key(&known.memory_id))
+            {
+                let other =
+                    view.statements.vectors().and_then(|vectors| vectors.vector(u64::from(*slot)));
+                near.push((
+                    Arc::clone(known),
+                    cosine(vector, other.as_ref().map(|other| other.view())),
+                ));
             }
         }
         for fresh in self.latest.values() {
-            if (fresh.text == sight.text || sight.stated.may_concern(&fresh.stated)) && concerns(candidate, &fresh.memory) {
+            if (fresh.text == sight.text || sight.stated.may_concern(&fresh.stated))
+                && concerns(candidate, &fresh.memory)
+            {
                 let other = rows.zip(fresh.row).map(|(rows, row)| rows.row(row));
                 near.push((Arc::clone(&fresh.memory), cosine(vector, other)));
             }
@@ -79,8 +90,8 @@ impl Learned {
     }
 }
 
-/// What a candidate says, and which memories of the view the rules have something to say about. Needs nothing of the step, so that all candidates
-/// of one look at the view at once.
+/// What a candidate says, and which memories of the view the rules have something to say about.
+/// Needs nothing of the step, so that all candidates of one look at the view at once.
 pub(super) struct Sight {
     stated: Stated,
     text: String,
@@ -97,7 +108,8 @@ impl Sight {
     }
 }
 
-/// Slots of memories in the view about which the rules may have something to say, each once. `text` is the candidate's, normalised.
+/// Slots of memories in the view about which the rules may have something to say, each once. `text`
+/// is the candidate's, normalised.
 fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> Vec<u32> {
     let mut slots = view.attributes.concerned(stated, |slot| view.is_current(slot));
     slots.extend(view.same_text(text));
@@ -109,7 +121,10 @@ fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> V
             rarest = Some((frequency, postings.postings(term.text)));
         }
     });
-    let with_word = rarest.into_iter().flat_map(|(_, list)| list.iter().rev().take(SAME_WORD)).map(|posting| posting.slot);
+    let with_word = rarest
+        .into_iter()
+        .flat_map(|(_, list)| list.iter().rev().take(SAME_WORD))
+        .map(|posting| posting.slot);
     slots.extend(with_word.filter(|slot| view.attributes.may_concern(stated, *slot)));
     slots.sort_unstable();
     slots.dedup();

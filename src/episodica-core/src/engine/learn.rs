@@ -1,6 +1,7 @@
 //! From new episodes to semantic memories: extract, reconcile with what is known, append, index.
 //!
-//! By the rules all episodes at once, with a model one after the other ([`Engine::learn_next`]): what one teaches is known to the next.
+//! By the rules all episodes at once, with a model one after the other ([`Engine::learn_next`]):
+//! what one teaches is known to the next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +24,15 @@ use crate::store::StateRecord;
 /// Known memories that a candidate is held against (the seeds' five nearest).
 pub(super) const NEAREST: usize = 5;
 
-/// Episodes that are learned from in one step by the rules: what they teach is held against each other, so a backlog takes several.
+/// Episodes that are learned from in one step by the rules: what they teach is held against each
+/// other, so a backlog takes several.
 const STEP: usize = 512;
 
 /// A candidate with the episode it comes from.
 pub(super) type Found<'a> = (&'a Arc<Episode>, Candidate);
 
-/// What a model says of each candidate: a decision and the memories its target points into; `None` leaves it to the rules.
+/// What a model says of each candidate: a decision and the memories its target points into; `None`
+/// leaves it to the rules.
 pub(super) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
 
 /// How a step of learning came about.
@@ -44,14 +47,26 @@ pub(super) struct Manner {
 }
 
 impl Engine {
-    /// Learns by the rules from the episodes that were not learned from yet. The caller has the user's turn.
+    /// Learns by the rules from the episodes that were not learned from yet. The caller has the
+    /// user's turn.
     pub(super) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
-        Self::unlearned(user).chunks(STEP).try_for_each(|episodes| self.learn_step(user, episodes, control))
+        Self::unlearned(user)
+            .chunks(STEP)
+            .try_for_each(|episodes| self.learn_step(user, episodes, control))
     }
 
-    fn learn_step(&self, user: &User, episodes: &[Arc<Episode>], control: &dyn Control) -> Result<()> {
-        let messages: Vec<_> = episodes.iter().map(|episode| self.without_recalled(user, &episode.original_messages)).collect();
-        let extracted: Vec<Extraction> = messages.par_iter().map(|messages| extract_offline(messages, &self.config)).collect();
+    fn learn_step(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        control: &dyn Control,
+    ) -> Result<()> {
+        let messages: Vec<_> = episodes
+            .iter()
+            .map(|episode| self.without_recalled(user, &episode.original_messages))
+            .collect();
+        let extracted: Vec<Extraction> =
+            messages.par_iter().map(|messages| extract_offline(messages, &self.config)).collect();
         control.check()?;
         let mut found: Vec<Found<'_>> = Vec::new();
         for (episode, extraction) in episodes.iter().zip(extracted) {
@@ -66,7 +81,8 @@ impl Engine {
     /// Episodes that were not learned from yet, in order.
     pub(super) fn unlearned(user: &User) -> Vec<Arc<Episode>> {
         let view = user.view.read();
-        let mut episodes: Vec<_> = view.unlearned.keys().filter_map(|id| view.episodes.slot(id)).collect();
+        let mut episodes: Vec<_> =
+            view.unlearned.keys().filter_map(|id| view.episodes.slot(id)).collect();
         episodes.sort_unstable();
         episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
     }
@@ -79,12 +95,18 @@ impl Engine {
     }
 
     /// The vectors of candidates, row by row.
-    pub(super) fn embed_found(&self, found: &[Found<'_>], control: &dyn Control) -> Result<Option<Array2<f32>>> {
-        let texts: Vec<&str> = found.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
+    pub(super) fn embed_found(
+        &self,
+        found: &[Found<'_>],
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
+        let texts: Vec<&str> =
+            found.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
         self.embed_all(&texts, control)
     }
 
-    /// Reconciles candidates with what is known and with each other, and writes down what comes of it.
+    /// Reconciles candidates with what is known and with each other, and writes down what comes of
+    /// it.
     #[expect(clippy::too_many_arguments, reason = "one step with all that it is made of")]
     pub(super) fn take_in(
         &self,
@@ -110,21 +132,33 @@ impl Engine {
             let (decision, known) = match advised {
                 Some(advised) => advised,
                 None => {
-                    let near = learned.concerned(&user.view.read(), rows, row, candidate, &sights[row]);
-                    let scored: Vec<(&SemanticMemory, f32)> = near.iter().map(|(memory, cosine)| (&**memory, *cosine)).collect();
-                    (reconcile_offline(candidate, &scored), near.into_iter().map(|(memory, _)| memory).collect())
+                    let near =
+                        learned.concerned(&user.view.read(), rows, row, candidate, &sights[row]);
+                    let scored: Vec<(&SemanticMemory, f32)> =
+                        near.iter().map(|(memory, cosine)| (&**memory, *cosine)).collect();
+                    (
+                        reconcile_offline(candidate, &scored),
+                        near.into_iter().map(|(memory, _)| memory).collect(),
+                    )
                 }
             };
             let known: Vec<&SemanticMemory> = known.iter().map(|memory| &**memory).collect();
             let sources = [episode.episode_id.clone()];
-            let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
-            // Read before, from the same words of the same message. Whatever became of it (somebody may have corrected it), it is nothing new.
-            let again = |record: &SemanticMemory| record.revision_count == 0 && user.view.read().facts.slot(&record.memory_id).is_some();
+            let mut applied =
+                apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
+            // Read before, from the same words of the same message. Whatever became of it (somebody
+            // may have corrected it), it is nothing new.
+            let again = |record: &SemanticMemory| {
+                record.revision_count == 0
+                    && user.view.read().facts.slot(&record.memory_id).is_some()
+            };
             if applied.records.last().is_some_and(again) {
                 continue;
             }
             // The last record is the one that holds the candidate; one before it is only closed.
-            if let (Some(provenance), Some(record)) = (&manner.provenance, applied.records.last_mut()) {
+            if let (Some(provenance), Some(record)) =
+                (&manner.provenance, applied.records.last_mut())
+            {
                 record.provenance = provenance.clone();
             }
             for record in applied.records {
@@ -139,7 +173,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The known memories nearest to a candidate, and those of the same attribute of the same subject.
+    /// The known memories nearest to a candidate, and those of the same attribute of the same
+    /// subject.
     pub(super) fn nearest_known(
         view: &View,
         vector: Option<ArrayView1<'_, f32>>,
@@ -162,7 +197,8 @@ impl Engine {
         Ok(near)
     }
 
-    /// Appends what was learned together with the note that it is all, then brings the view up to date.
+    /// Appends what was learned together with the note that it is all, then brings the view up to
+    /// date.
     fn commit_learned(
         &self,
         user: &User,
@@ -172,15 +208,25 @@ impl Engine {
         pending_llm: bool,
         control: &dyn Control,
     ) -> Result<()> {
-        // Records whose text is not a candidate's own (merged or closed revisions) are embedded by themselves.
-        let others: Vec<&SemanticMemory> =
-            learned.latest.values().filter(|fresh| fresh.row.is_none()).map(|fresh| &*fresh.memory).collect();
+        // Records whose text is not a candidate's own (merged or closed revisions) are embedded by
+        // themselves.
+        let others: Vec<&SemanticMemory> = learned
+            .latest
+            .values()
+            .filter(|fresh| fresh.row.is_none())
+            .map(|fresh| &*fresh.memory)
+            .collect();
         let texts: Vec<&str> = others.iter().map(|memory| memory.content.as_str()).collect();
         let other_rows = self.embed_all(&texts, control)?;
         let at = self.clock.now();
         let notes: Vec<StateRecord> = episodes
             .iter()
-            .map(|episode| StateRecord::Learned { episode_id: episode.episode_id.clone(), revision: episode.revision, at, pending_llm })
+            .map(|episode| StateRecord::Learned {
+                episode_id: episode.episode_id.clone(),
+                revision: episode.revision,
+                at,
+                pending_llm,
+            })
             .collect();
         let writer = user.writer.lock();
         if writer.gone {
@@ -201,11 +247,16 @@ impl Engine {
             };
             view.put_fact(Arc::clone(&fresh.memory), vector, &self.indexing())?;
         }
-        // Revisions that did not last longer than the step are history all the same, as they are when the log is read.
+        // Revisions that did not last longer than the step are history all the same, as they are
+        // when the log is read.
         let passing = learned.records.iter().filter(|record| !learned.is_latest(record));
         passing.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
         for episode in episodes {
-            if view.unlearned.get(&episode.episode_id).is_some_and(|revision| *revision <= episode.revision) {
+            if view
+                .unlearned
+                .get(&episode.episode_id)
+                .is_some_and(|revision| *revision <= episode.revision)
+            {
                 view.unlearned.remove(&episode.episode_id);
             }
             match pending_llm {

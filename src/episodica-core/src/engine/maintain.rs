@@ -17,12 +17,18 @@ use crate::model::RebuildReport;
 const POLL: Duration = Duration::from_millis(5);
 
 impl Engine {
-    /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout` has passed. What the rules did in the place of
-    /// a model that doesn't answer is not waited for; `stats` counts it as `pending_llm`.
+    /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout`
+    /// has passed. What the rules did in the place of a model that doesn't answer is not waited
+    /// for; `stats` counts it as `pending_llm`.
     ///
     /// # Errors
     /// `Interrupted`; `Closed`.
-    pub fn wait(&self, user_id: Option<&str>, timeout: Option<Duration>, control: &dyn Control) -> Result<bool> {
+    pub fn wait(
+        &self,
+        user_id: Option<&str>,
+        timeout: Option<Duration>,
+        control: &dyn Control,
+    ) -> Result<bool> {
         self.check_open()?;
         if let Some(user_id) = user_id {
             self.owner(user_id)?;
@@ -36,9 +42,14 @@ impl Engine {
         }
         loop {
             let users = self.open_users();
-            let mut users = users.iter().filter(|user| user_id.is_none_or(|wanted| wanted == user.owner.user));
-            let is_idle = |user: &Arc<User>| !self.work.is_busy(Some(user)) && user.turns.try_take().is_some();
-            if users.all(|user| is_idle(user) && (self.works_behind() || user.view.read().unlearned.is_empty())) {
+            let mut users =
+                users.iter().filter(|user| user_id.is_none_or(|wanted| wanted == user.owner.user));
+            let is_idle = |user: &Arc<User>| {
+                !self.work.is_busy(Some(user)) && user.turns.try_take().is_some()
+            };
+            if users.all(|user| {
+                is_idle(user) && (self.works_behind() || user.view.read().unlearned.is_empty())
+            }) {
                 return Ok(true);
             }
             control.check()?;
@@ -107,7 +118,8 @@ impl Engine {
         }))
     }
 
-    /// What models cost since the engine was opened: calls, tokens and seconds by phase, model and user.
+    /// What models cost since the engine was opened: calls, tokens and seconds by phase, model and
+    /// user.
     ///
     /// # Errors
     /// `Closed`.
@@ -130,11 +142,16 @@ impl Engine {
         Ok(report)
     }
 
-    /// Computes all vectors anew from the logs and replaces the caches: the way to another embedding model.
+    /// Computes all vectors anew from the logs and replaces the caches: the way to another
+    /// embedding model.
     ///
     /// # Errors
     /// `Io`; `Embedding` when the embedder fails (the old caches stay); `Interrupted`.
-    pub fn rebuild_indices(&self, user_id: Option<&str>, control: &dyn Control) -> Result<RebuildReport> {
+    pub fn rebuild_indices(
+        &self,
+        user_id: Option<&str>,
+        control: &dyn Control,
+    ) -> Result<RebuildReport> {
         self.check_writable()?;
         let started = Instant::now();
         let mut report = RebuildReport::default();

@@ -1,7 +1,9 @@
-//! Merging, where it is wanted: an episode that goes on with what a recent one was about becomes part of it.
+//! Merging, where it is wanted: an episode that goes on with what a recent one was about becomes
+//! part of it.
 //!
-//! Only within one session and a short time, never beyond the size of an episode. The earlier one lives on under its id, with a text written anew
-//! over the messages of both; the id that the later one would have had leads to it (`metadata.merged_from`).
+//! Only within one session and a short time, never beyond the size of an episode. The earlier one
+//! lives on under its id, with a text written anew over the messages of both; the id that the later
+//! one would have had leads to it (`metadata.merged_from`).
 
 use std::sync::Arc;
 
@@ -20,8 +22,14 @@ use crate::model::Episode;
 const NEAREST: usize = 5;
 
 impl Engine {
-    /// Commits episodes one after the other, each merged into an earlier one where one fits; returns what stands in the log afterwards.
-    pub(super) fn commit_merged(&self, user: &User, episodes: Vec<Arc<Episode>>, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+    /// Commits episodes one after the other, each merged into an earlier one where one fits;
+    /// returns what stands in the log afterwards.
+    pub(super) fn commit_merged(
+        &self,
+        user: &User,
+        episodes: Vec<Arc<Episode>>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
         let mut committed: Vec<Arc<Episode>> = Vec::with_capacity(episodes.len());
         for episode in episodes {
             let episode = match self.partner(user, &episode, control)? {
@@ -29,7 +37,8 @@ impl Engine {
                 None => episode,
             };
             let texts = Self::episode_texts(std::slice::from_ref(&episode));
-            let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
+            let rows =
+                self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
             self.commit_episodes(user, std::slice::from_ref(&episode), rows)?;
             committed.retain(|other| other.episode_id != episode.episode_id);
             committed.push(episode);
@@ -38,27 +47,49 @@ impl Engine {
     }
 
     /// The earlier episode that this one goes on with.
-    fn partner(&self, user: &User, episode: &Episode, control: &dyn Control) -> Result<Option<Arc<Episode>>> {
-        let Some(row) = self.embed_all(&[&episode.abstract_text()], control)? else { return Ok(None) };
+    fn partner(
+        &self,
+        user: &User,
+        episode: &Episode,
+        control: &dyn Control,
+    ) -> Result<Option<Arc<Episode>>> {
+        let Some(row) = self.embed_all(&[&episode.abstract_text()], control)? else {
+            return Ok(None);
+        };
         let view = user.view.read();
         let near = view.abstracts.nearest(row.row(0), NEAREST)?;
         let fits = |earlier: &&Arc<Episode>| {
-            let gap = episode.timestamp.seconds_since(earlier.ended_at).max(earlier.timestamp.seconds_since(episode.ended_at));
+            let gap = episode
+                .timestamp
+                .seconds_since(earlier.ended_at)
+                .max(earlier.timestamp.seconds_since(episode.ended_at));
             earlier.session_id == episode.session_id
                 && gap <= self.config.merge_max_gap_minutes * 60.0
                 && earlier.message_count + episode.message_count <= self.config.buffer_size_max
                 && earlier.provenance.method != "user"
         };
-        let similar = near.into_iter().filter(|(_, cosine)| *cosine >= self.config.merge_similarity_threshold);
+        let similar = near
+            .into_iter()
+            .filter(|(_, cosine)| *cosine >= self.config.merge_similarity_threshold);
         Ok(similar.filter_map(|(slot, _)| view.episodes.get(slot)).find(fits).cloned())
     }
 
     /// The next revision of `earlier`, with the messages of `later`.
-    fn merged(&self, user: &User, earlier: &Episode, later: &Episode, control: &dyn Control) -> Result<Episode> {
+    fn merged(
+        &self,
+        user: &User,
+        earlier: &Episode,
+        later: &Episode,
+        control: &dyn Control,
+    ) -> Result<Episode> {
         let mut messages = earlier.original_messages.clone();
         messages.extend(later.original_messages.iter().cloned());
         messages.sort_by_key(|message| message.seq);
-        let segment = Segment { length: messages.len(), boundary: later.boundary.clone(), words: later.boundary_reason.clone() };
+        let segment = Segment {
+            length: messages.len(),
+            boundary: later.boundary.clone(),
+            words: later.boundary_reason.clone(),
+        };
         let draft = Draft { messages, segment, asked: Asked::default() };
         let mut texts = self.write_texts(user, std::slice::from_ref(&draft), control)?;
         let text = texts.remove(0);

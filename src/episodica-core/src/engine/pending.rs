@@ -1,5 +1,5 @@
-//! What is still to be done for a user, behind the caller or after a crash or an outage: one step after another, each with a turn of its own,
-//! so that nobody waits for longer than a step.
+//! What is still to be done for a user, behind the caller or after a crash or an outage: one step
+//! after another, each with a turn of its own, so that nobody waits for longer than a step.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,7 +48,8 @@ impl Engine {
         })
     }
 
-    /// Learns from the next episode that was not learned from (by the rules: from all); `false` if there was none.
+    /// Learns from the next episode that was not learned from (by the rules: from all); `false` if
+    /// there was none.
     fn learn_next(&self, user: &User, control: &dyn Control) -> Result<bool> {
         let _turn = user.turns.take(control)?;
         let Some(episode) = Self::unlearned(user).into_iter().next() else { return Ok(false) };
@@ -59,8 +60,9 @@ impl Engine {
         Ok(true)
     }
 
-    /// Has the model do what the rules did in its place: texts of episodes, then statements. Without `all` only what an outage left, as an
-    /// answer that was of no use will be of none the next time. Returns whether something is left that a working model would do.
+    /// Has the model do what the rules did in its place: texts of episodes, then statements.
+    /// Without `all` only what an outage left, as an answer that was of no use will be of none the
+    /// next time. Returns whether something is left that a working model would do.
     fn write_again(&self, user: &Arc<User>, all: bool, control: &dyn Control) -> Result<bool> {
         let Some(model) = &self.llm else { return Ok(false) };
         for episode in Self::pending(user) {
@@ -72,8 +74,11 @@ impl Engine {
             }
             let _turn = user.turns.take(control)?;
             let current = user.view.read().episodes.by_id(&episode.episode_id).cloned();
-            let Some(episode) = current.filter(|episode| episode.provenance.pending_llm) else { continue };
-            let text = self.write_with_model(&**model, user, &episode.original_messages, control)?;
+            let Some(episode) = current.filter(|episode| episode.provenance.pending_llm) else {
+                continue;
+            };
+            let text =
+                self.write_with_model(&**model, user, &episode.original_messages, control)?;
             self.write_trace(user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
             if text.provenance.fallback == OUTAGE {
                 return Ok(true);
@@ -90,9 +95,13 @@ impl Engine {
                 ..(*episode).clone()
             });
             self.counters.count("episodes_written_again", 1);
-            log::info!("an episode that the rules wrote was written again by {}", again.provenance.method);
+            log::info!(
+                "an episode that the rules wrote was written again by {}",
+                again.provenance.method
+            );
             let texts = Self::episode_texts(std::slice::from_ref(&again));
-            let rows = self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
+            let rows =
+                self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
             self.commit_episodes(user, std::slice::from_ref(&again), rows)?;
         }
         let relearn: Vec<String> = user.view.read().relearn.iter().cloned().collect();
@@ -102,7 +111,9 @@ impl Engine {
             }
             let _turn = user.turns.take(control)?;
             let episode = user.view.read().episodes.by_id(&id).cloned();
-            let Some(episode) = episode.filter(|_| user.view.read().relearn.contains(&id)) else { continue };
+            let Some(episode) = episode.filter(|_| user.view.read().relearn.contains(&id)) else {
+                continue;
+            };
             self.learn_with_model(&**model, user, &episode, control)?;
             if user.view.read().relearn.contains(&id) {
                 return Ok(true);
@@ -114,7 +125,8 @@ impl Engine {
     /// Episodes that the rules wrote in the model's place, in order.
     fn pending(user: &User) -> Vec<Arc<Episode>> {
         let view = user.view.read();
-        let mut slots: Vec<u32> = view.unwritten.iter().filter_map(|id| view.episodes.slot(id)).collect();
+        let mut slots: Vec<u32> =
+            view.unwritten.iter().filter_map(|id| view.episodes.slot(id)).collect();
         slots.sort_unstable();
         slots.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
     }
@@ -151,8 +163,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes what an outage left undone, at once and in the caller's time: vectors, texts, semantic memories. Returns how many records are still
-    /// pending.
+    /// Makes what an outage left undone, at once and in the caller's time: vectors, texts, semantic
+    /// memories. Returns how many records are still pending.
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
@@ -184,7 +196,13 @@ impl Engine {
 
     /// Writes down which records could not be indexed, after the last attempt.
     pub(super) fn give_up(&self, user: &User) {
-        let error = self.counters.last_failure.lock().as_deref().unwrap_or("the embedder failed").to_owned();
+        let error = self
+            .counters
+            .last_failure
+            .lock()
+            .as_deref()
+            .unwrap_or("the embedder failed")
+            .to_owned();
         let at = self.clock.now();
         let letter = |id: &str, kind: &str, layer: &str| DeadLetter {
             id: id.to_owned(),
@@ -194,11 +212,16 @@ impl Engine {
             attempts: 4,
             at,
         };
-        let letters: Vec<DeadLetter> =
-            Self::without_vector(&user.view.read()).iter().map(|one| letter(&one.id, one.kind, one.layer)).collect();
+        let letters: Vec<DeadLetter> = Self::without_vector(&user.view.read())
+            .iter()
+            .map(|one| letter(&one.id, one.kind, one.layer))
+            .collect();
         self.counters.count("dead_letters", letters.len() as u64);
         if !letters.is_empty() {
-            log::error!("{} records could not be indexed and wait for retry_pending: {error}", letters.len());
+            log::error!(
+                "{} records could not be indexed and wait for retry_pending: {error}",
+                letters.len()
+            );
         }
         let writer = user.writer.lock();
         if letters.is_empty() || writer.gone || user.leaving.load(Ordering::SeqCst) {
@@ -207,7 +230,9 @@ impl Engine {
         let outcome = self.store.dead_letters(&user.owner).and_then(|(mut log, known)| {
             let new: Vec<DeadLetter> = letters
                 .into_iter()
-                .filter(|letter| !known.iter().any(|other| other.id == letter.id && other.layer == letter.layer))
+                .filter(|letter| {
+                    !known.iter().any(|other| other.id == letter.id && other.layer == letter.layer)
+                })
                 .collect();
             log.append(&new)
         });

@@ -52,21 +52,36 @@ impl Engine {
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
-    pub fn records(&self, user_id: &str, kind: RecordKind, page: &Page, control: &dyn Control) -> Result<Vec<AnyRecord>> {
+    pub fn records(
+        &self,
+        user_id: &str,
+        kind: RecordKind,
+        page: &Page,
+        control: &dyn Control,
+    ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
         let filter = &page.filter;
         Ok(match kind {
             RecordKind::Message => {
-                let admitted = view.messages.records().filter(|message| admits_message(filter, message));
+                let admitted =
+                    view.messages.records().filter(|message| admits_message(filter, message));
                 select(admitted, page, |message| message.timestamp, AnyRecord::Message)
             }
             RecordKind::Episode => {
-                let admitted = view.episodes.iter().map(|(_, episode)| episode).filter(|episode| admits_episode(filter, episode));
+                let admitted = view
+                    .episodes
+                    .iter()
+                    .map(|(_, episode)| episode)
+                    .filter(|episode| admits_episode(filter, episode));
                 select(admitted, page, |episode| episode.timestamp, AnyRecord::Episode)
             }
             RecordKind::Semantic => {
-                let admitted = view.facts.iter().map(|(_, fact)| fact).filter(|fact| admits_fact(filter, fact));
+                let admitted = view
+                    .facts
+                    .iter()
+                    .map(|(_, fact)| fact)
+                    .filter(|fact| admits_fact(filter, fact));
                 let admitted = admitted.filter(|fact| page.include_superseded || fact.is_current());
                 select(admitted, page, |fact| fact.valid_from, AnyRecord::Semantic)
             }
@@ -81,11 +96,17 @@ impl Engine {
         Ok(self.user(user_id, false, control)?.and_then(|user| find(&user, id)))
     }
 
-    /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was on when a model made it; the rules leave none.
+    /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was
+    /// on when a model made it; the rules leave none.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
-    pub fn trace(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<serde_json::Value>> {
+    pub fn trace(
+        &self,
+        user_id: &str,
+        id: &str,
+        control: &dyn Control,
+    ) -> Result<Vec<serde_json::Value>> {
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
         let from_uri = user.owner.parse_uri(id);
         let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
@@ -93,11 +114,17 @@ impl Engine {
         Ok(steps.into_iter().filter_map(|step| serde_json::to_value(step).ok()).collect())
     }
 
-    /// All revisions of a record, oldest first, the current one last; empty if the user has none of it.
+    /// All revisions of a record, oldest first, the current one last; empty if the user has none of
+    /// it.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
-    pub fn history(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<AnyRecord>> {
+    pub fn history(
+        &self,
+        user_id: &str,
+        id: &str,
+        control: &dyn Control,
+    ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
         let from_uri = user.owner.parse_uri(id);
         let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
@@ -107,8 +134,8 @@ impl Engine {
     }
 }
 
-/// A record of a user who is at hand. Who holds a user never asks the engine for the same one again: a deletion waits for its holders and
-/// lets nobody open users meanwhile.
+/// A record of a user who is at hand. Who holds a user never asks the engine for the same one
+/// again: a deletion waits for its holders and lets nobody open users meanwhile.
 pub(super) fn find(user: &User, id: &str) -> Option<AnyRecord> {
     let from_uri = user.owner.parse_uri(id);
     let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
@@ -134,5 +161,9 @@ fn select<'a, R: 'a, K: Ord>(
     if page.newest_first {
         all.reverse();
     }
-    all.into_iter().skip(page.offset).take(page.limit).map(|record| wrap(Arc::clone(record))).collect()
+    all.into_iter()
+        .skip(page.offset)
+        .take(page.limit)
+        .map(|record| wrap(Arc::clone(record)))
+        .collect()
 }

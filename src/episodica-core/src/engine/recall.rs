@@ -1,4 +1,5 @@
-//! What was handed out as context comes back in prompts that are then added as messages: it is recognised by its lines and not learned again.
+//! What was handed out as context comes back in prompts that are then added as messages: it is
+//! recognised by its lines and not learned again.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -46,9 +47,13 @@ fn line_hash(line: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// The messages as they may be learned from: without lines that this user's context held, or that are a known statement word for word
-    /// in a message of several lines.
-    pub(super) fn without_recalled(&self, user: &User, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    /// The messages as they may be learned from: without lines that this user's context held, or
+    /// that are a known statement word for word in a message of several lines.
+    pub(super) fn without_recalled(
+        &self,
+        user: &User,
+        messages: &[Arc<Message>],
+    ) -> Vec<Arc<Message>> {
         let recalled = user.recalled.lock();
         let view = user.view.read();
         let mut hidden = 0;
@@ -58,13 +63,15 @@ impl Engine {
                 let many = message.content.trim().contains('\n');
                 let is_recalled = |line: &str| {
                     let bare = line.trim().trim_start_matches(['-', '>', '*', ' ']);
-                    recalled.knows(line) || many && !bare.is_empty() && view.same_statement(bare).is_some()
+                    recalled.knows(line)
+                        || many && !bare.is_empty() && view.same_statement(bare).is_some()
                 };
                 if !message.content.lines().any(is_recalled) {
                     return Arc::clone(message);
                 }
                 hidden += 1;
-                let kept: Vec<&str> = message.content.lines().filter(|line| !is_recalled(line)).collect();
+                let kept: Vec<&str> =
+                    message.content.lines().filter(|line| !is_recalled(line)).collect();
                 Arc::new(Message { content: kept.join("\n"), ..(**message).clone() })
             })
             .collect();
@@ -80,7 +87,8 @@ mod tests {
     #[test]
     fn lines_are_known_whatever_their_marks_and_forgotten_in_order() {
         let mut recalled = Recalled::default();
-        recalled.note("# 11 Mar 2024, Mon\nAnn: I moved to Lyon last Friday.\n- Ann lives in Lyon.");
+        recalled
+            .note("# 11 Mar 2024, Mon\nAnn: I moved to Lyon last Friday.\n- Ann lives in Lyon.");
         assert!(recalled.knows("> Ann: I moved to Lyon last Friday."));
         assert!(recalled.knows("ann lives in lyon"));
         assert!(!recalled.knows("Ben: I moved to Lyon last Friday."));

@@ -1,7 +1,9 @@
-//! The view from one process to the next: packed when a user is closed, taken up again where the logs and the vectors are still the same.
+//! The view from one process to the next: packed when a user is closed, taken up again where the
+//! logs and the vectors are still the same.
 //!
-//! Opening a large user from the logs means reading every record and every word again. A snapshot gives the indexes back as they were, and records
-//! lie unread until somebody looks at them. It is worth its file for users of some size only ([`Config::snapshot_threshold`]), and it is a cache:
+//! Opening a large user from the logs means reading every record and every word again. A snapshot
+//! gives the indexes back as they were, and records lie unread until somebody looks at them. It is
+//! worth its file for users of some size only ([`Config::snapshot_threshold`]), and it is a cache:
 //! what it holds follows from the logs, and without it nothing is lost but time.
 //!
 //! [`Config::snapshot_threshold`]: crate::config::Config::snapshot_threshold
@@ -50,43 +52,84 @@ impl Engine {
     /// Who writes snapshots here, with all that a view depends on beside the logs.
     fn maker(&self) -> String {
         let learning = if self.config.semantic_memory { "with" } else { "without" };
-        format!("episodica {}, {}, {learning} semantic memory", env!("CARGO_PKG_VERSION"), self.embedder.model())
+        format!(
+            "episodica {}, {}, {learning} semantic memory",
+            env!("CARGO_PKG_VERSION"),
+            self.embedder.model()
+        )
     }
 
     /// The head of a snapshot that this engine can read.
     pub(super) fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
-        self.store.snapshot_head(owner).filter(|head| head.made_by == self.maker() && cfg!(target_endian = "little"))
+        self.store
+            .snapshot_head(owner)
+            .filter(|head| head.made_by == self.maker() && cfg!(target_endian = "little"))
     }
 
-    /// The view that a snapshot holds; `None` if it or the vectors are not what the head says. Whether the logs are is the caller's to see.
+    /// The view that a snapshot holds; `None` if it or the vectors are not what the head says.
+    /// Whether the logs are is the caller's to see.
     pub(super) fn restore(&self, owner: &Owner, head: &SnapshotHead) -> Option<Restored> {
         let pack = |number| self.store.snapshot_pack(owner, head, number);
         let mut first = pack(0)?;
-        let labels: [Vec<u64>; 4] = [first.column()?, first.column()?, first.column()?, first.column()?];
+        let labels: [Vec<u64>; 4] =
+            [first.column()?, first.column()?, first.column()?, first.column()?];
         let remainder: Remainder = first.json()?;
         let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
         if !first.is_whole() {
             return None;
         }
-        let (vectors, records) = rayon::join(|| self.restore_vectors(owner, head, labels), || restore_records(messages, episodes, facts));
+        let (vectors, records) = rayon::join(
+            || self.restore_vectors(owner, head, labels),
+            || restore_records(messages, episodes, facts),
+        );
         let (mut view, vectors) = (records?, vectors?);
-        let fields = [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
+        let fields = [
+            &mut view.messages.field,
+            &mut view.abstracts,
+            &mut view.narratives,
+            &mut view.statements,
+        ];
         for (field, vectors) in fields.into_iter().zip(vectors) {
             field.take_vectors(vectors);
         }
-        let Remainder { next_seq, record_bytes, merged, buffer, unlearned, unwritten, relearn, closed_sessions, closing_sessions } =
-            remainder;
-        let view = View { record_bytes, merged, buffer, unlearned, unwritten, relearn, closed_sessions, closing_sessions, ..view };
+        let Remainder {
+            next_seq,
+            record_bytes,
+            merged,
+            buffer,
+            unlearned,
+            unwritten,
+            relearn,
+            closed_sessions,
+            closing_sessions,
+        } = remainder;
+        let view = View {
+            record_bytes,
+            merged,
+            buffer,
+            unlearned,
+            unwritten,
+            relearn,
+            closed_sessions,
+            closing_sessions,
+            ..view
+        };
         Some(Restored { view, next_seq })
     }
 
     /// Fields with the vectors of each, without words.
-    fn restore_vectors(&self, owner: &Owner, head: &SnapshotHead, labels: [Vec<u64>; 4]) -> Option<[Field; 4]> {
+    fn restore_vectors(
+        &self,
+        owner: &Owner,
+        head: &SnapshotHead,
+        labels: [Vec<u64>; 4],
+    ) -> Option<[Field; 4]> {
         let [messages, abstracts, narratives, statements] = labels;
         let (messages, others) = rayon::join(
             || self.restore_fields(owner, head, LogKind::Messages, [messages]),
             || {
-                let episodes = self.restore_fields(owner, head, LogKind::Episodes, [abstracts, narratives])?;
+                let episodes =
+                    self.restore_fields(owner, head, LogKind::Episodes, [abstracts, narratives])?;
                 Some((episodes, self.restore_fields(owner, head, LogKind::Semantic, [statements])?))
             },
         );
@@ -118,7 +161,9 @@ impl Engine {
             // The last to want rows may keep them.
             let own = match end == count {
                 true => rows.take()?.select(&(start..end).collect::<Vec<_>>()),
-                false => rows.as_ref()?.view().select(&(start..end).collect::<Vec<_>>()).into_owned(),
+                false => {
+                    rows.as_ref()?.view().select(&(start..end).collect::<Vec<_>>()).into_owned()
+                }
             };
             field.restore_vectors(to.factory, to.config.hnsw_threshold, labels, own).ok()?;
             start = end;
@@ -135,15 +180,19 @@ impl Engine {
             (&view.narratives, view.episodes.len()),
             (&view.statements, view.facts.len()),
         ];
-        // A graph is read from its own file; what lacks a vector is embedded when the logs are read.
-        let flat = |field: &Field| field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat);
+        // A graph is read from its own file; what lacks a vector is embedded when the logs are
+        // read.
+        let flat = |field: &Field| {
+            field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
+        };
         view.messages.len() >= self.config.snapshot_threshold
             && fields.iter().all(|(field, records)| field.vector_count() == *records && flat(field))
             && user.problems.is_empty()
             && cfg!(target_endian = "little")
     }
 
-    /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's turn.
+    /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's
+    /// turn.
     pub(super) fn save_snapshot(&self, user: &User, vectors: VectorSums) -> Result<()> {
         let writer = user.writer.lock();
         let view = user.view.read();
@@ -166,7 +215,8 @@ pub(super) type VectorSums = [Option<Sum>; 3];
 /// The end of each log.
 pub(super) type Positions = [LogPosition; 3];
 
-/// The packs of a view: labels and remainder, messages, episodes, semantic memories. `None` for what can't be written down.
+/// The packs of a view: labels and remainder, messages, episodes, semantic memories. `None` for
+/// what can't be written down.
 fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
     let mut first = Packer::default();
     for field in [&view.messages.field, &view.abstracts, &view.narratives, &view.statements] {
@@ -183,12 +233,18 @@ fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
         closed_sessions: view.closed_sessions.clone(),
         closing_sessions: view.closing_sessions.clone(),
     });
-    let (messages, (episodes, facts)) =
-        rayon::join(|| pack_messages(&view.messages), || rayon::join(|| pack_episodes(view), || pack_facts(view)));
+    let (messages, (episodes, facts)) = rayon::join(
+        || pack_messages(&view.messages),
+        || rayon::join(|| pack_episodes(view), || pack_facts(view)),
+    );
     Some([first, messages?, episodes?, facts?])
 }
 
-fn restore_records(mut messages: Unpacker<'_>, mut episodes: Unpacker<'_>, mut facts: Unpacker<'_>) -> Option<View> {
+fn restore_records(
+    mut messages: Unpacker<'_>,
+    mut episodes: Unpacker<'_>,
+    mut facts: Unpacker<'_>,
+) -> Option<View> {
     let shelf = Arc::new(Shelf::unpack(&mut messages, Box::new(read_message))?);
     let spoken = Arc::clone(&shelf);
     let (messages, (episodes, facts)) = rayon::join(
@@ -216,7 +272,8 @@ fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> R {
     serde_json::from_slice(row).expect("invariant: rows were written here and checked since")
 }
 
-/// What stands before the texts of a message: its numbers, and where each text ends. A text that there is none of has no end.
+/// What stands before the texts of a message: its numbers, and where each text ends. A text that
+/// there is none of has no end.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct MessageHead {
@@ -231,13 +288,17 @@ struct MessageHead {
 /// Marks a text that there is none of.
 const NO_TEXT: u32 = u32::MAX;
 
-/// Messages are many and read ten at a time with their episode: as JSON, each would take five times as long.
+/// Messages are many and read ten at a time with their episode: as JSON, each would take five times
+/// as long.
 fn write_message(message: &Message) -> Option<Vec<u8>> {
     let metadata = message.metadata.as_ref().map(|raw| raw.get());
-    let (id, role, content) = (Some(&*message.message_id), Some(&*message.role), Some(&*message.content));
-    let texts = [id, role, content, message.name.as_deref(), message.session_id.as_deref(), metadata];
+    let (id, role, content) =
+        (Some(&*message.message_id), Some(&*message.role), Some(&*message.content));
+    let texts =
+        [id, role, content, message.name.as_deref(), message.session_id.as_deref(), metadata];
     let (micros, offset_seconds) = (message.timestamp.micros(), message.timestamp.offset_seconds());
-    let mut head = MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 6], zero: 0 };
+    let mut head =
+        MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 6], zero: 0 };
     let mut end = 0_usize;
     for (text, place) in texts.iter().zip(&mut head.ends) {
         if let Some(text) = text {
@@ -256,7 +317,8 @@ fn read_message(row: &[u8]) -> Message {
     let head: MessageHead = bytemuck::pod_read_unaligned(head);
     let mut start = 0;
     let mut next = |end: u32| -> Option<&str> {
-        let text = (end != NO_TEXT).then(|| std::str::from_utf8(&texts[start..end as usize]).expect(WRITTEN))?;
+        let text = (end != NO_TEXT)
+            .then(|| std::str::from_utf8(&texts[start..end as usize]).expect(WRITTEN))?;
         start = end as usize;
         Some(text)
     };
@@ -274,7 +336,8 @@ fn read_message(row: &[u8]) -> Message {
 }
 
 fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
-    let (mut packer, mut rows, shelf) = (Packer::default(), ShelfWriter::default(), messages.shelf());
+    let (mut packer, mut rows, shelf) =
+        (Packer::default(), ShelfWriter::default(), messages.shelf());
     let mut unread = shelf.rows();
     (0..shelf.len() as u32).for_each(|slot| rows.push(unread.row(slot)));
     for message in messages.unshelved() {
@@ -285,7 +348,8 @@ fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
     Some(packer)
 }
 
-/// An episode's messages are named by their slots, not written again: how many, the slots, and the rest of the episode.
+/// An episode's messages are named by their slots, not written again: how many, the slots, and the
+/// rest of the episode.
 fn pack_episodes(view: &View) -> Option<Packer> {
     let mut packer = Packer::default();
     let encode = |episode: &Episode| -> Option<Vec<u8>> {
@@ -306,9 +370,11 @@ fn pack_episodes(view: &View) -> Option<Packer> {
 }
 
 fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Episode {
-    let (count, rest) = row.split_first_chunk().expect("invariant: a row begins with the number of messages");
+    let (count, rest) =
+        row.split_first_chunk().expect("invariant: a row begins with the number of messages");
     let (slots, rest) = rest.split_at(4 * u32::from_le_bytes(*count) as usize);
-    let slots: Vec<u32> = slots.as_chunks().0.iter().map(|slot| u32::from_le_bytes(*slot)).collect();
+    let slots: Vec<u32> =
+        slots.as_chunks().0.iter().map(|slot| u32::from_le_bytes(*slot)).collect();
     Episode { original_messages: messages.several(&slots), ..read_json(rest) }
 }
 
@@ -330,7 +396,8 @@ fn pack_facts(view: &View) -> Option<Packer> {
     view.statement_tokens.pack(&mut packer);
     packer.column(&view.standings);
     view.subjects.pack(&mut packer);
-    let mut texts: Vec<[u64; 2]> = view.fact_texts.iter().map(|(text, slot)| [*text, u64::from(*slot)]).collect();
+    let mut texts: Vec<[u64; 2]> =
+        view.fact_texts.iter().map(|(text, slot)| [*text, u64::from(*slot)]).collect();
     texts.sort_unstable();
     packer.column(&texts);
     view.attributes.pack(&mut packer);
@@ -344,7 +411,11 @@ fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
         statement_tokens: Ragged::unpack(unpacker)?,
         standings: unpacker.column()?,
         subjects: Keys::unpack(unpacker)?,
-        fact_texts: unpacker.column::<[u64; 2]>()?.into_iter().map(|[text, slot]| (text, slot as u32)).collect(),
+        fact_texts: unpacker
+            .column::<[u64; 2]>()?
+            .into_iter()
+            .map(|[text, slot]| (text, slot as u32))
+            .collect(),
         attributes: Attributes::unpack(unpacker)?,
         ..View::default()
     })
@@ -374,7 +445,10 @@ mod tests {
                 session_id: session.map(Into::into),
                 metadata: metadata.map(raw),
             };
-            assert_eq!(format!("{:?}", read_message(&write_message(&message).unwrap())), format!("{message:?}"));
+            assert_eq!(
+                format!("{:?}", read_message(&write_message(&message).unwrap())),
+                format!("{message:?}")
+            );
         }
     }
 }

@@ -103,7 +103,8 @@ impl Engine {
     /// Opens or creates the store. Never touches the network.
     ///
     /// # Errors
-    /// `Config` for values out of bounds, `StoreLocked` when another process writes, `UnsupportedFormat` for a newer store, `Io`.
+    /// `Config` for values out of bounds, `StoreLocked` when another process writes,
+    /// `UnsupportedFormat` for a newer store, `Io`.
     pub fn open(parts: Parts) -> Result<Handle> {
         parts.config.validate()?;
         // The tenant is checked before anything is created in its name.
@@ -164,7 +165,8 @@ impl Engine {
         Ok(users)
     }
 
-    /// Refuses further calls, waits up to `timeout` for work under way, and writes the caches. Doing it twice is fine.
+    /// Refuses further calls, waits up to `timeout` for work under way, and writes the caches.
+    /// Doing it twice is fine.
     ///
     /// # Errors
     /// `Io` when a cache can't be written; the logs are safe all the same.
@@ -174,7 +176,10 @@ impl Engine {
         }
         let now = std::time::Instant::now();
         let deadline = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400));
-        while self.work.is_busy(None) && std::time::Instant::now() < deadline && control.check().is_ok() {
+        while self.work.is_busy(None)
+            && std::time::Instant::now() < deadline
+            && control.check().is_ok()
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.work.stop();
@@ -221,8 +226,14 @@ impl Engine {
         Indexing { factory: &*self.vectors, config: &self.config, tokens: self.tokens }
     }
 
-    /// The user, opened if need be; `None` if there are no records of that name and `create` is false.
-    pub(crate) fn user(&self, user_id: &str, create: bool, control: &dyn Control) -> Result<Option<Arc<User>>> {
+    /// The user, opened if need be; `None` if there are no records of that name and `create` is
+    /// false.
+    pub(crate) fn user(
+        &self,
+        user_id: &str,
+        create: bool,
+        control: &dyn Control,
+    ) -> Result<Option<Arc<User>>> {
         self.check_open()?;
         let owner = self.owner(user_id)?;
         let stale = match self.open_user(user_id) {
@@ -231,7 +242,10 @@ impl Engine {
         };
         let _turn = self.opening.take(control)?;
         // Whoever had the turn before may have opened or refreshed the user.
-        if let Some(user) = self.open_user(user_id).filter(|user| !stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, user))) {
+        if let Some(user) = self
+            .open_user(user_id)
+            .filter(|user| !stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, user)))
+        {
             return Ok(Some(user));
         }
         if !create && !self.has_user(&owner)? {
@@ -278,8 +292,8 @@ impl Engine {
         self.users.lock().remove(user_id);
     }
 
-    /// Closes the longest unused users when all together exceed the budget, until a tenth of it is free, so that not every opening has to
-    /// look for one. Users somebody holds or works on stay.
+    /// Closes the longest unused users when all together exceed the budget, until a tenth of it is
+    /// free, so that not every opening has to look for one. Users somebody holds or works on stay.
     fn evict(&self, keep: &Arc<User>) {
         let budget = self.config.memory_budget_bytes;
         if self.memory.load(Ordering::Relaxed) <= budget {
@@ -297,7 +311,8 @@ impl Engine {
             }
             let idle = {
                 let mut users = self.users.lock();
-                // Nobody but the map holds it, and nobody gets it any more: the caller has the turn to open users, until this one is closed.
+                // Nobody but the map holds it, and nobody gets it any more: the caller has the turn
+                // to open users, until this one is closed.
                 let idle = users.get(&id).is_some_and(|user| Arc::strong_count(user) == 1);
                 idle.then(|| users.remove(&id)).flatten()
             };
@@ -312,8 +327,8 @@ impl Engine {
     }
 }
 
-/// An open engine. Dropping it stops the work behind it, in the middle of a call if need be, without the goodbyes of [`Engine::close`]: what was
-/// pending goes on at the next opening.
+/// An open engine. Dropping it stops the work behind it, in the middle of a call if need be,
+/// without the goodbyes of [`Engine::close`]: what was pending goes on at the next opening.
 pub struct Handle(Arc<Engine>);
 
 impl std::ops::Deref for Handle {

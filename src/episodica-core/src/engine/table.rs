@@ -22,11 +22,13 @@ enum Cell<R> {
     Here(Arc<R>),
 }
 
-/// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever append.
+/// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever
+/// append.
 pub(crate) struct Table<R> {
     cells: Vec<Cell<R>>,
     ids: Keys,
-    /// The slot of the current revision of each id, by the number of the id; ids may be named before there is a record of theirs.
+    /// The slot of the current revision of each id, by the number of the id; ids may be named
+    /// before there is a record of theirs.
     slots: Vec<u32>,
     len: usize,
     /// Earlier revisions, oldest first, by the number of the id.
@@ -36,7 +38,14 @@ pub(crate) struct Table<R> {
 
 impl<R> Default for Table<R> {
     fn default() -> Self {
-        Self { cells: Vec::new(), ids: Keys::default(), slots: Vec::new(), len: 0, history: FxHashMap::default(), shelf: Shelf::default() }
+        Self {
+            cells: Vec::new(),
+            ids: Keys::default(),
+            slots: Vec::new(),
+            len: 0,
+            history: FxHashMap::default(),
+            shelf: Shelf::default(),
+        }
     }
 }
 
@@ -86,7 +95,11 @@ impl<R> Table<R> {
 
     /// Earlier revisions of all records.
     pub fn history(&self) -> History<R> {
-        self.history.keys().map(|number| self.ids.key(*number)).map(|id| (id.to_owned(), self.earlier(id))).collect()
+        self.history
+            .keys()
+            .map(|number| self.ids.key(*number))
+            .map(|id| (id.to_owned(), self.earlier(id)))
+            .collect()
     }
 
     fn read<'a>(&'a self, cell: &'a Cell<R>) -> Option<&'a Arc<R>> {
@@ -137,14 +150,27 @@ impl<R> Table<R> {
         self.len
     }
 
-    /// For a snapshot; `encode` writes a record the way [`Table::unpack`] is told to read it. `None` if one can't be written.
+    /// For a snapshot; `encode` writes a record the way [`Table::unpack`] is told to read it.
+    /// `None` if one can't be written.
     pub fn pack(&self, packer: &mut Packer, encode: impl Fn(&R) -> Option<Vec<u8>>) -> Option<()> {
-        let mut history: Vec<(u32, &[Cell<R>])> = self.history.iter().map(|(number, cells)| (*number, cells.as_slice())).collect();
+        let mut history: Vec<(u32, &[Cell<R>])> =
+            self.history.iter().map(|(number, cells)| (*number, cells.as_slice())).collect();
         history.sort_unstable_by_key(|(number, _)| *number);
         self.ids.pack(packer);
         packer.column(&self.slots);
-        packer.column(&self.cells.iter().map(|cell| u8::from(!matches!(cell, Cell::Gone))).collect::<Vec<_>>());
-        packer.column(&history.iter().map(|(number, cells)| [*number, cells.len() as u32]).collect::<Vec<_>>());
+        packer.column(
+            &self
+                .cells
+                .iter()
+                .map(|cell| u8::from(!matches!(cell, Cell::Gone)))
+                .collect::<Vec<_>>(),
+        );
+        packer.column(
+            &history
+                .iter()
+                .map(|(number, cells)| [*number, cells.len() as u32])
+                .collect::<Vec<_>>(),
+        );
 
         let cells = || self.cells.iter().chain(history.iter().flat_map(|(_, cells)| cells.iter()));
         let mut unread = self.shelf.rows();
@@ -161,10 +187,16 @@ impl<R> Table<R> {
     }
 
     /// From a snapshot.
-    pub fn unpack(unpacker: &mut Unpacker<'_>, read: impl Fn(&[u8]) -> R + Send + Sync + 'static) -> Option<Self> {
+    pub fn unpack(
+        unpacker: &mut Unpacker<'_>,
+        read: impl Fn(&[u8]) -> R + Send + Sync + 'static,
+    ) -> Option<Self> {
         let (ids, slots) = (Keys::unpack(unpacker)?, unpacker.column::<u32>()?);
         let alive: Vec<u8> = unpacker.column()?;
-        let cells: Vec<Cell<R>> = (0..).zip(&alive).map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) }).collect();
+        let cells: Vec<Cell<R>> = (0..)
+            .zip(&alive)
+            .map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) })
+            .collect();
         let mut row = cells.len() as u32;
         let mut history = FxHashMap::default();
         for [number, count] in unpacker.column::<[u32; 2]>()? {
@@ -173,6 +205,13 @@ impl<R> Table<R> {
         }
         let shelf = Shelf::unpack(unpacker, Box::new(read))?;
         let len = slots.iter().filter(|slot| **slot != NONE).count();
-        (shelf.len() == row as usize && slots.len() == ids.len()).then_some(Self { cells, ids, slots, len, history, shelf })
+        (shelf.len() == row as usize && slots.len() == ids.len()).then_some(Self {
+            cells,
+            ids,
+            slots,
+            len,
+            history,
+            shelf,
+        })
     }
 }

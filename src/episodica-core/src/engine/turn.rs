@@ -1,5 +1,5 @@
-//! One at a time, in the order of arrival, without holding a lock: who has the turn may wait for a network or an interpreter, and others may
-//! give up waiting.
+//! One at a time, in the order of arrival, without holding a lock: who has the turn may wait for a
+//! network or an interpreter, and others may give up waiting.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -30,8 +30,9 @@ const EMBED_BATCH: usize = 1_024;
 /// From so many messages on vectors are read while records are indexed.
 const BUILT_BESIDE: usize = 1_024;
 
-/// What a process takes for each byte that records and indexes know of: room to grow, the allocator's own books, what closed users leave in pieces,
-/// and what the package takes by itself. Measured: a process in which users of 100 messages were opened and closed at random took 1.8.
+/// What a process takes for each byte that records and indexes know of: room to grow, the
+/// allocator's own books, what closed users leave in pieces, and what the package takes by itself.
+/// Measured: a process in which users of 100 messages were opened and closed at random took 1.8.
 const TAKEN_FOR_EACH: usize = 2;
 
 /// What a user takes without any record: logs, tables, locks.
@@ -58,7 +59,8 @@ pub(crate) struct User {
     memory: Arc<AtomicUsize>,
     /// Have vectors been added or removed since the caches were written?
     pub vectors_changed: AtomicBool,
-    /// How far the logs reached when the snapshot on disk was made; `None` where there is none that holds.
+    /// How far the logs reached when the snapshot on disk was made; `None` where there is none that
+    /// holds.
     pub snapshot: Mutex<Option<Positions>>,
     /// Where the work behind the caller stands.
     pub standing: Mutex<Standing>,
@@ -108,17 +110,32 @@ impl Drop for User {
 }
 
 impl Engine {
-    /// Opens a user: the view comes from the snapshot where that holds, else from the logs; then vectors come from the caches, or from a reader's
-    /// view that is out of date, where these agree with the logs.
-    pub(super) fn load(&self, owner: Owner, stale: Option<&User>, control: &dyn Control) -> Result<User> {
+    /// Opens a user: the view comes from the snapshot where that holds, else from the logs; then
+    /// vectors come from the caches, or from a reader's view that is out of date, where these agree
+    /// with the logs.
+    pub(super) fn load(
+        &self,
+        owner: Owner,
+        stale: Option<&User>,
+        control: &dyn Control,
+    ) -> Result<User> {
         let head = if stale.is_none() { self.snapshot_head(&owner) } else { None };
         let open = || self.store.open_known_user(&owner, head.as_ref().map(|head| &head.logs));
         let restore = || head.as_ref().and_then(|head| self.restore(&owner, head));
-        let (opened, restored) = if head.is_some() { rayon::join(open, restore) } else { (open(), None) };
+        let (opened, restored) =
+            if head.is_some() { rayon::join(open, restore) } else { (open(), None) };
         let (store, loaded) = match (opened?, restored) {
             ((store, None), Some(Restored { view, next_seq })) => {
                 let positions = LogKind::ALL.map(|kind| store.position(kind));
-                return Ok(self.opened(owner, store, view, next_seq, Vec::new(), false, Some(positions)));
+                return Ok(self.opened(
+                    owner,
+                    store,
+                    view,
+                    next_seq,
+                    Vec::new(),
+                    false,
+                    Some(positions),
+                ));
             }
             ((store, Some(loaded)), _) => (store, loaded),
             ((store, None), None) => {
@@ -144,8 +161,9 @@ impl Engine {
         };
         let next_seq = loaded.next_seq;
         let mut problems = std::mem::take(&mut loaded.problems);
-        // What lasts of a small user is made by the caller's thread, which also frees it: an allocator that keeps the memory of threads apart
-        // would otherwise keep what closed users leave from those who are opened after them.
+        // What lasts of a small user is made by the caller's thread, which also frees it: an
+        // allocator that keeps the memory of threads apart would otherwise keep what closed users
+        // leave from those who are opened after them.
         let (known, view) = match loaded.messages.len() < BUILT_BESIDE {
             true => (vectors(), self.build_records(loaded, control)),
             false => rayon::join(vectors, || self.build_records(loaded, control)),
@@ -202,12 +220,16 @@ impl Engine {
         let mut view = View::default();
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
             control.check()?;
-            let readings: Vec<_> = batch.par_iter().map(|message| self.read_message(&message.content)).collect();
+            let readings: Vec<_> =
+                batch.par_iter().map(|message| self.read_message(&message.content)).collect();
             view.add_messages(batch, &readings);
         }
         for state in &loaded.states {
             if let StateRecord::Session { session_id, state, .. } = state {
-                let (closed, closing) = (*state == SessionState::Closed, *state != SessionState::Closed && *state != SessionState::Active);
+                let (closed, closing) = (
+                    *state == SessionState::Closed,
+                    *state != SessionState::Closed && *state != SessionState::Active,
+                );
                 set_member(&mut view.closed_sessions, session_id, closed);
                 set_member(&mut view.closing_sessions, session_id, closing);
             }
@@ -225,7 +247,10 @@ impl Engine {
         }
         for state in &loaded.states {
             if let StateRecord::Learned { episode_id, revision, pending_llm, .. } = state
-                && view.episodes.by_id(episode_id).is_some_and(|episode| episode.revision <= *revision)
+                && view
+                    .episodes
+                    .by_id(episode_id)
+                    .is_some_and(|episode| episode.revision <= *revision)
             {
                 view.unlearned.remove(episode_id);
                 set_member(&mut view.relearn, episode_id, *pending_llm);
@@ -239,8 +264,13 @@ impl Engine {
         Ok(view)
     }
 
-    /// The vectors of texts in batches, one row a text; `None` (and a count) when the embedder fails.
-    pub(crate) fn embed_all(&self, texts: &[&str], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+    /// The vectors of texts in batches, one row a text; `None` (and a count) when the embedder
+    /// fails.
+    pub(crate) fn embed_all(
+        &self,
+        texts: &[&str],
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
         let mut parts = Vec::new();
         for batch in texts.chunks(EMBED_BATCH) {
             control.check()?;
@@ -264,7 +294,10 @@ impl Engine {
 
     /// The two rows of an episode after another: L0, L1.
     pub(crate) fn episode_texts(episodes: &[Arc<Episode>]) -> Vec<String> {
-        episodes.iter().flat_map(|episode| [episode.abstract_text(), episode.content.clone()]).collect()
+        episodes
+            .iter()
+            .flat_map(|episode| [episode.abstract_text(), episode.content.clone()])
+            .collect()
     }
 
     /// What the index wants to know of a message.

@@ -1,4 +1,5 @@
-//! Checking a live store: files against their checksums, indexes against the logs. Changes nothing; every finding says what mends it.
+//! Checking a live store: files against their checksums, indexes against the logs. Changes nothing;
+//! every finding says what mends it.
 
 use super::system::Engine;
 use super::user::User;
@@ -8,14 +9,17 @@ use crate::model::{Problem, VerifyReport};
 use crate::store::LogKind;
 
 impl Engine {
-    /// Reads every file of the users once more and holds it against its checksums, and the indexes against the records.
+    /// Reads every file of the users once more and holds it against its checksums, and the indexes
+    /// against the records.
     ///
     /// # Errors
-    /// `Interrupted`; `Closed`; `Io` when a directory can't be read. What is wrong with a file is a finding, not an error.
+    /// `Interrupted`; `Closed`; `Io` when a directory can't be read. What is wrong with a file is a
+    /// finding, not an error.
     pub fn verify(&self, user_id: Option<&str>, control: &dyn Control) -> Result<VerifyReport> {
         self.check_open()?;
         let mut report = VerifyReport::default();
-        let there = |problem: &&Problem| !matches!(self.store.backend().stat(&problem.path), Ok(None));
+        let there =
+            |problem: &&Problem| !matches!(self.store.backend().stat(&problem.path), Ok(None));
         report.problems.extend(self.store.problems().iter().filter(there).cloned());
         report.problems.extend(self.store.check_files(&self.tenant)?);
         let users = match self.selected(user_id) {
@@ -36,7 +40,9 @@ impl Engine {
             control.progress("users", done + 1, total);
         }
         let mut seen = std::collections::HashSet::new();
-        report.problems.retain(|problem| seen.insert((problem.path.clone(), problem.line, problem.message.clone())));
+        report.problems.retain(|problem| {
+            seen.insert((problem.path.clone(), problem.line, problem.message.clone()))
+        });
         report.errors = report.problems.iter().filter(|problem| !problem.mended).count();
         Ok(report)
     }
@@ -53,7 +59,9 @@ impl Engine {
         report.problems.extend(user.store.check_logs()?);
         for kind in LogKind::ALL {
             let model = (self.embedder.model(), self.embedder.dimension());
-            if let Err(error) = self.store.load_vectors(&user.owner, kind, model.0, model.1, &mut report.problems) {
+            if let Err(error) =
+                self.store.load_vectors(&user.owner, kind, model.0, model.1, &mut report.problems)
+            {
                 report.problems.push(self.finding(error)?);
             }
         }
@@ -66,13 +74,18 @@ impl Engine {
                 report.problems.push(Problem {
                     path: self.path().to_owned(),
                     line: None,
-                    message: format!("user `{}` has {records} {what} and {indexed} of them in the index", user.owner.user),
+                    message: format!(
+                        "user `{}` has {records} {what} and {indexed} of them in the index",
+                        user.owner.user
+                    ),
                     remedy: "call rebuild_indices".to_owned(),
                     mended: false,
                 });
             }
         };
-        let without = |vectors: usize, records: usize| if vectors == 0 { records } else { records.saturating_sub(vectors) };
+        let without = |vectors: usize, records: usize| {
+            if vectors == 0 { records } else { records.saturating_sub(vectors) }
+        };
         let messages = view.messages.len();
         check("messages", messages, view.messages.field.vector_count(), view.unembedded.len());
         for (what, records, field) in [

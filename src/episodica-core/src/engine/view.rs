@@ -1,6 +1,8 @@
-//! What is in memory of one user: records by slot and their indexes. Read by searches, changed in short steps by the writer.
+//! What is in memory of one user: records by slot and their indexes. Read by searches, changed in
+//! short steps by the writer.
 //!
-//! Everything here follows from the logs; nothing here touches a file, embeds a text or waits for anybody.
+//! Everything here follows from the logs; nothing here touches a file, embeds a text or waits for
+//! anybody.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -47,9 +49,11 @@ pub(crate) struct View {
     pub abstracts: Field,
     /// L1 of the episodes.
     pub narratives: Field,
-    /// The slots of each episode's messages, by the episode's slot; also of those that were replaced.
+    /// The slots of each episode's messages, by the episode's slot; also of those that were
+    /// replaced.
     pub members: Ragged<u32>,
-    /// The slot of each message's episode, by the message's slot; may be shorter than there are messages.
+    /// The slot of each message's episode, by the message's slot; may be shorter than there are
+    /// messages.
     pub(super) episode_of: Vec<u32>,
     /// Semantic memories.
     pub facts: Table<SemanticMemory>,
@@ -71,7 +75,8 @@ pub(crate) struct View {
     pub(super) merged: HashMap<String, String>,
     /// Messages that are in no episode yet, in order.
     pub buffer: BTreeSet<u32>,
-    /// How many messages, counted from the first, are in episodes as far as these were finished, with vectors for all. Not known after loading.
+    /// How many messages, counted from the first, are in episodes as far as these were finished,
+    /// with vectors for all. Not known after loading.
     pub formed: u32,
     /// Messages without a vector: not embedded yet, or the embedder failed.
     pub unembedded: BTreeSet<u32>,
@@ -87,11 +92,15 @@ pub(crate) struct View {
     pub closing_sessions: BTreeSet<String>,
 }
 
-/// Vectors for the records of one step, row by row; absent where embedding failed or is still to come.
+/// Vectors for the records of one step, row by row; absent where embedding failed or is still to
+/// come.
 pub(crate) type Rows<'a> = Option<ArrayView2<'a, f32>>;
 
 /// Some of the rows.
-pub(crate) fn rows_of(mut rows: ArrayView2<'_, f32>, range: std::ops::Range<usize>) -> ArrayView2<'_, f32> {
+pub(crate) fn rows_of(
+    mut rows: ArrayView2<'_, f32>,
+    range: std::ops::Range<usize>,
+) -> ArrayView2<'_, f32> {
     rows.slice_axis_inplace(ndarray::Axis(0), range.into());
     rows
 }
@@ -113,7 +122,8 @@ impl Indexing<'_> {
 }
 
 impl View {
-    /// Appends messages with what was read of them; those whose id is known are passed over. Their vectors come later.
+    /// Appends messages with what was read of them; those whose id is known are passed over. Their
+    /// vectors come later.
     pub fn add_messages(&mut self, messages: &[Arc<Message>], readings: &[MessageReading]) {
         for (message, reading) in messages.iter().zip(readings) {
             if let Some(slot) = self.messages.add_read(Arc::clone(message), reading) {
@@ -124,12 +134,22 @@ impl View {
     }
 
     /// Adds the vectors of messages; those that got theirs in the meantime keep it.
-    pub fn add_message_vectors(&mut self, slots: &[u32], rows: ArrayView2<'_, f32>, to: &Indexing<'_>) -> Result<()> {
-        let wanted: Vec<usize> = (0..slots.len()).filter(|at| self.unembedded.contains(&slots[*at])).collect();
+    pub fn add_message_vectors(
+        &mut self,
+        slots: &[u32],
+        rows: ArrayView2<'_, f32>,
+        to: &Indexing<'_>,
+    ) -> Result<()> {
+        let wanted: Vec<usize> =
+            (0..slots.len()).filter(|at| self.unembedded.contains(&slots[*at])).collect();
         let labels: Vec<u64> = wanted.iter().map(|at| u64::from(slots[*at])).collect();
         match wanted.len() == slots.len() {
             true => to.add(&mut self.messages.field, &labels, Some(rows))?,
-            false => to.add(&mut self.messages.field, &labels, Some(rows.select(Axis(0), &wanted).view()))?,
+            false => to.add(
+                &mut self.messages.field,
+                &labels,
+                Some(rows.select(Axis(0), &wanted).view()),
+            )?,
         }
         wanted.iter().for_each(|at| {
             self.unembedded.remove(&slots[*at]);
@@ -137,8 +157,15 @@ impl View {
         Ok(())
     }
 
-    /// Puts an episode (or its new revision) with its [`episode_terms`] and the vectors of L0 and L1 (two rows).
-    pub fn put_episode(&mut self, episode: Arc<Episode>, terms: &[Terms; 2], rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
+    /// Puts an episode (or its new revision) with its [`episode_terms`] and the vectors of L0 and
+    /// L1 (two rows).
+    pub fn put_episode(
+        &mut self,
+        episode: Arc<Episode>,
+        terms: &[Terms; 2],
+        rows: Rows<'_>,
+        to: &Indexing<'_>,
+    ) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
         if let Some(earlier) = earlier {
             self.abstracts.remove(earlier)?;
@@ -152,10 +179,15 @@ impl View {
             true => self.unwritten.insert(episode.episode_id.clone()),
             false => self.unwritten.remove(&episode.episode_id),
         };
-        self.record_bytes += episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
+        self.record_bytes +=
+            episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
         self.abstracts.postings.add_terms(slot, &terms[0]);
         self.narratives.postings.add_terms(slot, &terms[1]);
-        let members: Vec<u32> = episode.original_messages.iter().filter_map(|message| self.messages.slot(&message.message_id)).collect();
+        let members: Vec<u32> = episode
+            .original_messages
+            .iter()
+            .filter_map(|message| self.messages.slot(&message.message_id))
+            .collect();
         for member in &members {
             self.buffer.remove(member);
         }
@@ -169,7 +201,12 @@ impl View {
     }
 
     /// Puts a semantic memory (or its new revision) with the vector of its statement (one row).
-    pub fn put_fact(&mut self, fact: Arc<SemanticMemory>, rows: Rows<'_>, to: &Indexing<'_>) -> Result<()> {
+    pub fn put_fact(
+        &mut self,
+        fact: Arc<SemanticMemory>,
+        rows: Rows<'_>,
+        to: &Indexing<'_>,
+    ) -> Result<()> {
         let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
         if let Some(earlier) = earlier {
             self.statements.remove(earlier)?;
@@ -230,8 +267,12 @@ impl View {
         episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
     }
 
-    /// Current memories that state the same attribute of the same subject, the newest and those of the same value; none where either is unknown.
-    pub fn same_attribute(&self, candidate: &Candidate) -> impl Iterator<Item = &Arc<SemanticMemory>> {
+    /// Current memories that state the same attribute of the same subject, the newest and those of
+    /// the same value; none where either is unknown.
+    pub fn same_attribute(
+        &self,
+        candidate: &Candidate,
+    ) -> impl Iterator<Item = &Arc<SemanticMemory>> {
         let slots = self.attributes.near(&Stated::by(candidate), |slot| self.is_current(slot));
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
@@ -250,9 +291,11 @@ impl View {
     /// The vectors of messages, row by row; `None` if any is missing.
     pub fn message_vectors(&self, slots: &[u32]) -> Option<Array2<f32>> {
         let vectors = self.messages.field.vectors()?;
-        let rows: Option<Vec<_>> = slots.iter().map(|slot| vectors.vector(u64::from(*slot))).collect();
+        let rows: Option<Vec<_>> =
+            slots.iter().map(|slot| vectors.vector(u64::from(*slot))).collect();
         let rows = rows?;
-        ndarray::stack(ndarray::Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
+        ndarray::stack(ndarray::Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>())
+            .ok()
     }
 
     /// The messages that await an episode, by session, each in order.
@@ -260,7 +303,9 @@ impl View {
         let mut sessions: Vec<Vec<u32>> = Vec::new();
         let mut places: FxHashMap<Option<&str>, usize> = FxHashMap::default();
         for slot in &self.buffer {
-            let place = *places.entry(self.messages.get(*slot).session_id.as_deref()).or_insert(sessions.len());
+            let place = *places
+                .entry(self.messages.get(*slot).session_id.as_deref())
+                .or_insert(sessions.len());
             match sessions.get_mut(place) {
                 Some(slots) => slots.push(*slot),
                 None => sessions.push(vec![*slot]),
@@ -269,9 +314,12 @@ impl View {
         sessions
     }
 
-    /// Rough size in memory, in bytes. Counted as records come in: asked for after each change, it must not grow with them.
+    /// Rough size in memory, in bytes. Counted as records come in: asked for after each change, it
+    /// must not grow with them.
     pub fn heap_bytes(&self) -> usize {
-        let fields = self.abstracts.heap_bytes() + self.narratives.heap_bytes() + self.statements.heap_bytes();
+        let fields = self.abstracts.heap_bytes()
+            + self.narratives.heap_bytes()
+            + self.statements.heap_bytes();
         self.messages.heap_bytes() + self.record_bytes + fields
     }
 }

@@ -1,7 +1,9 @@
-//! What is done behind the caller: users in line, a few threads that serve them, and those who wait for a model to come back.
+//! What is done behind the caller: users in line, a few threads that serve them, and those who wait
+//! for a model to come back.
 //!
-//! A user stands in line at most once, however much is to be done: their place in memory says what that is. So the line needs no more room than
-//! the open users, and what a crash cuts off is found again in the logs. Only [`Engine`] knows what the work is ([`Engine::work_on`]).
+//! A user stands in line at most once, however much is to be done: their place in memory says what
+//! that is. So the line needs no more room than the open users, and what a crash cuts off is found
+//! again in the logs. Only [`Engine`] knows what the work is ([`Engine::work_on`]).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +81,8 @@ struct Behind<'a> {
 
 impl Control for Behind<'_> {
     fn check(&self) -> Result<()> {
-        match self.work.stopping.load(Ordering::SeqCst) || self.user.leaving.load(Ordering::SeqCst) {
+        match self.work.stopping.load(Ordering::SeqCst) || self.user.leaving.load(Ordering::SeqCst)
+        {
             true => Err(Error::new(ErrorKind::Interrupted, "the work was put off")),
             false => Ok(()),
         }
@@ -101,18 +104,25 @@ impl Work {
         if wanted && threads.len() < most_threads {
             let (engine, work) = (Weak::clone(engine), Arc::clone(self));
             let name = format!("episodica-{}", threads.len());
-            // Without a thread the line is served by `wait`, `flush` and `close`; the next call tries again.
-            if let Ok(thread) = std::thread::Builder::new().name(name).spawn(move || serve(&engine, &work)) {
+            // Without a thread the line is served by `wait`, `flush` and `close`; the next call
+            // tries again.
+            if let Ok(thread) =
+                std::thread::Builder::new().name(name).spawn(move || serve(&engine, &work))
+            {
                 threads.push(thread);
             }
         }
     }
 
-    /// Is anything in line, under way or to be tried again, of one user or of any? What waits for a model is not.
+    /// Is anything in line, under way or to be tried again, of one user or of any? What waits for a
+    /// model is not.
     pub fn is_busy(&self, user: Option<&Arc<User>>) -> bool {
         let state = self.state.lock();
         match user {
-            Some(user) => *user.standing.lock() != Standing::Idle || state.later.iter().any(|(_, _, later)| Arc::ptr_eq(later, user)),
+            Some(user) => {
+                *user.standing.lock() != Standing::Idle
+                    || state.later.iter().any(|(_, _, later)| Arc::ptr_eq(later, user))
+            }
             None => !state.line.is_empty() || state.running > 0 || !state.later.is_empty(),
         }
     }
@@ -162,8 +172,16 @@ impl Work {
         let mut state = self.state.lock();
         state.running -= 1;
         let again = std::mem::take(&mut *user.standing.lock()) == Standing::Again;
-        let failures = state.failures.iter().position(|(other, _)| Arc::ptr_eq(other, user)).map_or(0, |at| state.failures.remove(at).1);
-        let probe = state.probes.iter().position(|(other, _)| Arc::ptr_eq(other, user)).map(|at| state.probes.remove(at).1);
+        let failures = state
+            .failures
+            .iter()
+            .position(|(other, _)| Arc::ptr_eq(other, user))
+            .map_or(0, |at| state.failures.remove(at).1);
+        let probe = state
+            .probes
+            .iter()
+            .position(|(other, _)| Arc::ptr_eq(other, user))
+            .map(|at| state.probes.remove(at).1);
         if user.leaving.load(Ordering::SeqCst) {
             return false;
         }
@@ -179,10 +197,18 @@ impl Work {
             Outcome::NeedsModel => {
                 let wait = probe.unwrap_or(*PROBE_SECONDS.start());
                 let next = (2 * wait).min(*PROBE_SECONDS.end());
-                state.parked.push((Instant::now() + Duration::from_secs(wait), next, Arc::clone(user)));
+                state.parked.push((
+                    Instant::now() + Duration::from_secs(wait),
+                    next,
+                    Arc::clone(user),
+                ));
             }
             Outcome::Failed => match RETRY_SECONDS.get(failures as usize) {
-                Some(seconds) => state.later.push((Instant::now() + Duration::from_secs(*seconds), failures + 1, Arc::clone(user))),
+                Some(seconds) => state.later.push((
+                    Instant::now() + Duration::from_secs(*seconds),
+                    failures + 1,
+                    Arc::clone(user),
+                )),
                 None => given_up = true,
             },
         }
@@ -211,14 +237,16 @@ impl State {
     /// Puts in line what has come due.
     fn bring_back(&mut self, model_is_available: &dyn Fn() -> bool) {
         let now = Instant::now();
-        let (due, later) = std::mem::take(&mut self.later).into_iter().partition(|(at, _, _)| *at <= now);
+        let (due, later) =
+            std::mem::take(&mut self.later).into_iter().partition(|(at, _, _)| *at <= now);
         self.later = later;
         for (_, failures, user) in due {
             self.failures.push((Arc::clone(&user), failures));
             self.push(&user);
         }
         if self.parked.iter().any(|(at, _, _)| *at <= now) && model_is_available() {
-            let (due, parked) = std::mem::take(&mut self.parked).into_iter().partition(|(at, _, _)| *at <= now);
+            let (due, parked) =
+                std::mem::take(&mut self.parked).into_iter().partition(|(at, _, _)| *at <= now);
             self.parked = parked;
             for (_, wait, user) in due {
                 self.probes.push((Arc::clone(&user), wait));
@@ -229,7 +257,11 @@ impl State {
 }
 
 fn serve(engine: &Weak<Engine>, work: &Arc<Work>) {
-    let available = || engine.upgrade().is_some_and(|engine| engine.llm.as_ref().is_none_or(|model| model.is_available()));
+    let available = || {
+        engine
+            .upgrade()
+            .is_some_and(|engine| engine.llm.as_ref().is_none_or(|model| model.is_available()))
+    };
     while !work.stopping.load(Ordering::SeqCst) {
         let Some(user) = work.next(&available) else { continue };
         // Held for one user only, so that an engine nobody holds any more ends.

@@ -17,7 +17,8 @@ use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline}
 use crate::llm::LanguageModel;
 use crate::model::{Message, Provenance};
 
-/// Why a text is the rules': the model did not answer. Such a text is written again as soon as the model is back.
+/// Why a text is the rules': the model did not answer. Such a text is written again as soon as the
+/// model is back.
 pub(super) const OUTAGE: &str = "outage";
 
 /// The text of one episode.
@@ -31,11 +32,20 @@ pub(super) struct Text {
 
 impl Engine {
     /// The texts of drafts, in their order.
-    pub(super) fn write_texts(&self, user: &User, drafts: &[Draft], control: &dyn Control) -> Result<Vec<Text>> {
+    pub(super) fn write_texts(
+        &self,
+        user: &User,
+        drafts: &[Draft],
+        control: &dyn Control,
+    ) -> Result<Vec<Text>> {
         let Some(model) = &self.llm else {
-            return Ok(drafts.par_iter().map(|draft| by_rules(&draft.messages, "", Asked::default())).collect());
+            return Ok(drafts
+                .par_iter()
+                .map(|draft| by_rules(&draft.messages, "", Asked::default()))
+                .collect());
         };
-        let texts: Mutex<Vec<Option<Result<Text>>>> = Mutex::new(drafts.iter().map(|_| None).collect());
+        let texts: Mutex<Vec<Option<Result<Text>>>> =
+            Mutex::new(drafts.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some((number, draft)) = take(&next, drafts) {

@@ -6,7 +6,8 @@ use super::{Postings, VectorIndex, VectorIndexFactory, VectorIndexKind};
 use crate::error::Result;
 use crate::matrix::Matrix;
 
-/// Postings and vectors over the same slots. Vectors may lag behind (a remote embedder) or be absent (none works): words never wait for them.
+/// Postings and vectors over the same slots. Vectors may lag behind (a remote embedder) or be
+/// absent (none works): words never wait for them.
 #[derive(Default)]
 pub struct Field {
     /// Words.
@@ -40,7 +41,8 @@ impl Field {
         self.vectors = Some(vectors);
     }
 
-    /// Adds (or replaces) the vectors of slots; the first call fixes the dimension. From `hnsw_threshold` vectors on, the index becomes a graph.
+    /// Adds (or replaces) the vectors of slots; the first call fixes the dimension. From
+    /// `hnsw_threshold` vectors on, the index becomes a graph.
     ///
     /// # Errors
     /// `Index` for rows of another dimension.
@@ -113,7 +115,11 @@ impl Field {
 }
 
 /// A graph over rows, in single precision whatever they are in.
-fn graph_over(factory: &dyn VectorIndexFactory, labels: &[u64], rows: &Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
+fn graph_over(
+    factory: &dyn VectorIndexFactory,
+    labels: &[u64],
+    rows: &Matrix<'_>,
+) -> Result<Box<dyn VectorIndex>> {
     let mut graph = factory.create(VectorIndexKind::Hnsw, rows.ncols())?;
     rows.for_each_chunk(|at, chunk| graph.add(&labels[at..at + chunk.nrows()], chunk))?;
     Ok(graph)

@@ -1,4 +1,5 @@
-//! Strings under numbers, in the order in which they came: ids, terms, names. All in one piece of memory, each string once.
+//! Strings under numbers, in the order in which they came: ids, terms, names. All in one piece of
+//! memory, each string once.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,7 +7,8 @@ use hashbrown::HashTable;
 
 use crate::pack::{Packer, Unpacker};
 
-/// Strings and their numbers; see the module's documentation. `S` is seeded at random unless something else is asked for: callers choose ids.
+/// Strings and their numbers; see the module's documentation. `S` is seeded at random unless
+/// something else is asked for: callers choose ids.
 #[derive(Clone, Default)]
 pub struct Keys<S = RandomState> {
     text: String,
@@ -24,19 +26,25 @@ fn at<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
 impl<S: BuildHasher + Default> Keys<S> {
     /// The number of a string.
     pub fn number(&self, key: &str) -> Option<u32> {
-        self.numbers.find(self.hasher.hash_one(key), |number| at(&self.text, &self.ends, *number) == key).copied()
+        self.numbers
+            .find(self.hasher.hash_one(key), |number| at(&self.text, &self.ends, *number) == key)
+            .copied()
     }
 
     /// The number of a string, which gets the next one if it is new; and whether it is.
     pub fn intern(&mut self, key: &str) -> (u32, bool) {
         let hash = self.hasher.hash_one(key);
-        if let Some(known) = self.numbers.find(hash, |number| at(&self.text, &self.ends, *number) == key) {
+        if let Some(known) =
+            self.numbers.find(hash, |number| at(&self.text, &self.ends, *number) == key)
+        {
             return (*known, false);
         }
         let number = self.ends.len() as u32;
         self.text.push_str(key);
         self.ends.push(self.text.len() as u32);
-        self.numbers.insert_unique(hash, number, |number| self.hasher.hash_one(at(&self.text, &self.ends, *number)));
+        self.numbers.insert_unique(hash, number, |number| {
+            self.hasher.hash_one(at(&self.text, &self.ends, *number))
+        });
         (number, true)
     }
 
@@ -60,7 +68,9 @@ impl<S: BuildHasher + Default> Keys<S> {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * size_of::<u32>() + self.numbers.capacity() * (size_of::<u32>() + 1)
+        self.text.capacity()
+            + self.ends.capacity() * size_of::<u32>()
+            + self.numbers.capacity() * (size_of::<u32>() + 1)
     }
 
     /// For a snapshot.
@@ -77,7 +87,8 @@ impl<S: BuildHasher + Default> Keys<S> {
         for (number, end) in (0_u32..).zip(&ends) {
             let hash = hasher.hash_one(text.get(start..*end as usize)?);
             start = *end as usize;
-            numbers.insert_unique(hash, number, |number| hasher.hash_one(at(&text, &ends, *number)));
+            numbers
+                .insert_unique(hash, number, |number| hasher.hash_one(at(&text, &ends, *number)));
         }
         Some(Self { text, ends, numbers, hasher })
     }
@@ -96,12 +107,19 @@ mod tests {
     #[test]
     fn strings_keep_their_numbers() {
         let mut keys = Keys::<RandomState>::default();
-        assert_eq!(["a", "", "né", "a"].map(|key| keys.intern(key)), [(0, true), (1, true), (2, true), (0, false)]);
+        assert_eq!(
+            ["a", "", "né", "a"].map(|key| keys.intern(key)),
+            [(0, true), (1, true), (2, true), (0, false)]
+        );
         let mut packer = Packer::default();
         keys.pack(&mut packer);
         let (bytes, sum) = packer.finish();
-        let mut again = Keys::<RandomState>::unpack(&mut Unpacker::new(Box::new(&bytes[..]), sum)).unwrap();
-        assert_eq!((again.number("né"), again.number("n"), again.key(1), again.len()), (Some(2), None, "", 3));
+        let mut again =
+            Keys::<RandomState>::unpack(&mut Unpacker::new(Box::new(&bytes[..]), sum)).unwrap();
+        assert_eq!(
+            (again.number("né"), again.number("n"), again.key(1), again.len()),
+            (Some(2), None, "", 3)
+        );
         assert_eq!(again.intern("b"), (3, true));
     }
 }

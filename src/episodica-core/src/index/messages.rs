@@ -1,6 +1,8 @@
-//! The index of messages: their words and meaning, who speaks, what stands next to them, and what can be told from each alone.
+//! The index of messages: their words and meaning, who speaks, what stands next to them, and what
+//! can be told from each alone.
 //!
-//! Messages are only ever appended; after a deletion the engine builds the index anew. Rows are slots in the order of arrival.
+//! Messages are only ever appended; after a deletion the engine builds the index anew. Rows are
+//! slots in the order of arrival.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,18 +24,22 @@ pub type SpeakerId = u32;
 const NONE: u32 = u32::MAX;
 
 /// Words of a speaker's name that name a role and nobody in particular.
-const ROLE_WORDS: &[&str] = &["user", "assistant", "system", "agent", "bot", "tool", "human", "ai", "support"];
+const ROLE_WORDS: &[&str] =
+    &["user", "assistant", "system", "agent", "bot", "tool", "human", "ai", "support"];
 
-/// What a message's neighbours lend to its window, from three before to two after: what was said before explains a turn better than what follows.
+/// What a message's neighbours lend to its window, from three before to two after: what was said
+/// before explains a turn better than what follows.
 const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25];
 const BEFORE: usize = 3;
 const AFTER: usize = 2;
 
-/// What neighbours lend to a message's similarity, from two before to one after; the message itself counts 1.
+/// What neighbours lend to a message's similarity, from two before to one after; the message itself
+/// counts 1.
 const DENSE_WINDOW: [f32; 4] = [0.3, 0.5, 1.0, 0.3];
 const DENSE_BEFORE: usize = 2;
 
-/// Messages without a session that are further apart than this are no neighbours: the talk of another part of the day.
+/// Messages without a session that are further apart than this are no neighbours: the talk of
+/// another part of the day.
 const THREAD_GAP_SECONDS: f64 = 6.0 * 3600.0;
 
 /// Distinct terms of a message that has much to say.
@@ -56,7 +62,12 @@ impl Day {
     /// The day of a moment.
     pub fn of(moment: Moment) -> Self {
         let local = moment.local();
-        Self { year: local.year(), month: local.month(), day: local.day(), weekday: local.weekday().to_monday_zero_offset() }
+        Self {
+            year: local.year(),
+            month: local.month(),
+            day: local.day(),
+            weekday: local.weekday().to_monday_zero_offset(),
+        }
     }
 }
 
@@ -69,7 +80,8 @@ struct Row {
     line_tokens: AtomicU32,
 }
 
-/// Where the neighbours of a message stand, in one byte: mostly right beside it, and walking along a thread then reads little memory.
+/// Where the neighbours of a message stand, in one byte: mostly right beside it, and walking along
+/// a thread then reads little memory.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 struct Links(u8);
@@ -81,7 +93,8 @@ impl Links {
     const NEXT_AFAR: u8 = 8;
 }
 
-/// What speaks for a message whatever is asked, in one short row: choosing candidates reads it of every message.
+/// What speaks for a message whatever is asked, in one short row: choosing candidates reads it of
+/// every message.
 #[derive(Debug, Clone, Copy)]
 pub struct Prior {
     /// Who said it.
@@ -122,19 +135,52 @@ impl From<&Prior> for PackedPrior {
         let Prior { speaker, mass, question_share, answers, day, tells_time, has_number } = *prior;
         let Day { year, month, day, weekday } = day;
         let (tells_time, has_number) = (tells_time.into(), has_number.into());
-        Self { speaker, mass, question_share, answers, year, month, day, weekday, tells_time, has_number, zero: 0 }
+        Self {
+            speaker,
+            mass,
+            question_share,
+            answers,
+            year,
+            month,
+            day,
+            weekday,
+            tells_time,
+            has_number,
+            zero: 0,
+        }
     }
 }
 
 impl From<PackedPrior> for Prior {
     fn from(packed: PackedPrior) -> Self {
-        let PackedPrior { speaker, mass, question_share, answers, year, month, day, weekday, tells_time, has_number, .. } = packed;
+        let PackedPrior {
+            speaker,
+            mass,
+            question_share,
+            answers,
+            year,
+            month,
+            day,
+            weekday,
+            tells_time,
+            has_number,
+            ..
+        } = packed;
         let day = Day { year, month, day, weekday };
-        Self { speaker, mass, question_share, answers, day, tells_time: tells_time != 0, has_number: has_number != 0 }
+        Self {
+            speaker,
+            mass,
+            question_share,
+            answers,
+            day,
+            tells_time: tells_time != 0,
+            has_number: has_number != 0,
+        }
     }
 }
 
-/// What the index wants to know of a message's text. Needs no index: many are read at once before they enter one by one.
+/// What the index wants to know of a message's text. Needs no index: many are read at once before
+/// they enter one by one.
 #[derive(Debug, Clone, Default)]
 pub struct MessageReading {
     terms: Terms,
@@ -195,12 +241,15 @@ impl MessageIndex {
         }
         let end = self.ends.insert(message.session_id.clone(), slot);
         let connected = |before: &u32| {
-            message.session_id.is_some() || message.timestamp.seconds_since(self.get(*before).timestamp).abs() <= THREAD_GAP_SECONDS
+            message.session_id.is_some()
+                || message.timestamp.seconds_since(self.get(*before).timestamp).abs()
+                    <= THREAD_GAP_SECONDS
         };
         let previous = end.filter(connected).unwrap_or(NONE);
         if previous != NONE {
             self.rows[previous as usize].next = slot;
-            self.links[previous as usize].0 |= if previous + 1 == slot { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
+            self.links[previous as usize].0 |=
+                if previous + 1 == slot { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
         }
         let speaker = self.speaker(message.speaker());
         self.field.postings.add_terms(slot, &reading.terms);
@@ -212,7 +261,8 @@ impl MessageIndex {
             _ => Links::PREVIOUS_AFAR,
         }));
         self.window_lengths.push(0.0);
-        let answers = if previous == NONE { 0.0 } else { self.priors[previous as usize].question_share };
+        let answers =
+            if previous == NONE { 0.0 } else { self.priors[previous as usize].question_share };
         self.priors.push(Prior {
             speaker,
             mass: mass.min(1.0),
@@ -246,7 +296,8 @@ impl MessageIndex {
         }
     }
 
-    /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that it lends there.
+    /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that
+    /// it lends there.
     pub fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
         visit(slot, WINDOW[BEFORE]);
         let mut later = self.next(slot);
@@ -332,7 +383,8 @@ impl MessageIndex {
         }
     }
 
-    /// The weighted mean of `value` over a message and those of its neighbours that exist; `value` of the message itself counts most.
+    /// The weighted mean of `value` over a message and those of its neighbours that exist; `value`
+    /// of the message itself counts most.
     pub fn smooth(&self, slot: u32, value: impl Fn(u32) -> f32) -> f32 {
         let (mut sum, mut weight) = (0.0, 0.0);
         let mut add = |slot: u32, worth: f32| {
@@ -382,7 +434,11 @@ impl MessageIndex {
 
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.text_bytes + self.rows.len() * 72 + self.ids.heap_bytes() + self.tokens.heap_bytes() + self.field.heap_bytes()
+        self.text_bytes
+            + self.rows.len() * 72
+            + self.ids.heap_bytes()
+            + self.tokens.heap_bytes()
+            + self.field.heap_bytes()
     }
 
     /// The first messages, where they came from a snapshot.
@@ -413,7 +469,10 @@ impl MessageIndex {
     pub fn unpack(unpacker: &mut Unpacker<'_>, shelf: Arc<Shelf<Message>>) -> Option<Self> {
         let field = Field::of_words(Postings::unpack(unpacker)?);
         let rows: Vec<[u32; 2]> = unpacker.column()?;
-        let rows = rows.into_iter().map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) }).collect();
+        let rows = rows
+            .into_iter()
+            .map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) })
+            .collect();
         let (links, window_lengths) = (unpacker.column()?, unpacker.column()?);
         let priors = unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
         let (ids, names) = (Keys::unpack(unpacker)?, Keys::unpack(unpacker)?);
@@ -422,8 +481,28 @@ impl MessageIndex {
         let tokens = Ragged::unpack(unpacker)?;
         let text_bytes = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
         let records = Vec::new();
-        let index = Self { field, rows, links, window_lengths, priors, shelf, records, ids, names, speakers, ends, tokens, text_bytes };
-        let lengths = [index.rows.len(), index.links.len(), index.window_lengths.len(), index.priors.len(), index.shelf.len()];
+        let index = Self {
+            field,
+            rows,
+            links,
+            window_lengths,
+            priors,
+            shelf,
+            records,
+            ids,
+            names,
+            speakers,
+            ends,
+            tokens,
+            text_bytes,
+        };
+        let lengths = [
+            index.rows.len(),
+            index.links.len(),
+            index.window_lengths.len(),
+            index.priors.len(),
+            index.shelf.len(),
+        ];
         lengths.iter().all(|length| *length == index.ids.len()).then_some(index)
     }
 }
@@ -450,10 +529,13 @@ fn read(text: &str) -> (f32, bool) {
     (asking as f32 / sentences.max(1) as f32, time)
 }
 
-/// The words of a name, without roles and what stands in brackets; single letters of spaced scripts don't name anybody.
+/// The words of a name, without roles and what stands in brackets; single letters of spaced scripts
+/// don't name anybody.
 fn name_words(name: &str) -> Vec<String> {
     let outside: String = match (name.find('('), name.rfind(')')) {
-        (Some(open), Some(close)) if open < close => format!("{} {}", &name[..open], &name[close + 1..]),
+        (Some(open), Some(close)) if open < close => {
+            format!("{} {}", &name[..open], &name[close + 1..])
+        }
         _ => name.to_owned(),
     };
     let mut words = Vec::new();
@@ -465,11 +547,14 @@ fn name_words(name: &str) -> Vec<String> {
     words
 }
 
-/// The forms under which a question may use a word of a name: itself, and a three-character Chinese name without its family name.
+/// The forms under which a question may use a word of a name: itself, and a three-character Chinese
+/// name without its family name.
 pub fn name_forms(word: &str) -> impl Iterator<Item = &str> {
     let mut chars = word.char_indices();
     let given = match (chars.next(), chars.next(), chars.next(), chars.next()) {
-        (Some((_, first)), Some((second, _)), Some(_), None) if is_unspaced(first) => Some(&word[second..]),
+        (Some((_, first)), Some((second, _)), Some(_), None) if is_unspaced(first) => {
+            Some(&word[second..])
+        }
         _ => None,
     };
     [Some(word), given].into_iter().flatten()
@@ -480,14 +565,25 @@ mod tests {
     use super::*;
     use crate::clock::Moment;
 
-    fn message(id: &str, name: &str, session: Option<&str>, minute: u32, content: &str) -> Arc<Message> {
+    fn message(
+        id: &str,
+        name: &str,
+        session: Option<&str>,
+        minute: u32,
+        content: &str,
+    ) -> Arc<Message> {
         Arc::new(Message {
             message_id: id.into(),
             seq: 0,
             role: "user".into(),
             name: Some(name.into()),
             content: content.into(),
-            timestamp: Moment::parse(&format!("2024-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60)).expect("valid"),
+            timestamp: Moment::parse(&format!(
+                "2024-01-01T{:02}:{:02}:00Z",
+                minute / 60,
+                minute % 60
+            ))
+            .expect("valid"),
             session_id: session.map(Into::into),
             metadata: None,
         })
@@ -496,14 +592,25 @@ mod tests {
     #[test]
     fn threads_follow_sessions_and_pauses() {
         let mut index = MessageIndex::default();
-        for (id, session, minute) in [("a", Some("1"), 0), ("b", None, 1), ("c", Some("1"), 200), ("d", None, 20), ("e", None, 900)] {
-            index.add(message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"), &[1, 2]);
+        for (id, session, minute) in [
+            ("a", Some("1"), 0),
+            ("b", None, 1),
+            ("c", Some("1"), 200),
+            ("d", None, 20),
+            ("e", None, 900),
+        ] {
+            index.add(
+                message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"),
+                &[1, 2],
+            );
         }
         assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[]), None);
         assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
         assert_eq!(index.speakers()[0], ["ann"]);
         let first = index.priors()[0];
-        assert!((first.question_share - 1.0 / 3.0).abs() < 1e-6 && first.tells_time && first.has_number);
+        assert!(
+            (first.question_share - 1.0 / 3.0).abs() < 1e-6 && first.tells_time && first.has_number
+        );
         assert_eq!((first.answers, index.priors()[2].answers), (0.0, first.question_share));
         assert_eq!(index.tokens(4), [1, 2]);
     }

@@ -1,4 +1,5 @@
-//! Indexes over records: postings for words, vectors for meaning. Caches of the log, never the truth.
+//! Indexes over records: postings for words, vectors for meaning. Caches of the log, never the
+//! truth.
 
 mod field;
 mod keys;
@@ -15,6 +16,8 @@ pub use keys::Keys;
 pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};
 pub use postings::{Posting, Postings};
 pub use ragged::Ragged;
-pub use terms::{Term, Terms, fold, for_each_bigram, for_each_term, for_each_word, is_unspaced, stem};
+pub use terms::{
+    Term, Terms, fold, for_each_bigram, for_each_term, for_each_word, is_unspaced, stem,
+};
 pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind};
 pub use words::{base_form, is_function_word, tells_time};

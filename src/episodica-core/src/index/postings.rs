@@ -1,7 +1,9 @@
-//! The inverted index: for each term, the records that contain it. Slots (`u32`, given out by the caller in rising order) name records.
+//! The inverted index: for each term, the records that contain it. Slots (`u32`, given out by the
+//! caller in rising order) name records.
 //!
-//! Adding and removing cost the terms of the record; nothing grows with the size of the index. A removed record's postings stay until
-//! [`Postings::compact`] and are skipped through [`Postings::is_alive`]. Scores are not computed here.
+//! Adding and removing cost the terms of the record; nothing grows with the size of the index. A
+//! removed record's postings stay until [`Postings::compact`] and are skipped through
+//! [`Postings::is_alive`]. Scores are not computed here.
 
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxBuildHasher;
@@ -67,7 +69,10 @@ impl Postings {
     /// # Panics
     /// As [`Postings::add`].
     pub fn add_terms(&mut self, slot: u32, terms: &Terms) {
-        assert!(slot as usize >= self.documents.len(), "invariant: slots are given out in rising order");
+        assert!(
+            slot as usize >= self.documents.len(),
+            "invariant: slots are given out in rising order"
+        );
         self.documents.resize(slot as usize, Document::default());
         self.distinct.pad(slot as usize);
         let mut length = 0_u32;
@@ -97,7 +102,11 @@ impl Postings {
 
     /// Removes a record. Unknown or removed slots are passed over.
     pub fn remove(&mut self, slot: u32) {
-        let Some(document) = self.documents.get_mut(slot as usize).filter(|document| document.alive != 0) else { return };
+        let Some(document) =
+            self.documents.get_mut(slot as usize).filter(|document| document.alive != 0)
+        else {
+            return;
+        };
         let document = std::mem::take(document);
         self.alive -= 1;
         self.total_length -= u64::from(document.length);
@@ -106,7 +115,8 @@ impl Postings {
         }
     }
 
-    /// Drops the postings of removed records: worth its cost, linear in the index, once they are a fair share.
+    /// Drops the postings of removed records: worth its cost, linear in the index, once they are a
+    /// fair share.
     pub fn compact(&mut self) {
         let documents = &self.documents;
         for list in &mut self.lists {
@@ -125,7 +135,8 @@ impl Postings {
         self.list(term).map_or(0, |list| list.alive as usize)
     }
 
-    /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df + 1/2) / (df + 1/2))`, never negative.
+    /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df +
+    /// 1/2) / (df + 1/2))`, never negative.
     pub fn idf(&self, frequency: usize) -> f32 {
         let (n, df) = (self.alive as f32, frequency as f32);
         (1.0 + (n - df + 0.5).max(0.0) / (df + 0.5)).ln()
@@ -169,7 +180,10 @@ impl Postings {
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         let lists = self.postings * POSTING_BYTES + self.lists.capacity() * size_of::<TermList>();
-        lists + self.dictionary.heap_bytes() + self.documents.capacity() * size_of::<Document>() + self.distinct.heap_bytes()
+        lists
+            + self.dictionary.heap_bytes()
+            + self.documents.capacity() * size_of::<Document>()
+            + self.distinct.heap_bytes()
     }
 
     fn list(&self, term: &str) -> Option<&TermList> {
@@ -179,8 +193,16 @@ impl Postings {
     /// For a snapshot.
     pub fn pack(&self, packer: &mut Packer) {
         self.dictionary.pack(packer);
-        packer.column(&self.lists.iter().map(|list| [list.postings.len() as u32, list.alive]).collect::<Vec<_>>());
-        packer.column(&self.lists.iter().flat_map(|list| list.postings.iter().copied()).collect::<Vec<_>>());
+        packer.column(
+            &self
+                .lists
+                .iter()
+                .map(|list| [list.postings.len() as u32, list.alive])
+                .collect::<Vec<_>>(),
+        );
+        packer.column(
+            &self.lists.iter().flat_map(|list| list.postings.iter().copied()).collect::<Vec<_>>(),
+        );
         packer.column(&self.documents);
         self.distinct.pack(packer);
     }
@@ -201,7 +223,15 @@ impl Postings {
         let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
         let distinct = Ragged::unpack(unpacker)?;
         let complete = lists.len() == dictionary.len() && distinct.len() == documents.len();
-        complete.then_some(Self { dictionary, lists, documents, distinct, alive, total_length, postings: postings.len() })
+        complete.then_some(Self {
+            dictionary,
+            lists,
+            documents,
+            distinct,
+            alive,
+            total_length,
+            postings: postings.len(),
+        })
     }
 }
 
@@ -215,10 +245,16 @@ mod tests {
         index.add(0, "red apples and green apples");
         index.add(1, "green tea");
         assert_eq!(index.postings("appl"), [Posting { slot: 0, frequency: 2 }]);
-        assert_eq!((index.document_frequency("green"), index.len(), index.mean_length()), (2, 2, 3.0));
+        assert_eq!(
+            (index.document_frequency("green"), index.len(), index.mean_length()),
+            (2, 2, 3.0)
+        );
         assert_eq!(index.distinct(0), 3);
         index.remove(0);
-        assert_eq!((index.document_frequency("green"), index.document_frequency("appl"), index.len()), (1, 0, 1));
+        assert_eq!(
+            (index.document_frequency("green"), index.document_frequency("appl"), index.len()),
+            (1, 0, 1)
+        );
         index.remove(0);
         assert_eq!(index.postings("green").len(), 2);
         index.compact();

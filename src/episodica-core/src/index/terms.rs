@@ -1,6 +1,8 @@
-//! Terms as the lexical index sees them: folded, lower case, stemmed words; bigrams and single characters of scripts without spaces.
+//! Terms as the lexical index sees them: folded, lower case, stemmed words; bigrams and single
+//! characters of scripts without spaces.
 //!
-//! Records and questions go through the same reading. Records are read here; what a question keeps of it is decided in `score::query`.
+//! Records and questions go through the same reading. Records are read here; what a question keeps
+//! of it is decided in `score::query`.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,7 +14,8 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::words::{base_form, is_function_word};
 
-/// Longest word that becomes a term, in characters; the rest of a longer run (base64, hashes) is left out.
+/// Longest word that becomes a term, in characters; the rest of a longer run (base64, hashes) is
+/// left out.
 const MAX_TERM_CHARS: usize = 64;
 
 /// A term of a record.
@@ -20,11 +23,13 @@ const MAX_TERM_CHARS: usize = 64;
 pub struct Term<'a> {
     /// The term.
     pub text: &'a str,
-    /// Does it count for the record's length? Single characters of a longer CJK run don't: they are there to be found, the bigrams say the same.
+    /// Does it count for the record's length? Single characters of a longer CJK run don't: they are
+    /// there to be found, the bigrams say the same.
     pub counts: bool,
 }
 
-/// The terms of a text, read ahead, so that many texts are read at once before one after the other enters an index.
+/// The terms of a text, read ahead, so that many texts are read at once before one after the other
+/// enters an index.
 #[derive(Debug, Clone, Default)]
 pub struct Terms {
     text: String,
@@ -35,7 +40,10 @@ pub struct Terms {
 impl Terms {
     /// Reads a record's text.
     pub fn of(text: &str) -> Self {
-        let mut terms = Self { text: String::with_capacity(text.len()), ends: Vec::with_capacity(text.len() / 8) };
+        let mut terms = Self {
+            text: String::with_capacity(text.len()),
+            ends: Vec::with_capacity(text.len() / 8),
+        };
         for_each_term(text, |term| {
             terms.text.push_str(term.text);
             terms.ends.push((terms.text.len() as u32, term.counts));
@@ -58,7 +66,8 @@ impl Terms {
 pub fn for_each_term(text: &str, mut visit: impl FnMut(Term<'_>)) {
     for_each_word(text, |word, unspaced| match unspaced {
         true => {
-            let single = for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
+            let single =
+                for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
             for (at, c) in word.char_indices() {
                 visit(Term { text: &word[at..at + c.len_utf8()], counts: single });
             }
@@ -81,7 +90,8 @@ pub fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
     count
 }
 
-/// Stems that a thread remembers; then it forgets all and starts again. Talk repeats its words: most are found.
+/// Stems that a thread remembers; then it forgets all and starts again. Talk repeats its words:
+/// most are found.
 const REMEMBERED: usize = 16_384;
 
 thread_local! {
@@ -90,7 +100,8 @@ thread_local! {
     static RUSSIAN: Stemmer = Stemmer::create(Algorithm::Russian);
 }
 
-/// Calls `visit` with the stem of a folded word, which must not ask for another: stemming takes a microsecond, remembering a tenth of it.
+/// Calls `visit` with the stem of a folded word, which must not ask for another: stemming takes a
+/// microsecond, remembering a tenth of it.
 fn with_stem(word: &str, visit: impl FnOnce(&str)) {
     STEMS.with(|stems| {
         let mut stems = stems.borrow_mut();
@@ -108,7 +119,8 @@ fn with_stem(word: &str, visit: impl FnOnce(&str)) {
     });
 }
 
-/// The stem of a folded word: base form of irregular English, then the Snowball stemmer of its script (English or Russian).
+/// The stem of a folded word: base form of irregular English, then the Snowball stemmer of its
+/// script (English or Russian).
 pub fn stem(word: &str) -> Cow<'_, str> {
     let word = match word.char_indices().nth(MAX_TERM_CHARS) {
         Some((end, _)) => &word[..end],
@@ -128,7 +140,8 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{ac00}'..='\u{d7af}' | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Compatibility forms made plain, lower case, accents gone (voicing marks of kana and composed Hangul stay).
+/// Compatibility forms made plain, lower case, accents gone (voicing marks of kana and composed
+/// Hangul stay).
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -136,13 +149,22 @@ pub fn fold(text: &str) -> Cow<'_, str> {
             false => Cow::Borrowed(text),
         };
     }
-    let decomposed = text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
-    Cow::Owned(decomposed.nfc().flat_map(char::to_lowercase).map(|c| if c == '\u{2019}' { '\'' } else { c }).collect())
+    let decomposed =
+        text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
+    Cow::Owned(
+        decomposed
+            .nfc()
+            .flat_map(char::to_lowercase)
+            .map(|c| if c == '\u{2019}' { '\'' } else { c })
+            .collect(),
+    )
 }
 
-/// Calls `visit` with every run of letters and digits in folded form, and whether it is of an unspaced script.
+/// Calls `visit` with every run of letters and digits in folded form, and whether it is of an
+/// unspaced script.
 ///
-/// One apostrophe may stand inside a word; the tails `'s 'd 'll 're 've 'm` are cut off, and contractions with `not` left out.
+/// One apostrophe may stand inside a word; the tails `'s 'd 'll 're 've 'm` are cut off, and
+/// contractions with `not` left out.
 pub fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
     let folded = fold(text);
     let mut rest: &str = &folded;
@@ -154,7 +176,9 @@ pub fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
         let word = &rest[..end];
         let tail = match unspaced {
             true => None,
-            false => rest[end..].strip_prefix('\'').map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())]),
+            false => rest[end..]
+                .strip_prefix('\'')
+                .map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())]),
         };
         match tail {
             None | Some("") => visit(word, unspaced),
@@ -183,8 +207,14 @@ mod tests {
 
     #[test]
     fn words_are_folded_stemmed_and_freed_of_function_words() {
-        assert_eq!(terms("The cafés weren't closing; she went to Zoë’s café, o'clock!"), ["cafe", "close", "go", "zoe", "cafe", "oclock"]);
-        assert_eq!(terms("src/net/pool.rs: ERR_TIMEOUT 0x1F"), ["src", "net", "pool", "rs", "err", "timeout", "0x1f"]);
+        assert_eq!(
+            terms("The cafés weren't closing; she went to Zoë’s café, o'clock!"),
+            ["cafe", "close", "go", "zoe", "cafe", "oclock"]
+        );
+        assert_eq!(
+            terms("src/net/pool.rs: ERR_TIMEOUT 0x1F"),
+            ["src", "net", "pool", "rs", "err", "timeout", "0x1f"]
+        );
         assert_eq!(terms("Билеты билетами"), ["билет", "билет"]);
     }
 

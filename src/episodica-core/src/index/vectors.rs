@@ -16,7 +16,8 @@ pub enum VectorIndexKind {
     Hnsw,
 }
 
-/// Vectors under labels, searched by inner product (cosine, as all rows are normalised). Labels, never positions, name vectors.
+/// Vectors under labels, searched by inner product (cosine, as all rows are normalised). Labels,
+/// never positions, name vectors.
 pub trait VectorIndex: Send + Sync {
     /// The structure.
     fn kind(&self) -> VectorIndexKind;
@@ -35,7 +36,8 @@ pub trait VectorIndex: Send + Sync {
     /// The label of every vector, in the order of the rows that [`VectorIndex::vectors`] gives.
     fn labels(&self) -> &[u64];
 
-    /// All vectors, row by row, shape `(len, dimension)`, borrowed in the precision in which they are kept.
+    /// All vectors, row by row, shape `(len, dimension)`, borrowed in the precision in which they
+    /// are kept.
     fn vectors(&self) -> Matrix<'_>;
 
     /// The vector under a label.
@@ -44,14 +46,16 @@ pub trait VectorIndex: Send + Sync {
     /// Is there a vector under this label?
     fn contains(&self, label: u64) -> bool;
 
-    /// The mean of all vectors, zeros without any: the mean score of a query is its inner product with it. Cost independent of `len`.
+    /// The mean of all vectors, zeros without any: the mean score of a query is its inner product
+    /// with it. Cost independent of `len`.
     fn mean(&self) -> Array1<f32>;
 
-    /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new labels. An index may round what it keeps to half
-    /// precision, at any time.
+    /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new
+    /// labels. An index may round what it keeps to half precision, at any time.
     ///
     /// # Errors
-    /// `Index` for rows of another dimension, numbers that are not finite in half precision, or a failure of the library.
+    /// `Index` for rows of another dimension, numbers that are not finite in half precision, or a
+    /// failure of the library.
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()>;
 
     /// Removes labels; unknown ones are passed over. Returns how many were there.
@@ -60,7 +64,8 @@ pub trait VectorIndex: Send + Sync {
     /// `Index` for a failure of the library.
     fn remove(&mut self, labels: &[u64]) -> Result<usize>;
 
-    /// The `k` nearest as `(label, inner product)`, best first, ties by label; fewer if there are fewer.
+    /// The `k` nearest as `(label, inner product)`, best first, ties by label; fewer if there are
+    /// fewer.
     ///
     /// # Errors
     /// `Index` for a query of another dimension, or a failure of the library.
@@ -69,13 +74,15 @@ pub trait VectorIndex: Send + Sync {
     /// The exact inner product with each label's vector as it is kept; `None` for an unknown one.
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
 
-    /// Writes the structure to `path` (the library's own file format). The caller makes it durable and keeps checksum and labels.
+    /// Writes the structure to `path` (the library's own file format). The caller makes it durable
+    /// and keeps checksum and labels.
     ///
     /// # Errors
     /// `Index` when it can't be written.
     fn write(&self, path: &Path) -> Result<()>;
 
-    /// Rough size in memory, in bytes: of vectors, labels, and what the structure needs beside them.
+    /// Rough size in memory, in bytes: of vectors, labels, and what the structure needs beside
+    /// them.
     fn heap_bytes(&self) -> usize;
 }
 
@@ -87,17 +94,20 @@ pub trait VectorIndexFactory: Send + Sync {
     /// `Index` for dimension 0 or a failure of the library.
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>>;
 
-    /// A flat index over rows as [`VectorIndex::vectors`] gave them; `labels` in row order. Owned rows in half precision are moved, not copied.
+    /// A flat index over rows as [`VectorIndex::vectors`] gave them; `labels` in row order. Owned
+    /// rows in half precision are moved, not copied.
     ///
     /// # Errors
     /// `Index` as [`VectorIndex::add`]; `InvalidInput` for a label that occurs twice.
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>>;
 
-    /// Reads what [`VectorIndex::write`] wrote; `labels` in row order. The caller has checked the file's checksum.
+    /// Reads what [`VectorIndex::write`] wrote; `labels` in row order. The caller has checked the
+    /// file's checksum.
     ///
     /// # Errors
     /// `Index` when the file is not an index of `labels.len()` vectors of `dimension`.
-    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>) -> Result<Box<dyn VectorIndex>>;
+    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>)
+    -> Result<Box<dyn VectorIndex>>;
 
     /// Library and version, for `doctor`.
     fn version(&self) -> String;

@@ -1,4 +1,5 @@
-//! General word lists of the lexical index: function words, irregular forms, words that tell a time.
+//! General word lists of the lexical index: function words, irregular forms, words that tell a
+//! time.
 
 use std::sync::LazyLock;
 
@@ -10,7 +11,8 @@ const FUNCTION_WORDS: &str = "a an the this that these those and or but if so th
     when where why how is am are was were be been being do does did done doing have has had having will would shall should can could may might must \
     no not nor there here just very too also";
 
-/// Irregular English forms after their base form, one group between bars. Only everyday verbs and nouns.
+/// Irregular English forms after their base form, one group between bars. Only everyday verbs and
+/// nouns.
 const IRREGULAR_FORMS: &str = "\
     go goes went gone|get got gotten|make made|take took taken|come came|see saw seen|know knew known|think thought|say said|tell told\
     |give gave given|find found|feel felt|leave left|keep kept|begin began begun|bring brought|buy bought|build built|catch caught|choose chose chosen\
@@ -52,12 +54,17 @@ const TIME_WORDS_CJK: &[&str] = &[
     "周末",
 ];
 
-static FUNCTION_WORD_SET: LazyLock<FxHashSet<&str>> = LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
-static TIME_WORD_SET: LazyLock<FxHashSet<&str>> = LazyLock::new(|| TIME_WORDS.split_whitespace().collect());
+static FUNCTION_WORD_SET: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
+static TIME_WORD_SET: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| TIME_WORDS.split_whitespace().collect());
 
 static BASE_FORMS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
     let groups = IRREGULAR_FORMS.split('|').map(str::split_whitespace);
-    groups.filter_map(|mut group| group.next().map(|base| group.map(move |form| (form, base)))).flatten().collect()
+    groups
+        .filter_map(|mut group| group.next().map(|base| group.map(move |form| (form, base))))
+        .flatten()
+        .collect()
 });
 
 /// Does the word, in lower case, carry no meaning of its own?

@@ -43,7 +43,8 @@ impl Phase {
 pub struct AnswerSchema {
     /// Letters, digits and underscores.
     pub name: &'static str,
-    /// A JSON schema in the dialect that servers accept for strict output: every property required, no additional ones.
+    /// A JSON schema in the dialect that servers accept for strict output: every property required,
+    /// no additional ones.
     pub schema: Value,
 }
 
@@ -86,7 +87,8 @@ pub trait LanguageModel: Send + Sync {
     /// Its name, as stamped into what it makes.
     fn model(&self) -> &str;
 
-    /// Asks; retries, fallback and breaker included. Blocks its thread, and gives up soon after `control` says so.
+    /// Asks; retries, fallback and breaker included. Blocks its thread, and gives up soon after
+    /// `control` says so.
     ///
     /// # Errors
     /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) when no answer is to be had; `Interrupted`.

@@ -10,7 +10,8 @@ use super::chat::{Answer, Phase};
 
 /// The books of one store. Thread safe; kept in memory, from the process's start.
 ///
-/// A call is a question that a model (or a cache) was asked once, whatever number of requests it took.
+/// A call is a question that a model (or a cache) was asked once, whatever number of requests it
+/// took.
 #[derive(Debug, Default)]
 pub struct Ledger(Mutex<Books>);
 
@@ -68,8 +69,9 @@ impl Ledger {
         self.0.lock().by_user.remove(user);
     }
 
-    /// `{"calls", "prompt_tokens", "completion_tokens", "seconds", "cached", "failures", "retries", "counted_locally"}`, and the same again
-    /// for each name in `"by_phase"`, `"by_model"` and `"by_user"`.
+    /// `{"calls", "prompt_tokens", "completion_tokens", "seconds", "cached", "failures", "retries",
+    /// "counted_locally"}`, and the same again for each name in `"by_phase"`, `"by_model"` and
+    /// `"by_user"`.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self.0.lock().clone()).expect("invariant: the books are JSON")
     }
@@ -111,15 +113,27 @@ mod tests {
         ledger.record_cached(Phase::Extract, Some("ann"), "big");
         ledger.record_failure(Phase::Boundary, None, "big");
         let books = ledger.to_json();
-        for (key, value) in [("calls", json!(2)), ("prompt_tokens", json!(20)), ("completion_tokens", json!(6)), ("seconds", json!(1.0))] {
+        for (key, value) in [
+            ("calls", json!(2)),
+            ("prompt_tokens", json!(20)),
+            ("completion_tokens", json!(6)),
+            ("seconds", json!(1.0)),
+        ] {
             assert_eq!(books[key], value, "{key}");
         }
-        for (key, value) in [("cached", 1), ("failures", 1), ("retries", 2), ("counted_locally", 1)] {
+        for (key, value) in [("cached", 1), ("failures", 1), ("retries", 2), ("counted_locally", 1)]
+        {
             assert_eq!(books[key], value, "{key}");
         }
         assert_eq!(books["by_phase"]["boundary"]["failures"], 1);
-        assert_eq!((&books["by_model"]["big"]["calls"], &books["by_model"]["small"]["counted_locally"]), (&json!(1), &json!(1)));
-        assert_eq!(books["by_user"].as_object().unwrap().keys().collect::<Vec<_>>(), ["ann", "bob"]);
+        assert_eq!(
+            (&books["by_model"]["big"]["calls"], &books["by_model"]["small"]["counted_locally"]),
+            (&json!(1), &json!(1))
+        );
+        assert_eq!(
+            books["by_user"].as_object().unwrap().keys().collect::<Vec<_>>(),
+            ["ann", "bob"]
+        );
         ledger.forget("ann");
         assert!(ledger.to_json()["by_user"].get("ann").is_none());
         assert_eq!(ledger.to_json()["calls"], 2);
@@ -129,7 +143,16 @@ mod tests {
     fn empty_books_have_the_same_shape() {
         let books = Ledger::default().to_json();
         let keys: Vec<_> = books.as_object().unwrap().keys().map(String::as_str).collect();
-        let expected = ["calls", "prompt_tokens", "completion_tokens", "seconds", "cached", "failures", "retries", "counted_locally"];
+        let expected = [
+            "calls",
+            "prompt_tokens",
+            "completion_tokens",
+            "seconds",
+            "cached",
+            "failures",
+            "retries",
+            "counted_locally",
+        ];
         assert_eq!(keys, [&expected[..], &["by_phase", "by_model", "by_user"]].concat());
     }
 }

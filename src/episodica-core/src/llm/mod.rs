@@ -1,7 +1,8 @@
 //! The only door to language models.
 //!
-//! [`LanguageModel`] is what the rest of the engine sees: a prompt in, a text with its cost out, whatever serves it. Retries, fallback and the
-//! circuit breaker are behind it; what an answer means is the business of `boundary` and `generate`. [`OpenAiModel`] is the one for endpoints;
+//! [`LanguageModel`] is what the rest of the engine sees: a prompt in, a text with its cost out,
+//! whatever serves it. Retries, fallback and the circuit breaker are behind it; what an answer
+//! means is the business of `boundary` and `generate`. [`OpenAiModel`] is the one for endpoints;
 //! the engine keeps the books ([`Ledger`]).
 
 mod chat;
@@ -15,5 +16,7 @@ pub mod testing;
 pub use chat::{Answer, AnswerSchema, LanguageModel, Phase, Prompt};
 pub use ledger::Ledger;
 pub use openai::OpenAiModel;
-pub use prompts::{PROMPT_VERSION, Template, conversation, is_chinese, is_from_prompt, render, single_line};
+pub use prompts::{
+    PROMPT_VERSION, Template, conversation, is_chinese, is_from_prompt, render, single_line,
+};
 pub use settings::LlmSettings;

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::remote::Endpoint;
 
-/// A model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint` have no default.
+/// A model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint` have no
+/// default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LlmSettings {
@@ -28,7 +29,13 @@ pub struct LlmSettings {
 impl LlmSettings {
     /// `model` at `base_url`, everything else by default.
     pub fn new(model: impl Into<String>, base_url: impl Into<String>) -> Self {
-        Self { model: model.into(), endpoint: Endpoint::new(base_url), fallback: None, max_tokens: None, extra: Map::new() }
+        Self {
+            model: model.into(),
+            endpoint: Endpoint::new(base_url),
+            fallback: None,
+            max_tokens: None,
+            extra: Map::new(),
+        }
     }
 
     /// Reads settings like `{"model": "...", "endpoint": {"base_url": "..."}}`.
@@ -36,7 +43,9 @@ impl LlmSettings {
     /// # Errors
     /// [`ErrorKind::Config`] for anything unknown or of the wrong type; secrets are not repeated.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|error| Error::new(ErrorKind::Config, format!("settings of the model are not valid: {error}")))
+        serde_json::from_str(json).map_err(|error| {
+            Error::new(ErrorKind::Config, format!("settings of the model are not valid: {error}"))
+        })
     }
 }
 
@@ -53,7 +62,13 @@ mod tests {
         assert_eq!(settings.fallback.unwrap().model, "small");
         assert_eq!(settings.endpoint.max_attempts, 3);
         let error = LlmSettings::from_json(r#"{"model":"big"}"#).unwrap_err();
-        assert_eq!(error.to_string(), "settings of the model are not valid: missing field `endpoint` at line 1 column 15");
-        assert!(LlmSettings::from_json(r#"{"model":"big","endpoint":{"base_url":"x"},"tokens":1}"#).is_err());
+        assert_eq!(
+            error.to_string(),
+            "settings of the model are not valid: missing field `endpoint` at line 1 column 15"
+        );
+        assert!(
+            LlmSettings::from_json(r#"{"model":"big","endpoint":{"base_url":"x"},"tokens":1}"#)
+                .is_err()
+        );
     }
 }

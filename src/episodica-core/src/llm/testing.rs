@@ -14,7 +14,8 @@ use crate::text::count_tokens;
 
 type Script = dyn Fn(&Prompt) -> Result<String> + Send + Sync;
 
-/// Answers with a function, remembers every prompt. Counts tokens as a server would, one attempt and no time a call.
+/// Answers with a function, remembers every prompt. Counts tokens as a server would, one attempt
+/// and no time a call.
 pub struct ScriptedModel {
     script: Box<Script>,
     prompts: Mutex<Vec<Prompt>>,
@@ -24,7 +25,11 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A model called `scripted`.
     pub fn new(script: impl Fn(&Prompt) -> Result<String> + Send + Sync + 'static) -> Self {
-        Self { script: Box::new(script), prompts: Mutex::default(), available: AtomicBool::new(true) }
+        Self {
+            script: Box::new(script),
+            prompts: Mutex::default(),
+            available: AtomicBool::new(true),
+        }
     }
 
     /// All prompts so far, in the order in which they came.
@@ -37,7 +42,8 @@ impl ScriptedModel {
         self.prompts.lock().len()
     }
 
-    /// What [`is_available`](LanguageModel::is_available) says from now on; calls are answered all the same.
+    /// What [`is_available`](LanguageModel::is_available) says from now on; calls are answered all
+    /// the same.
     pub fn set_available(&self, available: bool) {
         self.available.store(available, Ordering::SeqCst);
     }

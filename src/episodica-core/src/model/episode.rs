@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Message;
 use crate::clock::Moment;
 
-/// A stretch of conversation that belongs together: L0 title and summary, L1 narrative (`content`), L2 the messages.
+/// A stretch of conversation that belongs together: L0 title and summary, L1 narrative (`content`),
+/// L2 the messages.
 ///
 /// The keys that Nemori's files have come first in JSON, ours follow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

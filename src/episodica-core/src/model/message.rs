@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::clock::Moment;
 
-/// Who speaks, in the terms of chat APIs: `user`, `assistant`, `system`, `tool` or any other word the caller uses.
+/// Who speaks, in the terms of chat APIs: `user`, `assistant`, `system`, `tool` or any other word
+/// the caller uses.
 pub type Role = Arc<str>;
 
 /// A message as a caller hands it over, before it has a place in the log.
@@ -62,6 +63,8 @@ impl Message {
 
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
-        self.message_id == other.message_id && self.content == other.content && self.timestamp == other.timestamp
+        self.message_id == other.message_id
+            && self.content == other.content
+            && self.timestamp == other.timestamp
     }
 }

@@ -37,7 +37,8 @@ pub struct SemanticMemory {
     /// Whom or what it is about.
     #[serde(default)]
     pub subject: String,
-    /// Which attribute of the subject it states (`employer`, `home`, …); superseding never crosses it. Empty where none is known.
+    /// Which attribute of the subject it states (`employer`, `home`, …); superseding never crosses
+    /// it. Empty where none is known.
     #[serde(default)]
     pub attribute: String,
     /// From when on it held: when it was said, unless the message dates it.
@@ -87,7 +88,8 @@ pub enum MemoryKind {
     Decision,
     /// How something is done.
     Procedure,
-    /// A person, place, organisation or thing; also what files call by a word that is not known here.
+    /// A person, place, organisation or thing; also what files call by a word that is not known
+    /// here.
     #[default]
     #[serde(other)]
     Entity,

@@ -1,14 +1,16 @@
 //! Records that lie compressed until somebody looks at them.
 //!
-//! A search over many records reads few of them: taking all in at opening costs more than everything else. A shelf holds them as they were
-//! written, some to a page; a record is read when first asked for, and kept.
+//! A search over many records reads few of them: taking all in at opening costs more than
+//! everything else. A shelf holds them as they were written, some to a page; a record is read when
+//! first asked for, and kept.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::pack::{Packer, Unpacker};
 
-/// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take one row out.
+/// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take
+/// one row out.
 const PAGE_BYTES: usize = 4_096;
 
 /// Rows of bytes in compressed pages.
@@ -25,8 +27,8 @@ impl Pages {
     fn page(&self, number: usize) -> Page {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
         let compressed = &self.bytes[start as usize..self.ends[number] as usize];
-        let bytes =
-            lz4_flex::block::decompress_size_prepended(compressed).expect("invariant: pages were compressed here and checked since");
+        let bytes = lz4_flex::block::decompress_size_prepended(compressed)
+            .expect("invariant: pages were compressed here and checked since");
         let first = if number == 0 { 0 } else { self.rows[number - 1] };
         Page { bytes, first, rows: (self.rows[number] - first) as usize }
     }
@@ -111,8 +113,10 @@ pub struct Shelf<R> {
 impl<R> Shelf<R> {
     /// From a snapshot; `read` reads a row that its writer was given.
     pub fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
-        let pages = Pages { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
-        let whole = pages.rows.len() == pages.ends.len() && pages.ends.last().is_none_or(|end| *end == pages.bytes.len() as u64);
+        let pages =
+            Pages { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
+        let whole = pages.rows.len() == pages.ends.len()
+            && pages.ends.last().is_none_or(|end| *end == pages.bytes.len() as u64);
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
         whole.then_some(Self { pages, records, read })
     }
@@ -138,7 +142,14 @@ impl<R> Shelf<R> {
     /// The records of several rows; neighbours share the opening of their page.
     pub fn several(&self, rows: &[u32]) -> Vec<Arc<R>> {
         let mut unread = self.rows();
-        rows.iter().map(|row| Arc::clone(self.records[*row as usize].get_or_init(|| Arc::new((self.read)(unread.row(*row)))))).collect()
+        rows.iter()
+            .map(|row| {
+                Arc::clone(
+                    self.records[*row as usize]
+                        .get_or_init(|| Arc::new((self.read)(unread.row(*row)))),
+                )
+            })
+            .collect()
     }
 
     /// The rows as they were written.
@@ -159,7 +170,9 @@ impl Rows<'_> {
     /// # Panics
     /// If there is no such row.
     pub fn row(&mut self, row: u32) -> &[u8] {
-        let there = |page: &Page| row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows);
+        let there = |page: &Page| {
+            row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows)
+        };
         if !self.open.as_ref().is_some_and(there) {
             self.open = Some(self.pages.page(self.pages.page_of(row)));
         }
@@ -169,7 +182,11 @@ impl Rows<'_> {
 
 impl<R> Default for Shelf<R> {
     fn default() -> Self {
-        Self { pages: Pages::default(), records: Box::default(), read: Box::new(|_| unreachable!("an empty shelf has no rows")) }
+        Self {
+            pages: Pages::default(),
+            records: Box::default(),
+            read: Box::new(|_| unreachable!("an empty shelf has no rows")),
+        }
     }
 }
 
@@ -190,7 +207,8 @@ mod tests {
         writer.pack(&mut packer);
         let (bytes, sum) = packer.finish();
         let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
-        Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).unwrap())).unwrap()
+        Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).unwrap()))
+            .unwrap()
     }
 
     #[test]
@@ -204,7 +222,9 @@ mod tests {
                 assert!(Arc::ptr_eq(&record, shelf.get(*number)));
             }
             let mut unread = shelf.rows();
-            numbers.iter().for_each(|number| assert_eq!(unread.row(*number), shelf.get(*number).as_bytes()));
+            numbers
+                .iter()
+                .for_each(|number| assert_eq!(unread.row(*number), shelf.get(*number).as_bytes()));
         }
     }
 }

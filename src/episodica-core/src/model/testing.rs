@@ -6,7 +6,13 @@ use super::Message;
 use crate::clock::Moment;
 
 /// A message of its own for every number.
-pub(crate) fn said(number: u64, role: &str, name: Option<&str>, when: &str, text: &str) -> Arc<Message> {
+pub(crate) fn said(
+    number: u64,
+    role: &str,
+    name: Option<&str>,
+    when: &str,
+    text: &str,
+) -> Arc<Message> {
     Arc::new(Message {
         message_id: format!("m{number}"),
         seq: number,

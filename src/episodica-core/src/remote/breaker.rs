@@ -1,12 +1,15 @@
 //! The circuit breaker: a server that is down is asked no more for a while.
 //!
-//! Every failed attempt counts, not every failed call, so a dead server costs `failures` attempts in all, over however many calls, and then
-//! only a fast refusal per call. After the pause one call, and one attempt of it, goes through as a test; the others are still refused. An
-//! answer that only refuses the request (400, 401, 404, ...) shows that the server lives, and counts as success here.
+//! Every failed attempt counts, not every failed call, so a dead server costs `failures` attempts
+//! in all, over however many calls, and then only a fast refusal per call. After the pause one
+//! call, and one attempt of it, goes through as a test; the others are still refused. An answer
+//! that only refuses the request (400, 401, 404, ...) shows that the server lives, and counts as
+//! success here.
 
 use parking_lot::Mutex;
 
-/// Counts failures in a row and refuses calls after too many; times are seconds of one [`Timer`](super::Timer).
+/// Counts failures in a row and refuses calls after too many; times are seconds of one
+/// [`Timer`](super::Timer).
 #[derive(Debug)]
 pub struct Breaker {
     limit: u32,
@@ -31,7 +34,11 @@ enum State {
 impl Breaker {
     /// Closed; opens after `limit` failures in a row (1 or more) for `pause_seconds`.
     pub fn new(limit: u32, pause_seconds: f64) -> Self {
-        Self { limit: limit.max(1), pause_seconds, inner: Mutex::new(Inner { state: State::Closed { failures: 0 }, epoch: 0 }) }
+        Self {
+            limit: limit.max(1),
+            pause_seconds,
+            inner: Mutex::new(Inner { state: State::Closed { failures: 0 }, epoch: 0 }),
+        }
     }
 
     /// Leave for one attempt, to be settled with its outcome.
@@ -78,7 +85,8 @@ impl Inner {
     }
 }
 
-/// Leave for one attempt. Dropped without an outcome (the caller was interrupted), it counts for nothing, and a test may be taken again.
+/// Leave for one attempt. Dropped without an outcome (the caller was interrupted), it counts for
+/// nothing, and a test may be taken again.
 #[derive(Debug)]
 pub struct Permit<'b> {
     breaker: &'b Breaker,
@@ -181,7 +189,8 @@ mod tests {
     #[test]
     fn calls_from_before_a_change_do_not_count_after_it() {
         let breaker = Breaker::new(1, 60.0);
-        let (late_failure, late_success) = (breaker.enter(0.0).unwrap(), breaker.enter(0.0).unwrap());
+        let (late_failure, late_success) =
+            (breaker.enter(0.0).unwrap(), breaker.enter(0.0).unwrap());
         failed(&breaker, 1, 0.0);
         late_success.succeed();
         late_failure.fail(50.0);

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A text that shows itself to nobody but the server it is for: an API key, the value of a header, an address with a password inside.
+/// A text that shows itself to nobody but the server it is for: an API key, the value of a header,
+/// an address with a password inside.
 ///
 /// Formatting and serialising give `***`, so what was serialised can't be read back as the secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,11 +55,13 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// One server, and how patient to be with it. Unknown names are refused in JSON; only `base_url` has no default.
+/// One server, and how patient to be with it. Unknown names are refused in JSON; only `base_url`
+/// has no default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Endpoint {
-    /// Address up to and without `/chat/completions`, for example `https://api.openai.com/v1`. A query (`?api-version=...`) is kept.
+    /// Address up to and without `/chat/completions`, for example `https://api.openai.com/v1`. A
+    /// query (`?api-version=...`) is kept.
     pub base_url: String,
     /// Sent as `Authorization: Bearer ...`.
     pub api_key: Option<Secret>,
@@ -67,7 +70,8 @@ pub struct Endpoint {
     /// Sent with every request; the values are secrets. In JSON an object, or a list of pairs.
     #[serde(deserialize_with = "headers")]
     pub headers: Vec<(String, Secret)>,
-    /// Longest time for one attempt, from connecting to the answer's last byte. Above 0, at most 3600.
+    /// Longest time for one attempt, from connecting to the answer's last byte. Above 0, at most
+    /// 3600.
     pub timeout_seconds: f64,
     /// Address of an HTTP proxy; may hold a password. No other source of proxies is asked.
     pub proxy: Option<Secret>,
@@ -113,8 +117,13 @@ impl Endpoint {
         let url = match Url::parse(self.base_url.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
             _ => {
-                return Err(Error::new(ErrorKind::Config, "base_url of the endpoint is not an http or https address")
-                    .with_hint("write it like `https://api.openai.com/v1` or `http://localhost:11434/v1`"));
+                return Err(Error::new(
+                    ErrorKind::Config,
+                    "base_url of the endpoint is not an http or https address",
+                )
+                .with_hint(
+                    "write it like `https://api.openai.com/v1` or `http://localhost:11434/v1`",
+                ));
             }
         };
         if !url.username().is_empty() || url.password().is_some() {
@@ -128,7 +137,10 @@ impl Endpoint {
             ("breaker_failures", f64::from(self.breaker_failures), 1.0, f64::from(u32::MAX)),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(Error::new(ErrorKind::Config, format!("{name} of the endpoint is outside {least} to {most}: `{value}`")));
+                return Err(Error::new(
+                    ErrorKind::Config,
+                    format!("{name} of the endpoint is outside {least} to {most}: `{value}`"),
+                ));
             }
         }
         Ok(url)
@@ -172,18 +184,25 @@ mod tests {
         let json = r#"{"base_url":"https://h/v1","api_key":"sk-1234\n","headers":{"X-Key":"hush"},"proxy":"http://u:word@p:1"}"#;
         let endpoint: Endpoint = serde_json::from_str(json).unwrap();
         assert_eq!(endpoint.api_key.as_ref().unwrap().expose(), "sk-1234");
-        let shown = format!("{endpoint:?} {} {}", serde_json::to_string(&endpoint).unwrap(), endpoint.api_key.as_ref().unwrap());
+        let shown = format!(
+            "{endpoint:?} {} {}",
+            serde_json::to_string(&endpoint).unwrap(),
+            endpoint.api_key.as_ref().unwrap()
+        );
         for secret in ["1234", "hush", "word"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        let error = serde_json::from_str::<Endpoint>(r#"{"api_key": 987654}"#).unwrap_err().to_string();
+        let error =
+            serde_json::from_str::<Endpoint>(r#"{"api_key": 987654}"#).unwrap_err().to_string();
         assert!(!error.contains("987654"), "{error}");
     }
 
     #[test]
     fn headers_come_as_an_object_or_as_pairs() {
-        let object: Endpoint = serde_json::from_str(r#"{"base_url":"http://h","headers":{"A":"b"}}"#).unwrap();
-        let pairs: Endpoint = serde_json::from_str(r#"{"base_url":"http://h","headers":[["A","b"]]}"#).unwrap();
+        let object: Endpoint =
+            serde_json::from_str(r#"{"base_url":"http://h","headers":{"A":"b"}}"#).unwrap();
+        let pairs: Endpoint =
+            serde_json::from_str(r#"{"base_url":"http://h","headers":[["A","b"]]}"#).unwrap();
         assert_eq!(object, pairs);
         assert!(serde_json::from_str::<Endpoint>(r#"{"base_uri":"http://h"}"#).is_err());
     }
@@ -197,7 +216,10 @@ mod tests {
             assert!(!error.to_string().contains("word@"));
         }
         let endpoint = Endpoint { timeout_seconds: f64::NAN, ..Endpoint::new("http://h") };
-        assert_eq!(endpoint.url().unwrap_err().to_string(), "timeout_seconds of the endpoint is outside 0.001 to 3600: `NaN`");
+        assert_eq!(
+            endpoint.url().unwrap_err().to_string(),
+            "timeout_seconds of the endpoint is outside 0.001 to 3600: `NaN`"
+        );
         assert!(Endpoint { max_attempts: 0, ..Endpoint::new("http://h") }.url().is_err());
     }
 }

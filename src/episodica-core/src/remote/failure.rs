@@ -30,7 +30,8 @@ pub struct Failure {
     pub(super) stop: Option<Box<Error>>,
     /// Seconds the server asked to wait.
     pub(super) retry_after: Option<f64>,
-    /// The server's own words in lower case. They may repeat the request, so they are searched and never shown.
+    /// The server's own words in lower case. They may repeat the request, so they are searched and
+    /// never shown.
     pub(super) reason: Secret,
     pub(super) attempts: u32,
     pub(super) seconds: f64,
@@ -39,7 +40,15 @@ pub struct Failure {
 impl Failure {
     /// A failure with its message: one line, lower case, free of secrets.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), stop: None, retry_after: None, reason: Secret::new(""), attempts: 0, seconds: 0.0 }
+        Self {
+            cause,
+            message: message.into(),
+            stop: None,
+            retry_after: None,
+            reason: Secret::new(""),
+            attempts: 0,
+            seconds: 0.0,
+        }
     }
 
     /// The caller's stop.
@@ -47,17 +56,31 @@ impl Failure {
         Self { stop: Some(Box::new(error)), ..Self::new(Cause::Stopped, "stopped") }
     }
 
-    /// What the server answered with a status other than 2xx; of `body` only the error's code or type is shown, and only if it is a word.
+    /// What the server answered with a status other than 2xx; of `body` only the error's code or
+    /// type is shown, and only if it is a word.
     pub(super) fn status(status: u16, origin: &str, body: &[u8]) -> Self {
-        let body: Value = serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
+        let body: Value = serde_json::from_slice(body)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
         let error = body.get("error").unwrap_or(&body);
-        let word = ["code", "type"].iter().find_map(|key| error.get(key)?.as_str().filter(|text| is_word(text)));
+        let word = ["code", "type"]
+            .iter()
+            .find_map(|key| error.get(key)?.as_str().filter(|text| is_word(text)));
         let code = word.map(|word| format!(" ({word})")).unwrap_or_default();
-        let verb = if (300..400).contains(&status) { "redirects, which is not followed, with" } else { "answered with" };
+        let verb = if (300..400).contains(&status) {
+            "redirects, which is not followed, with"
+        } else {
+            "answered with"
+        };
         let message = format!("server `{origin}` {verb} status `{status}`{code}");
         let reason = words(&body).to_lowercase();
-        // What doesn't pass a server's check of the request is refused, though some (llama-cpp-python) call it an error of their own.
-        let meant = if status == 500 && reason.contains("validation error") && reason.contains("body") { 422 } else { status };
+        // What doesn't pass a server's check of the request is refused, though some
+        // (llama-cpp-python) call it an error of their own.
+        let meant =
+            if status == 500 && reason.contains("validation error") && reason.contains("body") {
+                422
+            } else {
+                status
+            };
         Self { reason: Secret::new(reason), ..Self::new(Cause::Status(meant), message) }
     }
 
@@ -92,8 +115,8 @@ impl Failure {
         self.reason.expose().contains(word)
     }
 
-    /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx, but
-    /// for 501: "not implemented" is an answer about the request, whatever the load.
+    /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx,
+    /// but for 501: "not implemented" is an answer about the request, whatever the load.
     pub fn is_temporary(&self) -> bool {
         match self.cause {
             Cause::Network | Cause::Timeout => true,
@@ -114,9 +137,15 @@ impl Failure {
         }
         let error = Error::new(kind, self.message);
         match self.cause {
-            Cause::Status(401 | 403) => error.with_hint("check the API key and what it may be used for"),
-            Cause::Status(404) => error.with_hint("check `base_url` (it usually ends with `/v1`) and the name of the model"),
-            Cause::Status(300..=399) => error.with_hint("set `base_url` to the address that it redirects to"),
+            Cause::Status(401 | 403) => {
+                error.with_hint("check the API key and what it may be used for")
+            }
+            Cause::Status(404) => error.with_hint(
+                "check `base_url` (it usually ends with `/v1`) and the name of the model",
+            ),
+            Cause::Status(300..=399) => {
+                error.with_hint("set `base_url` to the address that it redirects to")
+            }
             Cause::Network => error.with_hint("check `base_url`, and that the server runs"),
             Cause::Timeout => error.with_hint("raise `timeout_seconds` if the server is slow"),
             _ => error,
@@ -131,11 +160,13 @@ fn is_word(text: &str) -> bool {
         && !text.starts_with("sk-")
 }
 
-/// The explanations in an error body, in the forms that servers use; echoes of the request are left out where the form allows.
+/// The explanations in an error body, in the forms that servers use; echoes of the request are left
+/// out where the form allows.
 fn words(body: &Value) -> String {
     let error = body.get("error").unwrap_or(body);
     let mut found = Vec::new();
-    let mut add = |value: Option<&Value>| found.extend(value.and_then(Value::as_str).map(str::to_owned));
+    let mut add =
+        |value: Option<&Value>| found.extend(value.and_then(Value::as_str).map(str::to_owned));
     add(Some(error));
     for key in ["message", "param", "code", "type", "detail"] {
         add(error.get(key));
@@ -159,11 +190,21 @@ mod tests {
         let body =
             br#"{"error":{"message":"Your prompt 'my diary' with response_format is bad","type":"invalid_request_error","code":null}}"#;
         let failure = Failure::status(400, "http://h:1", body);
-        assert_eq!(failure.message(), "server `http://h:1` answered with status `400` (invalid_request_error)");
+        assert_eq!(
+            failure.message(),
+            "server `http://h:1` answered with status `400` (invalid_request_error)"
+        );
         assert!(failure.mentions("response_format") && failure.mentions("diary"));
-        let leak = Failure::status(401, "http://h:1", br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#);
+        let leak = Failure::status(
+            401,
+            "http://h:1",
+            br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#,
+        );
         assert_eq!(leak.message(), "server `http://h:1` answered with status `401`");
-        assert_eq!(leak.into_error(ErrorKind::Llm).hint(), Some("check the API key and what it may be used for"));
+        assert_eq!(
+            leak.into_error(ErrorKind::Llm).hint(),
+            Some("check the API key and what it may be used for")
+        );
     }
 
     #[test]
@@ -171,8 +212,13 @@ mod tests {
         let body =
             br#"{"error":{"message":"1 validation error:\n {'loc': ('body', 'response_format', 'type')}","type":"internal_server_error"}}"#;
         let failure = Failure::status(500, "http://h:1", body);
-        assert!(!failure.is_temporary() && !failure.is_outage() && failure.mentions("response_format"));
-        assert_eq!(failure.message(), "server `http://h:1` answered with status `500` (internal_server_error)");
+        assert!(
+            !failure.is_temporary() && !failure.is_outage() && failure.mentions("response_format")
+        );
+        assert_eq!(
+            failure.message(),
+            "server `http://h:1` answered with status `500` (internal_server_error)"
+        );
         assert!(Failure::status(500, "http://h:1", b"validation error").is_temporary());
     }
 

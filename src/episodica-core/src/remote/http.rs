@@ -1,11 +1,14 @@
-//! One POST: deadline, bounded answer, cancellation. All endpoints share one small runtime; each has its own pool of connections.
+//! One POST: deadline, bounded answer, cancellation. All endpoints share one small runtime; each
+//! has its own pool of connections.
 
 use std::error::Error as _;
 use std::pin::pin;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Client, Response, Url};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -24,14 +27,16 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// The runtime that drives all connections, and the process that it belongs to: its threads don't survive a fork.
+/// The runtime that drives all connections, and the process that it belongs to: its threads don't
+/// survive a fork.
 static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
 
 fn runtime() -> Result<&'static Runtime> {
     let mut slot = RUNTIME.lock();
     match *slot {
         Some((pid, runtime)) if pid == std::process::id() => Ok(runtime),
-        Some(_) => Err(Error::internal("connections can't be used after a fork").with_hint("make the memory system in the child process")),
+        Some(_) => Err(Error::internal("connections can't be used after a fork")
+            .with_hint("make the memory system in the child process")),
         None => {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)
@@ -39,7 +44,10 @@ fn runtime() -> Result<&'static Runtime> {
                 .thread_name("episodica-http")
                 .enable_all()
                 .build()
-                .map_err(|error| Error::new(ErrorKind::Io, "cannot start the thread for connections").caused_by(error))?;
+                .map_err(|error| {
+                    Error::new(ErrorKind::Io, "cannot start the thread for connections")
+                        .caused_by(error)
+                })?;
             let runtime: &'static Runtime = Box::leak(Box::new(runtime));
             *slot = Some((std::process::id(), runtime));
             Ok(runtime)
@@ -62,9 +70,11 @@ impl Http {
     /// `Config` for values that can't be used.
     pub(super) fn new(endpoint: &Endpoint) -> Result<Self> {
         let base = endpoint.url()?;
-        // Fails only where another part of the process chose a provider before: then that one is used.
+        // Fails only where another part of the process chose a provider before: then that one is
+        // used.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let deadline = Duration::try_from_secs_f64(endpoint.timeout_seconds).unwrap_or(Duration::from_secs(60));
+        let deadline = Duration::try_from_secs_f64(endpoint.timeout_seconds)
+            .unwrap_or(Duration::from_secs(60));
         let mut builder = Client::builder()
             .user_agent(concat!("episodica/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers(endpoint)?)
@@ -74,7 +84,8 @@ impl Http {
             .tcp_keepalive(Duration::from_secs(60));
         if let Some(proxy) = &endpoint.proxy {
             // The cause would repeat the address, which may hold a password.
-            let proxy = reqwest::Proxy::all(proxy.expose()).map_err(|_| config("proxy of the endpoint is not an address"))?;
+            let proxy = reqwest::Proxy::all(proxy.expose())
+                .map_err(|_| config("proxy of the endpoint is not an address"))?;
             builder = builder.proxy(proxy);
         } else if base.scheme() == "http" {
             // Without TLS no certificates are needed, and small systems have none.
@@ -94,8 +105,15 @@ impl Http {
         &self.origin
     }
 
-    /// Sends `body` to `path` below the base address, once, and gives back the body of a 2xx answer that calls itself JSON.
-    pub(super) fn post(&self, path: &str, body: Vec<u8>, timer: &dyn Timer, control: &dyn Control) -> Result<Vec<u8>, Failure> {
+    /// Sends `body` to `path` below the base address, once, and gives back the body of a 2xx answer
+    /// that calls itself JSON.
+    pub(super) fn post(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        timer: &dyn Timer,
+        control: &dyn Control,
+    ) -> Result<Vec<u8>, Failure> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
         control.check().map_err(Failure::stopped)?;
@@ -112,17 +130,29 @@ impl Http {
         })
     }
 
-    async fn exchange(&self, url: Url, body: Vec<u8>, timer: &dyn Timer) -> Result<Vec<u8>, Failure> {
-        let mut response = self.client.post(url).body(body).send().await.map_err(|error| self.network(&error))?;
+    async fn exchange(
+        &self,
+        url: Url,
+        body: Vec<u8>,
+        timer: &dyn Timer,
+    ) -> Result<Vec<u8>, Failure> {
+        let mut response =
+            self.client.post(url).body(body).send().await.map_err(|error| self.network(&error))?;
         let status = response.status();
-        let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let header =
+            |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
         if !status.is_success() {
             let wait = header(RETRY_AFTER).and_then(|text| retry_after(text, timer));
             let mut body = Vec::new();
             let _ = timeout(ERROR_BODY_TIME, read(&mut response, MAX_ERROR_BYTES, &mut body)).await;
-            return Err(Failure { retry_after: wait, ..Failure::status(status.as_u16(), &self.origin, &body) });
+            return Err(Failure {
+                retry_after: wait,
+                ..Failure::status(status.as_u16(), &self.origin, &body)
+            });
         }
-        let unusable = |what: &str| Failure::new(Cause::Unusable, format!("server answered with {what}: `{}`", self.origin));
+        let unusable = |what: &str| {
+            Failure::new(Cause::Unusable, format!("server answered with {what}: `{}`", self.origin))
+        };
         if header(CONTENT_TYPE).is_some_and(|kind| !kind.to_ascii_lowercase().contains("json")) {
             return Err(unusable("something else than JSON"));
         }
@@ -135,26 +165,44 @@ impl Http {
     }
 
     fn timed_out(&self) -> Failure {
-        Failure::new(Cause::Timeout, format!("server gave no whole answer within {} s: `{}`", self.deadline.as_secs_f64(), self.origin))
+        Failure::new(
+            Cause::Timeout,
+            format!(
+                "server gave no whole answer within {} s: `{}`",
+                self.deadline.as_secs_f64(),
+                self.origin
+            ),
+        )
     }
 
     fn network(&self, error: &reqwest::Error) -> Failure {
         if error.is_timeout() && !error.is_connect() {
             return self.timed_out();
         }
-        let what = if error.is_connect() { "cannot connect to the server" } else { "connection to the server broke" };
-        // The innermost cause is the operating system's or the TLS library's; those above repeat the address.
+        let what = if error.is_connect() {
+            "cannot connect to the server"
+        } else {
+            "connection to the server broke"
+        };
+        // The innermost cause is the operating system's or the TLS library's; those above repeat
+        // the address.
         let mut cause = error.source();
         while let Some(inner) = cause.and_then(|cause| cause.source()) {
             cause = Some(inner);
         }
-        let cause = cause.map(|cause| format!(" ({})", cause.to_string().to_lowercase())).unwrap_or_default();
+        let cause = cause
+            .map(|cause| format!(" ({})", cause.to_string().to_lowercase()))
+            .unwrap_or_default();
         Failure::new(Cause::Network, format!("{what}{cause}: `{}`", self.origin))
     }
 }
 
 /// Appends the body to `body`; `false` where it is longer than `limit`.
-async fn read(response: &mut Response, limit: usize, body: &mut Vec<u8>) -> Result<bool, reqwest::Error> {
+async fn read(
+    response: &mut Response,
+    limit: usize,
+    body: &mut Vec<u8>,
+) -> Result<bool, reqwest::Error> {
     if response.content_length().is_some_and(|length| length > limit as u64) {
         return Ok(false);
     }
@@ -174,18 +222,23 @@ fn headers(endpoint: &Endpoint) -> Result<HeaderMap> {
         map.insert(AUTHORIZATION, secret(&format!("Bearer {}", key.expose()), "api_key")?);
     }
     if let Some(organization) = &endpoint.organization {
-        map.insert(HeaderName::from_static("openai-organization"), secret(organization, "organization")?);
+        map.insert(
+            HeaderName::from_static("openai-organization"),
+            secret(organization, "organization")?,
+        );
     }
     for (name, value) in &endpoint.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| config("name of a header of the endpoint is not valid"))?;
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| config("name of a header of the endpoint is not valid"))?;
         map.insert(name, secret(Secret::expose(value), "value of a header")?);
     }
     Ok(map)
 }
 
 fn secret(text: &str, what: &str) -> Result<HeaderValue> {
-    let mut value =
-        HeaderValue::from_str(text).map_err(|_| config(format!("{what} of the endpoint has characters that no HTTP header can hold")))?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        config(format!("{what} of the endpoint has characters that no HTTP header can hold"))
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }

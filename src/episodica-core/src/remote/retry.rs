@@ -7,12 +7,14 @@ use super::{Failure, Timer};
 /// The longest wait that a server may ask for; a longer one ends the call.
 pub(super) const MAX_WAIT_SECONDS: f64 = 60.0;
 
-/// How often and after which waits a call is tried again: only what [is temporary](Failure::is_temporary).
+/// How often and after which waits a call is tried again: only what [is
+/// temporary](Failure::is_temporary).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
     /// Requests for one call, 1 or more.
     pub max_attempts: u32,
-    /// Wait before the second one, doubled before each further one; spread by a quarter to both sides.
+    /// Wait before the second one, doubled before each further one; spread by a quarter to both
+    /// sides.
     pub wait_seconds: f64,
 }
 
@@ -60,8 +62,11 @@ mod tests {
     #[test]
     fn the_server_may_ask_for_a_longer_wait_within_bounds() {
         let timer = VirtualTimer::default();
-        for (asked, expected) in [(0.0, Some(1.0)), (7.0, Some(7.0)), (60.0, Some(60.0)), (61.0, None)] {
-            let failure = Failure { retry_after: Some(asked), ..Failure::new(Cause::Status(429), "x") };
+        for (asked, expected) in
+            [(0.0, Some(1.0)), (7.0, Some(7.0)), (60.0, Some(60.0)), (61.0, None)]
+        {
+            let failure =
+                Failure { retry_after: Some(asked), ..Failure::new(Cause::Status(429), "x") };
             assert_eq!(POLICY.wait(1, &failure, &timer), expected, "{asked}");
         }
     }

@@ -17,7 +17,8 @@ use super::timer::{SystemTimer, Timer};
 use crate::control::Control;
 use crate::error::Result;
 
-/// One server that answers JSON with JSON. Thread safe; calls of several threads share the connections and the breaker.
+/// One server that answers JSON with JSON. Thread safe; calls of several threads share the
+/// connections and the breaker.
 pub struct Remote {
     http: Http,
     policy: RetryPolicy,
@@ -49,7 +50,11 @@ pub struct Reply {
 
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("bytes", &self.body.len()).field("attempts", &self.attempts).field("seconds", &self.seconds).finish()
+        f.debug_struct("Reply")
+            .field("bytes", &self.body.len())
+            .field("attempts", &self.attempts)
+            .field("seconds", &self.seconds)
+            .finish()
     }
 }
 
@@ -57,12 +62,21 @@ impl Reply {
     /// Reads the body.
     ///
     /// # Errors
-    /// [`Cause::Unusable`] where it is no JSON or of another shape; `what` names what was expected ("a chat completion").
+    /// [`Cause::Unusable`] where it is no JSON or of another shape; `what` names what was expected
+    /// ("a chat completion").
     pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, Failure> {
         serde_json::from_slice(&self.body).map_err(|error| {
             // Of the parser's complaint only the place: the rest may quote the answer.
-            let message = format!("server's answer is not {what}, at line {} column `{}`", error.line(), error.column());
-            Failure { attempts: self.attempts, seconds: self.seconds, ..Failure::new(Cause::Unusable, message) }
+            let message = format!(
+                "server's answer is not {what}, at line {} column `{}`",
+                error.line(),
+                error.column()
+            );
+            Failure {
+                attempts: self.attempts,
+                seconds: self.seconds,
+                ..Failure::new(Cause::Unusable, message)
+            }
         })
     }
 }
@@ -76,14 +90,18 @@ impl Remote {
         Self::with_timer(endpoint, Arc::new(SystemTimer::default()))
     }
 
-    /// [`new`](Self::new) with another timer for waits and breaker (an attempt's deadline is always real).
+    /// [`new`](Self::new) with another timer for waits and breaker (an attempt's deadline is always
+    /// real).
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_timer(endpoint: &Endpoint, timer: Arc<dyn Timer>) -> Result<Self> {
         Ok(Self {
             http: Http::new(endpoint)?,
-            policy: RetryPolicy { max_attempts: endpoint.max_attempts, wait_seconds: endpoint.retry_wait_seconds },
+            policy: RetryPolicy {
+                max_attempts: endpoint.max_attempts,
+                wait_seconds: endpoint.retry_wait_seconds,
+            },
             breaker: Breaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
             timer,
             counts: Counts::default(),
@@ -91,10 +109,12 @@ impl Remote {
         })
     }
 
-    /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks; attempts and waits included.
+    /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks; attempts and
+    /// waits included.
     ///
     /// # Errors
-    /// The last attempt's failure; [`Cause::Refused`] while the breaker is open; [`Cause::Stopped`] soon after `control` says so.
+    /// The last attempt's failure; [`Cause::Refused`] while the breaker is open; [`Cause::Stopped`]
+    /// soon after `control` says so.
     pub fn post(&self, path: &str, body: &Value, control: &dyn Control) -> Result<Reply, Failure> {
         let body = serde_json::to_vec(body).expect("invariant: a value is JSON");
         let started = self.timer.seconds();
@@ -128,12 +148,17 @@ impl Remote {
                     self.last.lock().clone_from(&failure.message);
                     permit.fail(self.timer.seconds());
                     if !self.breaker.is_available(self.timer.seconds()) {
-                        log::warn!("a server failed too often, no call is sent for a while: {}", failure.message());
+                        log::warn!(
+                            "a server failed too often, no call is sent for a while: {}",
+                            failure.message()
+                        );
                     }
                 }
                 _ => permit.succeed(),
             }
-            let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else { break failure };
+            let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else {
+                break failure;
+            };
             // No waiting for an attempt that the breaker would refuse.
             if !self.breaker.is_available(self.timer.seconds() + wait) {
                 break failure;
@@ -165,8 +190,9 @@ impl Remote {
         self.http.origin()
     }
 
-    /// `{"endpoint", "breaker": "closed|open|half_open", "calls", "requests", "retries", "failures", "refused"}`; no secret inside.
-    /// Calls have failed when no attempt was left, and were refused when none was made.
+    /// `{"endpoint", "breaker": "closed|open|half_open", "calls", "requests", "retries",
+    /// "failures", "refused"}`; no secret inside. Calls have failed when no attempt was left, and
+    /// were refused when none was made.
     pub fn health(&self) -> Value {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         json!({

@@ -1,4 +1,5 @@
-//! A server on the loopback interface that fails on purpose, for unit tests. It stops when dropped, and by itself after a minute.
+//! A server on the loopback interface that fails on purpose, for unit tests. It stops when dropped,
+//! and by itself after a minute.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -56,8 +57,16 @@ impl FaultServer {
     pub(crate) fn start(script: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
-        let server = Self { url: format!("http://{}/v1", listener.local_addr().unwrap()), stop: Arc::default(), requests: Arc::default() };
-        let (stop, requests, script) = (Arc::clone(&server.stop), Arc::clone(&server.requests), Arc::new(script) as Arc<Script>);
+        let server = Self {
+            url: format!("http://{}/v1", listener.local_addr().unwrap()),
+            stop: Arc::default(),
+            requests: Arc::default(),
+        };
+        let (stop, requests, script) = (
+            Arc::clone(&server.stop),
+            Arc::clone(&server.requests),
+            Arc::new(script) as Arc<Script>,
+        );
         std::thread::spawn(move || {
             let end = Instant::now() + LIFE;
             while !stop.load(Ordering::SeqCst) && Instant::now() < end {
@@ -65,7 +74,8 @@ impl FaultServer {
                     std::thread::sleep(Duration::from_millis(2));
                     continue;
                 };
-                let (stop, requests, script) = (Arc::clone(&stop), Arc::clone(&requests), Arc::clone(&script));
+                let (stop, requests, script) =
+                    (Arc::clone(&stop), Arc::clone(&requests), Arc::clone(&script));
                 // A client that goes away is no failure of the server.
                 std::thread::spawn(move || serve(stream, &requests, &*script, &stop).ok());
             }
@@ -94,7 +104,12 @@ impl Drop for FaultServer {
     }
 }
 
-fn serve(stream: TcpStream, requests: &Mutex<Vec<Request>>, script: &Script, stop: &AtomicBool) -> std::io::Result<()> {
+fn serve(
+    stream: TcpStream,
+    requests: &Mutex<Vec<Request>>,
+    script: &Script,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(LIFE))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -104,11 +119,14 @@ fn serve(stream: TcpStream, requests: &Mutex<Vec<Request>>, script: &Script, sto
             return Ok(());
         }
     }
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let length = head
+        .lines()
+        .find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
     let mut body = vec![0; length.and_then(|text| text.parse().ok()).unwrap_or(0)];
     reader.read_exact(&mut body)?;
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let request = Request { path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
+    let request =
+        Request { path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
     let number = {
         let mut all = requests.lock();
         all.push(request.clone());
@@ -120,21 +138,32 @@ fn serve(stream: TcpStream, requests: &Mutex<Vec<Request>>, script: &Script, sto
 fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result<()> {
     let mut whole = |status: u16, kind: &str, more: &str, body: &str| {
         let length = body.len();
-        write!(stream, "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}connection: close\r\n\r\n{body}")
+        write!(
+            stream,
+            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}connection: close\r\n\r\n{body}"
+        )
     };
     let json = "application/json";
     match act {
         Act::Json(status, body) => whole(status, json, "", &body),
         Act::With(status, header, body) => whole(status, json, &format!("{header}\r\n"), &body),
         Act::Typed(kind, body) => whole(200, kind, "", &body),
-        Act::Large(bytes) => whole(200, json, "", &format!("\"{}\"", "x".repeat(bytes.saturating_sub(2)))),
+        Act::Large(bytes) => {
+            whole(200, json, "", &format!("\"{}\"", "x".repeat(bytes.saturating_sub(2))))
+        }
         Act::Reset => Ok(()),
         Act::Half(body) => {
             let length = body.len() + 100;
-            write!(stream, "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ncontent-length: {length}\r\n\r\n{body}")
+            write!(
+                stream,
+                "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ncontent-length: {length}\r\n\r\n{body}"
+            )
         }
         Act::Endless => {
-            write!(stream, "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            write!(
+                stream,
+                "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n"
+            )?;
             let end = Instant::now() + LIFE;
             while !stop.load(Ordering::SeqCst) && Instant::now() < end {
                 write!(stream, "1\r\n \r\n")?;

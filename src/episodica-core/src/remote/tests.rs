@@ -40,7 +40,12 @@ fn a_call_carries_address_key_and_headers() {
     assert_eq!(request.path, "/v1/chat/completions?api-version=7");
     assert_eq!(request.body, json!({"secret text": 1}));
     let head = request.head.to_lowercase();
-    for line in ["authorization: bearer sk-key", "openai-organization: org", "x-team: blue", "content-type: application/json"] {
+    for line in [
+        "authorization: bearer sk-key",
+        "openai-organization: org",
+        "x-team: blue",
+        "content-type: application/json",
+    ] {
         assert!(head.contains(line), "{line} in {head}");
     }
 }
@@ -65,15 +70,31 @@ fn threads_share_one_breaker_and_one_test() {
     timer.advance(60.0);
     let answered = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| call(&remote).is_ok())).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|answered| *answered).count()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .filter(|answered| *answered)
+            .count()
     });
-    assert_eq!((answered, server.requests().len()), (1, 6), "the others are refused while the test is under way");
+    assert_eq!(
+        (answered, server.requests().len()),
+        (1, 6),
+        "the others are refused while the test is under way"
+    );
     assert!(call(&remote).is_ok());
 }
 
 #[test]
 fn temporary_failures_are_tried_three_times_with_doubled_waits() {
-    for act in [status(408), status(409), status(429), status(500), status(503), Act::Reset, Act::Half("{".into())] {
+    for act in [
+        status(408),
+        status(409),
+        status(429),
+        status(500),
+        status(503),
+        Act::Reset,
+        Act::Half("{".into()),
+    ] {
         let server = FaultServer::script(vec![act.clone(), act.clone(), ok()]);
         let (remote, timer) = remote(&server);
         assert_eq!(call(&remote).unwrap().attempts, 3, "{act:?}");
@@ -107,7 +128,10 @@ fn retry_after_is_obeyed_up_to_a_minute() {
     let (remote, timer) = remote(&server);
     call(&remote).unwrap();
     assert_eq!(timer.slept(), [17.0]);
-    let server = FaultServer::script(vec![Act::With(503, "retry-after: Thu, 01 Jan 1970 00:00:25 GMT", "{}".into()), ok()]);
+    let server = FaultServer::script(vec![
+        Act::With(503, "retry-after: Thu, 01 Jan 1970 00:00:25 GMT", "{}".into()),
+        ok(),
+    ]);
     let (remote, timer) = self::remote(&server);
     call(&remote).unwrap();
     assert_eq!(timer.slept(), [25.0]);
@@ -119,14 +143,31 @@ fn retry_after_is_obeyed_up_to_a_minute() {
 
 #[test]
 fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
-    let server = FaultServer::script(vec![status(500), status(500), status(500), status(500), status(500), status(500), ok()]);
+    let server = FaultServer::script(vec![
+        status(500),
+        status(500),
+        status(500),
+        status(500),
+        status(500),
+        status(500),
+        ok(),
+    ]);
     let (remote, timer) = remote(&server);
     assert_eq!(call(&remote).unwrap_err().attempts(), 3);
-    assert_eq!(call(&remote).unwrap_err().attempts(), 2, "no wait and no attempt after the breaker opened");
+    assert_eq!(
+        call(&remote).unwrap_err().attempts(),
+        2,
+        "no wait and no attempt after the breaker opened"
+    );
     assert_eq!(timer.slept(), [1.0, 2.0, 1.0]);
     let failure = call(&remote).unwrap_err();
     assert_eq!((failure.cause(), failure.attempts()), (Cause::Refused, 0));
-    assert!(failure.message().contains("next test in 60 s") && failure.message().contains("status `500`"), "{}", failure.message());
+    assert!(
+        failure.message().contains("next test in 60 s")
+            && failure.message().contains("status `500`"),
+        "{}",
+        failure.message()
+    );
     assert!(!remote.is_available());
     assert_eq!(server.requests().len(), 5);
     timer.advance(60.0);
@@ -142,7 +183,10 @@ fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
 #[test]
 fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
     let cases = [
-        (Act::Typed("text/html", "<html>my secret</html>".into()), "server answered with something else than JSON"),
+        (
+            Act::Typed("text/html", "<html>my secret</html>".into()),
+            "server answered with something else than JSON",
+        ),
         (Act::Large(17 * 1024 * 1024), "server answered with more than 16 MB"),
     ];
     for (act, message) in cases {
@@ -155,7 +199,8 @@ fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
     let server = FaultServer::script(vec![Act::Large(10 * 1024 * 1024)]);
     assert_eq!(call(&remote(&server).0).unwrap().body.len(), 10 * 1024 * 1024);
     let server = FaultServer::script(vec![Act::Json(200, "{\"cut\": ".into())]);
-    let failure = call(&remote(&server).0).unwrap().parse::<Value>("a chat completion").unwrap_err();
+    let failure =
+        call(&remote(&server).0).unwrap().parse::<Value>("a chat completion").unwrap_err();
     assert_eq!(failure.message(), "server's answer is not a chat completion, at line 1 column `8`");
 }
 
@@ -167,7 +212,11 @@ fn a_stream_that_never_ends_stops_at_the_deadline() {
         let started = Instant::now();
         let failure = call(&Remote::new(&endpoint).unwrap()).unwrap_err();
         assert_eq!(failure.cause(), Cause::Timeout);
-        assert!(failure.message().starts_with("server gave no whole answer within 0.3 s: `http://127"), "{}", failure.message());
+        assert!(
+            failure.message().starts_with("server gave no whole answer within 0.3 s: `http://127"),
+            "{}",
+            failure.message()
+        );
         assert!(started.elapsed() < Duration::from_secs(2));
     }
 }
@@ -196,7 +245,11 @@ fn nobody_listening_is_a_network_failure_without_the_path() {
     let remote = Remote::with_timer(&endpoint, Arc::new(VirtualTimer::default())).unwrap();
     let failure = call(&remote).unwrap_err();
     assert_eq!((failure.cause(), failure.attempts()), (Cause::Network, 3));
-    assert!(failure.message().starts_with("cannot connect to the server (connection refused"), "{}", failure.message());
+    assert!(
+        failure.message().starts_with("cannot connect to the server (connection refused"),
+        "{}",
+        failure.message()
+    );
     assert!(!failure.message().contains("key-in-path"));
     let failure = Failure::status(400, "h", b"my diary");
     assert!(failure.mentions("diary") && !format!("{failure:?}").contains("diary"));
@@ -204,11 +257,18 @@ fn nobody_listening_is_a_network_failure_without_the_path() {
 
 #[test]
 fn keys_that_no_header_can_hold_are_refused_without_being_shown() {
-    let endpoint = Endpoint { api_key: Some(Secret::new("sk-\u{1F511}\nx")), ..Endpoint::new("http://localhost:1") };
+    let endpoint = Endpoint {
+        api_key: Some(Secret::new("sk-\u{1F511}\nx")),
+        ..Endpoint::new("http://localhost:1")
+    };
     let error = Remote::new(&endpoint).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(!error.chain().contains("sk-"));
-    assert!(Remote::new(&Endpoint::new("https://localhost:1/v1")).is_ok(), "certificates of the system");
-    let proxied = Endpoint { proxy: Some(Secret::new("::pass word")), ..Endpoint::new("http://localhost:1") };
+    assert!(
+        Remote::new(&Endpoint::new("https://localhost:1/v1")).is_ok(),
+        "certificates of the system"
+    );
+    let proxied =
+        Endpoint { proxy: Some(Secret::new("::pass word")), ..Endpoint::new("http://localhost:1") };
     assert!(!Remote::new(&proxied).err().unwrap().chain().contains("pass"));
 }

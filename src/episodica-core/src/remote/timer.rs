@@ -69,7 +69,8 @@ impl Timer for SystemTimer {
     }
 }
 
-/// A timer for tests: sleeping moves it on at once and is written down. Clones share their time; chance is always 0.5.
+/// A timer for tests: sleeping moves it on at once and is written down. Clones share their time;
+/// chance is always 0.5.
 #[derive(Debug, Clone, Default)]
 pub struct VirtualTimer(Arc<Mutex<VirtualTime>>);
 

@@ -1,4 +1,5 @@
-//! Which of many messages are worth scoring in full: what speaks for each without comparing what it means.
+//! Which of many messages are worth scoring in full: what speaks for each without comparing what it
+//! means.
 
 use super::Query;
 use super::messages::{ANSWER, DATE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
@@ -22,8 +23,14 @@ pub(super) struct Circumstances<'a> {
 impl<'a> Circumstances<'a> {
     /// `named` says of each speaker whether the question names them.
     pub fn new(query: &'a Query, named: Vec<bool>, weights: &Weights) -> Self {
-        // A statement that says much, gives times and numbers, and doesn't ask: the better answer, other things being equal.
-        Self { query, named, weights: weights.0.map(|weight| weight as f32), time: if query.asks_when { 0.3 } else { 0.1 } }
+        // A statement that says much, gives times and numbers, and doesn't ask: the better answer,
+        // other things being equal.
+        Self {
+            query,
+            named,
+            weights: weights.0.map(|weight| weight as f32),
+            time: if query.asks_when { 0.3 } else { 0.1 },
+        }
     }
 
     /// The terms that are known without looking at what the message means.
@@ -41,7 +48,9 @@ impl<'a> Circumstances<'a> {
     /// The weighted sum of them and the words.
     pub fn promise(&self, prior: &Prior, words: f32) -> f32 {
         let terms = self.terms(prior);
-        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER].into_iter().map(|term| self.weights[term] * terms[term]);
+        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER]
+            .into_iter()
+            .map(|term| self.weights[term] * terms[term]);
         self.weights[WORDS] * words + weighted.sum::<f32>()
     }
 
@@ -51,7 +60,8 @@ impl<'a> Circumstances<'a> {
         speaker + self.weights[DATE].abs() * self.query.most_date_match() + self.most_of_statement()
     }
 
-    /// The slots of messages that may promise `least` without a word of the question, in rising order.
+    /// The slots of messages that may promise `least` without a word of the question, in rising
+    /// order.
     pub fn promising(&'a self, priors: &'a [Prior], least: f32) -> impl Iterator<Item = u32> + 'a {
         let rest = self.most_of_statement();
         // Messages come day after day.
@@ -67,13 +77,15 @@ impl<'a> Circumstances<'a> {
                         value
                     }
                 };
-                self.weights[SPEAKER] * flag(self.named[prior.speaker as usize]) + date + rest >= least
+                self.weights[SPEAKER] * flag(self.named[prior.speaker as usize]) + date + rest
+                    >= least
             })
             .map(|(slot, _)| slot)
     }
 
     fn most_of_statement(&self) -> f32 {
-        self.weights[STATEMENT].abs() * (STATEMENT_MASS + self.time + STATEMENT_NUMBER) + self.weights[ANSWER].abs()
+        self.weights[STATEMENT].abs() * (STATEMENT_MASS + self.time + STATEMENT_NUMBER)
+            + self.weights[ANSWER].abs()
     }
 }
 
@@ -127,7 +139,17 @@ mod tests {
     #[test]
     fn the_best_are_kept_and_ties_go_to_the_lower_slot() {
         let mut best = Best::new(2);
-        for (slot, value) in [(5, 1.0), (1, 1.0), (9, 3.0), (2, 1.0), (7, 0.5), (0, 0.1), (3, 1.0), (4, 1.0), (6, 1.0)] {
+        for (slot, value) in [
+            (5, 1.0),
+            (1, 1.0),
+            (9, 3.0),
+            (2, 1.0),
+            (7, 0.5),
+            (0, 0.1),
+            (3, 1.0),
+            (4, 1.0),
+            (6, 1.0),
+        ] {
             best.push(slot, value);
         }
         assert_eq!(best.finish(), [1, 9]);

@@ -1,4 +1,5 @@
-//! Packing the most evidence into a budget of tokens: whole messages under the day they were said on, and statements where a message doesn't fit.
+//! Packing the most evidence into a budget of tokens: whole messages under the day they were said
+//! on, and statements where a message doesn't fit.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -7,14 +8,16 @@ use super::ScoredMessage;
 use crate::index::MessageIndex;
 use crate::text::count_tokens;
 
-/// How much better a message must be to be worth e times the tokens: `score - PRICE x ln(tokens)` is what ranks.
+/// How much better a message must be to be worth e times the tokens: `score - PRICE x ln(tokens)`
+/// is what ranks.
 const PRICE: f64 = 0.2;
 /// Rounds in which tokens that were saved by leaving names out are spent.
 const ROUNDS: usize = 4;
 /// Messages considered beyond those that the budget could hold at a few tokens each.
 const CONSIDERED: usize = 512;
 
-/// A short text that can stand for messages which did not fit: a semantic memory or the summary of an episode.
+/// A short text that can stand for messages which did not fit: a semantic memory or the summary of
+/// an episode.
 #[derive(Debug, Clone)]
 pub struct Statement {
     /// What is written, one line.
@@ -45,9 +48,16 @@ type Sitting = (jiff::civil::Date, crate::clock::Moment, Option<Arc<str>>);
 /// Opens the list of statements.
 const STATEMENTS: &str = "# Known\n";
 
-/// Packs the best of `ranked` (best first) into `budget` tokens, then the best statements whose messages did not fit.
-pub fn pack(index: &MessageIndex, ranked: &[ScoredMessage], statements: &[Statement], budget: usize) -> Packed {
-    Packing { index, statements, budget, header_tokens: count_tokens("# 30 November 2024, Wed\n") }.pack(ranked)
+/// Packs the best of `ranked` (best first) into `budget` tokens, then the best statements whose
+/// messages did not fit.
+pub fn pack(
+    index: &MessageIndex,
+    ranked: &[ScoredMessage],
+    statements: &[Statement],
+    budget: usize,
+) -> Packed {
+    Packing { index, statements, budget, header_tokens: count_tokens("# 30 November 2024, Wed\n") }
+        .pack(ranked)
 }
 
 struct Packing<'a> {
@@ -98,11 +108,13 @@ impl Packing<'_> {
         self.fit(chosen, said)
     }
 
-    /// Statements, best first, that tell something of which not all messages are inside, as far as the budget goes.
+    /// Statements, best first, that tell something of which not all messages are inside, as far as
+    /// the budget goes.
     fn statements_that_fit(&self, inside: &HashSet<u32>, mut used: usize) -> Vec<usize> {
         let (mut said, mut lines) = (Vec::new(), BTreeSet::new());
         for (number, statement) in self.statements.iter().enumerate() {
-            let told = !statement.sources.is_empty() && statement.sources.iter().all(|source| inside.contains(source));
+            let told = !statement.sources.is_empty()
+                && statement.sources.iter().all(|source| inside.contains(source));
             if told {
                 continue;
             }
@@ -117,7 +129,8 @@ impl Packing<'_> {
         said
     }
 
-    /// Counts the whole text and takes out what was chosen last until it fits: pieces may count differently together than alone.
+    /// Counts the whole text and takes out what was chosen last until it fits: pieces may count
+    /// differently together than alone.
     fn fit(&self, mut chosen: Vec<u32>, mut said: Vec<usize>) -> Packed {
         loop {
             let packed = self.render(&chosen, &said);
@@ -146,7 +159,8 @@ impl Packing<'_> {
         let mut text = String::new();
         if !said.is_empty() {
             text.push_str(STATEMENTS);
-            said.iter().for_each(|number| text.push_str(&statement_line(&self.statements[*number].text)));
+            said.iter()
+                .for_each(|number| text.push_str(&statement_line(&self.statements[*number].text)));
         }
         // Sessions stay together even where their times cross.
         let mut days: BTreeMap<Sitting, Vec<u32>> = BTreeMap::new();

@@ -27,19 +27,27 @@ impl Explanation {
     }
 
     /// The sum of `children`, added in order.
-    pub fn sum(name: impl Into<String>, detail: impl Into<String>, children: Vec<Explanation>) -> Self {
+    pub fn sum(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        children: Vec<Explanation>,
+    ) -> Self {
         let value = children.iter().fold(0.0, |sum, child| sum + child.value);
         Self { name: name.into(), value, detail: detail.into(), children }
     }
 
-    /// The same tree with every value multiplied: how a sum becomes a weighted part of a larger one.
+    /// The same tree with every value multiplied: how a sum becomes a weighted part of a larger
+    /// one.
     #[must_use]
     pub fn scaled(mut self, weight: f64) -> Self {
         if self.children.is_empty() {
             self.value *= weight;
             return self;
         }
-        let children = std::mem::take(&mut self.children).into_iter().map(|child| child.scaled(weight)).collect();
+        let children = std::mem::take(&mut self.children)
+            .into_iter()
+            .map(|child| child.scaled(weight))
+            .collect();
         Self::sum(self.name, self.detail, children)
     }
 }
@@ -50,9 +58,16 @@ mod tests {
 
     #[test]
     fn a_sum_equals_its_parts_exactly() {
-        let tree = Explanation::sum("score", "", vec![Explanation::weighted("a", 0.1, 0.3), Explanation::weighted("b", 0.7, 0.2)]);
+        let tree = Explanation::sum(
+            "score",
+            "",
+            vec![Explanation::weighted("a", 0.1, 0.3), Explanation::weighted("b", 0.7, 0.2)],
+        );
         assert_eq!(tree.value.to_bits(), (0.1_f64 * 0.3 + 0.7 * 0.2).to_bits());
         let scaled = tree.scaled(0.5);
-        assert_eq!(scaled.value.to_bits(), (scaled.children[0].value + scaled.children[1].value).to_bits());
+        assert_eq!(
+            scaled.value.to_bits(),
+            (scaled.children[0].value + scaled.children[1].value).to_bits()
+        );
     }
 }

@@ -3,21 +3,26 @@
 /// `k` of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009).
 pub const RRF_K: f32 = 60.0;
 
-/// Reciprocal rank fusion over the union of ranked lists: `sum over lists of 1 / (k + rank)`, rank from 1; best first, ties by slot.
+/// Reciprocal rank fusion over the union of ranked lists: `sum over lists of 1 / (k + rank)`, rank
+/// from 1; best first, ties by slot.
 ///
-/// Each entry names the slot, the fused score, and the slot's rank in every list (`None` where the list lacks it).
+/// Each entry names the slot, the fused score, and the slot's rank in every list (`None` where the
+/// list lacks it).
 pub fn reciprocal_rank_fusion(lists: &[Vec<u32>], k: f32) -> Vec<(u32, f64, Vec<Option<usize>>)> {
-    let mut ranks: std::collections::BTreeMap<u32, Vec<Option<usize>>> = std::collections::BTreeMap::new();
+    let mut ranks: std::collections::BTreeMap<u32, Vec<Option<usize>>> =
+        std::collections::BTreeMap::new();
     for (number, list) in lists.iter().enumerate() {
         for (index, slot) in list.iter().enumerate() {
-            let entry: &mut Vec<Option<usize>> = ranks.entry(*slot).or_insert_with(|| vec![None; lists.len()]);
+            let entry: &mut Vec<Option<usize>> =
+                ranks.entry(*slot).or_insert_with(|| vec![None; lists.len()]);
             entry[number].get_or_insert(index + 1);
         }
     }
     let mut fused: Vec<_> = ranks
         .into_iter()
         .map(|(slot, ranks)| {
-            let score: f64 = ranks.iter().flatten().map(|rank| 1.0 / (f64::from(k) + *rank as f64)).sum();
+            let score: f64 =
+                ranks.iter().flatten().map(|rank| 1.0 / (f64::from(k) + *rank as f64)).sum();
             (slot, score, ranks)
         })
         .collect();
@@ -27,19 +32,26 @@ pub fn reciprocal_rank_fusion(lists: &[Vec<u32>], k: f32) -> Vec<(u32, f64, Vec<
 
 /// Scales to 0..1 by the smallest and largest value; all zeros where they are the same.
 pub fn min_max(values: &mut [f32]) {
-    let (low, high) = values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+    let (low, high) =
+        values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
     let range = high - low;
     for value in values {
         *value = if range > 1e-9 { (*value - low) / range } else { 0.0 };
     }
 }
 
-/// The indexes of the `k` largest of `values`, none negative and zero left out, best first, ties by index.
+/// The indexes of the `k` largest of `values`, none negative and zero left out, best first, ties by
+/// index.
 pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
-    // Only what may be among the best is sorted: a common word gives thousands of records some score.
+    // Only what may be among the best is sorted: a common word gives thousands of records some
+    // score.
     let [least] = reached_by(values, [k]);
-    let mut best: Vec<u32> = (0..values.len() as u32).filter(|index| values[*index as usize] >= least).collect();
-    let order = |a: &u32, b: &u32| values[*b as usize].total_cmp(&values[*a as usize]).then(a.cmp(b));
+    let mut best: Vec<u32> =
+        (0..values.len() as u32).filter(|index| values[*index as usize] >= least).collect();
+    let order =
+        |a: &u32, b: &u32| values[*b as usize].total_cmp(&values[*a as usize]).then(a.cmp(b));
     if best.len() > k && k > 0 {
         best.select_nth_unstable_by(k - 1, order);
     }
@@ -48,10 +60,12 @@ pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
     best
 }
 
-/// For each of `counts`, rising, a value that about so many of `values`, 0 to 1, reach: the least above zero where fewer are above it.
+/// For each of `counts`, rising, a value that about so many of `values`, 0 to 1, reach: the least
+/// above zero where fewer are above it.
 pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
     const BINS: usize = 1_024;
-    // Most values are zero: four counters for each bin, so that no count has to wait for the one before.
+    // Most values are zero: four counters for each bin, so that no count has to wait for the one
+    // before.
     let mut bins = [[0_u32; 4]; BINS + 1];
     for four in values.chunks(4) {
         for (lane, value) in four.iter().enumerate() {
@@ -97,7 +111,10 @@ mod tests {
         let values: Vec<f32> = (0..1_000).map(|number| number as f32 / 1_000.0).collect();
         let [ten, hundred] = reached_by(&values, [10, 100]);
         let reach = |least: f32| values.iter().filter(|value| **value >= least).count();
-        assert!((10..=12).contains(&reach(ten)) && (100..=102).contains(&reach(hundred)), "{ten} {hundred}");
+        assert!(
+            (10..=12).contains(&reach(ten)) && (100..=102).contains(&reach(hundred)),
+            "{ten} {hundred}"
+        );
         assert_eq!(reached_by(&[0.0, 0.5, 0.0, 1.0, 0.0], [1, 3]), [1.0, f32::MIN_POSITIVE]);
         assert_eq!(reached_by(&[], [1]), [f32::MIN_POSITIVE]);
     }

@@ -1,6 +1,7 @@
 //! What kind of answer a question asks for, by rules, in English and Chinese.
 //!
-//! Entity and temporal are tested before factual, so that "when did we meet" is temporal and a bare name is an entity.
+//! Entity and temporal are tested before factual, so that "when did we meet" is temporal and a bare
+//! name is an entity.
 
 use serde::Serialize;
 
@@ -47,7 +48,8 @@ impl Intent {
 
 const TEMPORAL: &str = "when yesterday today tomorrow tonight date year month week day weekend monday tuesday wednesday thursday friday saturday sunday \
     january february april june july august september october november december recently ago before after since until during latest earliest birthday";
-const TEMPORAL_PHRASES: [&str; 6] = ["how long", "what time", "last ", "next ", "in may", "how often"];
+const TEMPORAL_PHRASES: [&str; 6] =
+    ["how long", "what time", "last ", "next ", "in may", "how often"];
 const TEMPORAL_CJK: [&str; 22] = [
     "什么时候",
     "何时",
@@ -72,10 +74,20 @@ const TEMPORAL_CJK: [&str; 22] = [
     "最近",
     "以前",
 ];
-const RELATIONAL_PHRASES: [&str; 8] = ["related to", "relationship", "connected", "in common", "between", "compare", "difference", "both "];
+const RELATIONAL_PHRASES: [&str; 8] = [
+    "related to",
+    "relationship",
+    "connected",
+    "in common",
+    "between",
+    "compare",
+    "difference",
+    "both ",
+];
 const RELATIONAL_CJK: [&str; 5] = ["关系", "之间", "区别", "共同", "有关"];
 const FACTUAL: &str = "who what where which whose whom why how";
-const FACTUAL_CJK: [&str; 11] = ["什么", "谁", "哪里", "哪儿", "哪个", "多少", "几个", "怎么", "为什么", "如何", "吗"];
+const FACTUAL_CJK: [&str; 11] =
+    ["什么", "谁", "哪里", "哪儿", "哪个", "多少", "几个", "怎么", "为什么", "如何", "吗"];
 
 /// Reads the intent off the wording.
 pub fn detect_intent(query: &str) -> Intent {
@@ -85,13 +97,18 @@ pub fn detect_intent(query: &str) -> Intent {
     let cjk = text.chars().filter(|c| is_unspaced(*c)).count();
     let mut words = Vec::new();
     for_each_word(text, |word, _| words.push(word.to_owned()));
-    let has = |list: &str| words.iter().any(|word| list.split_whitespace().any(|listed| listed == word));
+    let has =
+        |list: &str| words.iter().any(|word| list.split_whitespace().any(|listed| listed == word));
     let contains = |list: &[&str]| list.iter().any(|phrase| lower.contains(phrase));
 
-    let temporal = has(TEMPORAL) || contains(&TEMPORAL_PHRASES) || contains(&TEMPORAL_CJK) || words.iter().any(|word| is_year(word));
+    let temporal = has(TEMPORAL)
+        || contains(&TEMPORAL_PHRASES)
+        || contains(&TEMPORAL_CJK)
+        || words.iter().any(|word| is_year(word));
     let factual = has(FACTUAL) || contains(&FACTUAL_CJK);
     let bare_cjk = (2..=4).contains(&cjk) && letters == cjk;
-    let capitalised = text.split_whitespace().all(|word| word.chars().next().is_some_and(char::is_uppercase));
+    let capitalised =
+        text.split_whitespace().all(|word| word.chars().next().is_some_and(char::is_uppercase));
     let bare_name = cjk == 0 && (1..=3).contains(&words.len()) && capitalised;
     match () {
         () if (bare_cjk || bare_name) && !temporal && !factual => Intent::Entity,
@@ -103,7 +120,9 @@ pub fn detect_intent(query: &str) -> Intent {
 }
 
 fn is_year(word: &str) -> bool {
-    word.len() == 4 && (word.starts_with("19") || word.starts_with("20")) && word.bytes().all(|byte| byte.is_ascii_digit())
+    word.len() == 4
+        && (word.starts_with("19") || word.starts_with("20"))
+        && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

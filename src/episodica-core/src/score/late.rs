@@ -1,5 +1,6 @@
-//! Late interaction: every word of the question looks for its nearest word in a text (MaxSim; Khattab and Zaharia, SIGIR 2020), over the
-//! rows of the static token table, which both sides have whatever embedder is in use.
+//! Late interaction: every word of the question looks for its nearest word in a text (MaxSim;
+//! Khattab and Zaharia, SIGIR 2020), over the rows of the static token table, which both sides have
+//! whatever embedder is in use.
 
 use crate::embed::{StaticTable, TokenVector};
 
@@ -78,7 +79,8 @@ impl<'a> MaxSim<'a> {
         Self { table, ids, weights, places: vec![0; 1 << 16], seen: 0, rows: Vec::new(), maxima }
     }
 
-    /// Mean over the question's tokens, weighted by how telling they are, of the best cosine among the text's tokens (0 at least).
+    /// Mean over the question's tokens, weighted by how telling they are, of the best cosine among
+    /// the text's tokens (0 at least).
     pub fn score(&mut self, tokens: &[u16]) -> f32 {
         self.maxima.fill(0.0);
         for token in tokens {
@@ -108,7 +110,9 @@ mod tests {
         let table = StaticTable::shared();
         let mut question = MaxSim::new(table, "doctor");
         assert!((question.score(&table.ids("the doctor came")) - 1.0).abs() < 1e-5);
-        assert!(question.score(&table.ids("a nurse")) > question.score(&table.ids("a bicycle")) + 0.1);
+        assert!(
+            question.score(&table.ids("a nurse")) > question.score(&table.ids("a bicycle")) + 0.1
+        );
         assert_eq!(question.score(&[]), 0.0);
         assert_eq!(MaxSim::new(table, "").score(&table.ids("word")), 0.0);
     }

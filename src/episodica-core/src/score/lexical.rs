@@ -1,7 +1,9 @@
 //! BM25 over single records and over windows of talk, from the same postings.
 //!
-//! Okapi BM25 (Robertson and Zaragoza, 2009) without the constant `k1 + 1`, divided by what a record would score that held every term of the question
-//! without end: the share of the question that is answered, 0 to 1. A weak best match stays weak, which scaling by the best match would hide.
+//! Okapi BM25 (Robertson and Zaragoza, 2009) without the constant `k1 + 1`, divided by what a
+//! record would score that held every term of the question without end: the share of the question
+//! that is answered, 0 to 1. A weak best match stays weak, which scaling by the best match would
+//! hide.
 
 use super::query::QueryTerm;
 use crate::index::{MessageIndex, Postings};
@@ -24,7 +26,8 @@ fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<(&'a str, f32)>
             known.push((term.text.as_str(), worth));
             ideal += worth;
         } else if !term.unspaced {
-            // A word nobody ever said tells that nothing matches well; an unseen bigram only that it was cut in the wrong place.
+            // A word nobody ever said tells that nothing matches well; an unseen bigram only that
+            // it was cut in the wrong place.
             ideal += term.weight * postings.idf(0);
         }
     }
@@ -44,14 +47,16 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
         for posting in postings.postings(term) {
             if postings.is_alive(posting.slot) {
                 let tf = posting.frequency as f32;
-                scores[posting.slot as usize] += worth * tf / (tf + saturation(postings.length(posting.slot) as f32, mean, b));
+                scores[posting.slot as usize] +=
+                    worth * tf / (tf + saturation(postings.length(posting.slot) as f32, mean, b));
             }
         }
     }
     scores
 }
 
-/// The scaled BM25 of the window around every message, 0 to 1, by slot: term frequencies and lengths are weighted sums over the neighbours.
+/// The scaled BM25 of the window around every message, 0 to 1, by slot: term frequencies and
+/// lengths are weighted sums over the neighbours.
 pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
     let postings = &index.field.postings;
     let mut scores = vec![0.0_f32; postings.slots()];
@@ -70,7 +75,8 @@ pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
         }
         for slot in touched.drain(..) {
             let tf = std::mem::take(&mut frequency[slot as usize]);
-            scores[slot as usize] += worth * tf / (tf + saturation(index.window_length(slot), mean, BM25_B));
+            scores[slot as usize] +=
+                worth * tf / (tf + saturation(index.window_length(slot), mean, BM25_B));
         }
     }
     scores

@@ -1,4 +1,5 @@
-//! The default ranking of messages: a sum of seven named terms, each about 0 to 1 before its weight.
+//! The default ranking of messages: a sum of seven named terms, each about 0 to 1 before its
+//! weight.
 //!
 //! `docs/scoring.md` shows where each comes from, what it adds, and what was tried and left out.
 
@@ -16,14 +17,16 @@ use crate::index::MessageIndex;
 
 /// Up to this many messages all are scored in full; above, those that promise most.
 const SCORE_ALL: usize = 2_048;
-/// Messages scored in full when not all are, at least; and for each that is wanted. Four times as many find nothing more (docs/performance.md).
+/// Messages scored in full when not all are, at least; and for each that is wanted. Four times as
+/// many find nothing more (docs/performance.md).
 const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
 /// Messages with most of the words of the question that are looked at for each candidate.
 const LOOKED_AT: usize = 8;
 /// Messages whose mean likeness, word by word, stands for the mean over all.
 const SAMPLE: usize = 32;
-/// What the nearest messages by vector are worth while candidates are chosen: the weights of `vector` and `tokens` together.
+/// What the nearest messages by vector are worth while candidates are chosen: the weights of
+/// `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
 
 pub(super) const WORDS: usize = 0;
@@ -35,14 +38,16 @@ pub(super) const STATEMENT: usize = 5;
 pub(super) const ANSWER: usize = 6;
 
 /// Names of the terms, in the order of [`ScoredMessage::terms`].
-pub const TERMS: [&str; 7] = ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
+pub const TERMS: [&str; 7] =
+    ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
 
 /// What each term is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights(pub [f64; TERMS.len()]);
 
 impl Weights {
-    /// The configured weights; where nobody changed them, the vectors of a sentence embedder count more than the static table's.
+    /// The configured weights; where nobody changed them, the vectors of a sentence embedder count
+    /// more than the static table's.
     pub fn of(config: &Config, sentence_embedder: bool) -> Self {
         let mut weights = config.message_weights;
         if sentence_embedder && weights == MESSAGE_WEIGHTS {
@@ -84,7 +89,9 @@ impl ScoredMessage {
     /// The score as a tree; its value is `score`, bit for bit.
     pub fn explain(&self, weights: &Weights) -> Explanation {
         let leaves = TERMS.iter().zip(weights.0).zip(self.terms).filter(|(_, raw)| *raw != 0.0);
-        let children = leaves.map(|((name, weight), raw)| Explanation::weighted(*name, weight, f64::from(raw))).collect();
+        let children = leaves
+            .map(|((name, weight), raw)| Explanation::weighted(*name, weight, f64::from(raw)))
+            .collect();
         Explanation::sum("message", "", children)
     }
 }
@@ -106,7 +113,8 @@ pub struct MessageRanking<'a> {
 }
 
 impl MessageRanking<'_> {
-    /// Scores the messages that `allowed` admits (of many, the most promising), best first, ties by slot (older first).
+    /// Scores the messages that `allowed` admits (of many, the most promising), best first, ties by
+    /// slot (older first).
     ///
     /// # Errors
     /// `Index` for a vector of another dimension.
@@ -116,7 +124,9 @@ impl MessageRanking<'_> {
         let all = self.index.len() <= SCORE_ALL;
         let mean = if all { 0.0 } else { self.mean_cosine() };
         let slots: Vec<u32> = match all {
-            true => (0..self.index.len() as u32).filter(|slot| allowed.is_none_or(|allowed| allowed(*slot))).collect(),
+            true => (0..self.index.len() as u32)
+                .filter(|slot| allowed.is_none_or(|allowed| allowed(*slot)))
+                .collect(),
             false => self.promising(&words, &circumstances, mean, allowed)?,
         };
         let neighbourhood = Neighbourhood::new(self.index, &slots);
@@ -126,7 +136,11 @@ impl MessageRanking<'_> {
         let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(mean));
         let similar = above_mean(similar, mean);
         let mut question = MaxSim::new(self.table, &self.query.content);
-        let tokens: Vec<f32> = neighbourhood.slots.iter().map(|slot| question.score(self.index.tokens(*slot))).collect();
+        let tokens: Vec<f32> = neighbourhood
+            .slots
+            .iter()
+            .map(|slot| question.score(self.index.tokens(*slot)))
+            .collect();
         let tokens = neighbourhood.smooth(self.index, &slots, |at| tokens[at]);
         let typical = self.mean_over_sample(&slots, |slot| question.score(self.index.tokens(slot)));
         let tokens = above_mean(tokens, typical);
@@ -148,11 +162,14 @@ impl MessageRanking<'_> {
     }
 
     fn circumstances(&self) -> Circumstances<'_> {
-        let named = (0..self.index.speakers().len() as u32).map(|speaker| self.query.named.contains(&speaker)).collect();
+        let named = (0..self.index.speakers().len() as u32)
+            .map(|speaker| self.query.named.contains(&speaker))
+            .collect();
         Circumstances::new(self.query, named, &self.weights)
     }
 
-    /// The slots that promise most, in rising order: exact words and circumstances, and the nearest vectors with their neighbours.
+    /// The slots that promise most, in rising order: exact words and circumstances, and the nearest
+    /// vectors with their neighbours.
     fn promising(
         &self,
         words: &[f32],
@@ -169,7 +186,9 @@ impl MessageRanking<'_> {
             for (slot, cosine) in nearest {
                 let value = PROMISE_VECTOR * (cosine - mean) / range;
                 *gains.entry(slot).or_default() += 0.6 * value;
-                for beside in [self.index.next(slot), self.index.previous(slot)].into_iter().flatten() {
+                for beside in
+                    [self.index.next(slot), self.index.previous(slot)].into_iter().flatten()
+                {
                     *gains.entry(beside).or_default() += 0.2 * value;
                 }
             }
@@ -183,13 +202,18 @@ impl MessageRanking<'_> {
             }
         };
         gains.iter().for_each(|(slot, gain)| offer(&mut best, *slot, words[*slot as usize], *gain));
-        // Those are left out that share a common word with the question and little else, unless it names a day or few are admitted.
+        // Those are left out that share a common word with the question and little else, unless it
+        // names a day or few are admitted.
         let [many, some] = reached_by(words, [candidates, LOOKED_AT * candidates]);
-        let some = if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
-        let matched: Vec<(u32, f32)> = (0_u32..).zip(words.iter().copied()).filter(|(_, words)| *words >= some).collect();
+        let some =
+            if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
+        let matched: Vec<(u32, f32)> =
+            (0_u32..).zip(words.iter().copied()).filter(|(_, words)| *words >= some).collect();
         let matched = || matched.iter().filter(|(slot, _)| !gains.contains_key(slot));
         // Those with most of the words show what it takes; of the others few need be looked at.
-        matched().filter(|(_, words)| *words >= many).for_each(|(slot, words)| offer(&mut best, *slot, *words, 0.0));
+        matched()
+            .filter(|(_, words)| *words >= many)
+            .for_each(|(slot, words)| offer(&mut best, *slot, *words, 0.0));
         best.shrink();
         let (most, weight) = (circumstances.most(), self.weights.0[WORDS] as f32);
         for (slot, words) in matched().filter(|(_, words)| *words < many) {
@@ -218,10 +242,15 @@ impl MessageRanking<'_> {
 
     /// Mean cosine over `slots`.
     fn mean_of(&self, slots: &[u32]) -> f32 {
-        let (Some(vector), Some(vectors)) = (self.vector, self.index.field.vectors()) else { return 0.0 };
+        let (Some(vector), Some(vectors)) = (self.vector, self.index.field.vectors()) else {
+            return 0.0;
+        };
         let labels: Vec<u64> = slots.iter().copied().map(u64::from).collect();
         let scores = vectors.scores(vector, &labels);
-        let (sum, count) = scores.iter().flatten().fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
+        let (sum, count) = scores
+            .iter()
+            .flatten()
+            .fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
         sum / count.max(1) as f32
     }
 
@@ -234,7 +263,9 @@ impl MessageRanking<'_> {
     fn sample(&self, all: &[u32]) -> Vec<u32> {
         match self.index.len() <= SCORE_ALL {
             true if !all.is_empty() => all.to_vec(),
-            _ => (0..self.index.len() as u32).step_by(self.index.len().div_ceil(SAMPLE).max(1)).collect(),
+            _ => (0..self.index.len() as u32)
+                .step_by(self.index.len().div_ceil(SAMPLE).max(1))
+                .collect(),
         }
     }
 }
@@ -242,7 +273,9 @@ impl MessageRanking<'_> {
 /// 0 = as similar as an average message, 1 = the best.
 fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
     let range = values.iter().copied().fold(f32::NEG_INFINITY, f32::max) - mean;
-    values.iter_mut().for_each(|value| *value = if range > 1e-6 { (*value - mean) / range } else { 0.0 });
+    values
+        .iter_mut()
+        .for_each(|value| *value = if range > 1e-6 { (*value - mean) / range } else { 0.0 });
     values
 }
 
@@ -258,14 +291,26 @@ impl Neighbourhood {
         let mut around: Vec<u32> = Vec::with_capacity(4 * slots.len());
         for slot in slots {
             let before = index.previous(*slot);
-            around.extend([Some(*slot), index.next(*slot), before, before.and_then(|slot| index.previous(slot))].into_iter().flatten());
+            around.extend(
+                [
+                    Some(*slot),
+                    index.next(*slot),
+                    before,
+                    before.and_then(|slot| index.previous(slot)),
+                ]
+                .into_iter()
+                .flatten(),
+            );
         }
         around.sort_unstable();
         around.dedup();
         let mut places = Vec::new();
         if index.len() <= SCORE_ALL {
             places.resize(index.len(), u32::MAX);
-            around.iter().enumerate().for_each(|(place, slot)| places[*slot as usize] = place as u32);
+            around
+                .iter()
+                .enumerate()
+                .for_each(|(place, slot)| places[*slot as usize] = place as u32);
         }
         Self { slots: around, places }
     }
@@ -273,11 +318,18 @@ impl Neighbourhood {
     fn place(&self, slot: u32) -> usize {
         match self.places.get(slot as usize) {
             Some(place) => *place as usize,
-            None => self.slots.binary_search(&slot).expect("invariant: neighbours of candidates are in the neighbourhood"),
+            None => self
+                .slots
+                .binary_search(&slot)
+                .expect("invariant: neighbours of candidates are in the neighbourhood"),
         }
     }
 
-    fn cosines(&self, index: &MessageIndex, vector: Option<ArrayView1<'_, f32>>) -> Vec<Option<f32>> {
+    fn cosines(
+        &self,
+        index: &MessageIndex,
+        vector: Option<ArrayView1<'_, f32>>,
+    ) -> Vec<Option<f32>> {
         let labels: Vec<u64> = self.slots.iter().map(|slot| u64::from(*slot)).collect();
         match (vector, index.field.vectors()) {
             (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
@@ -286,7 +338,12 @@ impl Neighbourhood {
     }
 
     /// `value`, given by place, smoothed over the neighbours of each of `slots`.
-    fn smooth(&self, index: &MessageIndex, slots: &[u32], value: impl Fn(usize) -> f32) -> Vec<f32> {
+    fn smooth(
+        &self,
+        index: &MessageIndex,
+        slots: &[u32],
+        value: impl Fn(usize) -> f32,
+    ) -> Vec<f32> {
         slots.iter().map(|slot| index.smooth(*slot, |slot| value(self.place(slot)))).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! From query to ranked, explained hits and packed context.
 //!
-//! Pure functions over indexes and records: no locks, no files, no network. `docs/scoring.md` derives every formula and shows its ablation.
+//! Pure functions over indexes and records: no locks, no files, no network. `docs/scoring.md`
+//! derives every formula and shows its ablation.
 
 mod candidates;
 mod context;
@@ -26,8 +27,8 @@ pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weight
 pub use norlift::lift;
 pub use query::{DatePart, Query, QueryTerm, date_parts, query_terms};
 pub use records::{
-    EpisodeLayers, FieldScores, ScoredRecord, StatementFacts, estimate_statement, last_successor, least_of_best, raise_successors,
-    score_statement, sort_records,
+    EpisodeLayers, FieldScores, ScoredRecord, StatementFacts, estimate_statement, last_successor,
+    least_of_best, raise_successors, score_statement, sort_records,
 };
 pub use request::{Filter, Hit, HitKind, Method, Record, Request, Response};
 pub use snippet::{SNIPPET_CHARS, snippet};

@@ -1,24 +1,31 @@
 //! NOR-LIFT: semantic memories vote for the episodes they were learned from.
 //!
-//! For a query, let `s_i` be the similarity of memory `i`, `z_i` its z-score over all memories and `tau` the 95th percentile of the `z_i`. Memory
-//! `i` votes with probability `p_i = 1 / (1 + exp(-lambda (z_i - tau)))`. The votes for an episode with the memories `F` combine by noisy-or,
-//! `P = 1 - prod(1 - p_i)`, and are held against what `|F|` average memories would give, `E = 1 - (1 - mean p)^|F|`, so that an episode isn't
-//! preferred for having taught much: `lift = (P - E) / (1 - E)`.
+//! For a query, let `s_i` be the similarity of memory `i`, `z_i` its z-score over all memories and
+//! `tau` the 95th percentile of the `z_i`. Memory `i` votes with probability `p_i = 1 / (1 +
+//! exp(-lambda (z_i - tau)))`. The votes for an episode with the memories `F` combine by noisy-or,
+//! `P = 1 - prod(1 - p_i)`, and are held against what `|F|` average memories would give, `E = 1 -
+//! (1 - mean p)^|F|`, so that an episode isn't preferred for having taught much: `lift = (P - E) /
+//! (1 - E)`.
 
 /// Steepness of a vote.
 pub const LAMBDA: f64 = 2.5;
 /// The share of memories whose votes stay below one half.
 pub const TAU_PERCENTILE: f64 = 0.95;
 
-/// The lift of every voted-for episode. `similarities[i]` belongs to the memory with the source episodes `sources[i]` (any keys).
-pub fn lift<K: Copy + Ord>(similarities: &[f32], sources: &[Vec<K>]) -> std::collections::BTreeMap<K, f64> {
+/// The lift of every voted-for episode. `similarities[i]` belongs to the memory with the source
+/// episodes `sources[i]` (any keys).
+pub fn lift<K: Copy + Ord>(
+    similarities: &[f32],
+    sources: &[Vec<K>],
+) -> std::collections::BTreeMap<K, f64> {
     let count = similarities.len();
     let mut lifts = std::collections::BTreeMap::new();
     if count == 0 {
         return lifts;
     }
     let mean = similarities.iter().map(|s| f64::from(*s)).sum::<f64>() / count as f64;
-    let variance = similarities.iter().map(|s| (f64::from(*s) - mean).powi(2)).sum::<f64>() / count as f64;
+    let variance =
+        similarities.iter().map(|s| (f64::from(*s) - mean).powi(2)).sum::<f64>() / count as f64;
     let deviation = variance.sqrt().max(1e-9);
     let z: Vec<f64> = similarities.iter().map(|s| (f64::from(*s) - mean) / deviation).collect();
     let mut sorted = z.clone();

@@ -1,4 +1,5 @@
-//! A question, read once: its terms, whom it names, which dates it names, and what is left to compare meanings with.
+//! A question, read once: its terms, whom it names, which dates it names, and what is left to
+//! compare meanings with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,21 +7,44 @@ use jiff::civil::Date;
 
 use super::late::TokenTable;
 use crate::clock::Moment;
-use crate::index::{Day, MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word, is_unspaced, name_forms, stem};
+use crate::index::{
+    Day, MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word,
+    is_unspaced, name_forms, stem,
+};
 use crate::text::time::{DateRange, query_range};
 
-/// Chinese characters that hold a sentence together; a run is cut at them before it is read as bigrams.
-const FUNCTION_CHARACTERS: &str = "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
+/// Chinese characters that hold a sentence together; a run is cut at them before it is read as
+/// bigrams.
+const FUNCTION_CHARACTERS: &str =
+    "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
 
-const MONTHS: [&str; 12] =
-    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
-const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const DAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 /// Words before "may" or "march" that make a month of it.
-const BEFORE_MONTH: [&str; 13] = ["in", "of", "since", "until", "during", "by", "last", "next", "early", "late", "mid", "before", "after"];
+const BEFORE_MONTH: [&str; 13] = [
+    "in", "of", "since", "until", "during", "by", "last", "next", "early", "late", "mid", "before",
+    "after",
+];
 
 /// Words of a question that asks for a time.
-const WHEN: [&str; 10] = ["when", "date", "day", "month", "year", "time", "long", "ago", "often", "since"];
-const WHEN_UNSPACED: [&str; 10] = ["什么时候", "何时", "哪天", "哪一天", "哪年", "几号", "几点", "多久", "いつ", "언제"];
+const WHEN: [&str; 10] =
+    ["when", "date", "day", "month", "year", "time", "long", "ago", "often", "since"];
+const WHEN_UNSPACED: [&str; 10] =
+    ["什么时候", "何时", "哪天", "哪一天", "哪年", "几号", "几点", "多久", "いつ", "언제"];
 /// What the single characters of a bigram count.
 const CHARACTER_WEIGHT: f32 = 0.15;
 
@@ -64,7 +88,8 @@ pub struct Query {
     pub named: BTreeSet<SpeakerId>,
     /// Which dates it names.
     pub dates: BTreeSet<DatePart>,
-    /// The days that it names from where it stands ("yesterday", "last Friday"), once [`Query::at`] has said where that is.
+    /// The days that it names from where it stands ("yesterday", "last Friday"), once [`Query::at`]
+    /// has said where that is.
     pub range: Option<DateRange>,
     /// Does it ask for a time?
     pub asks_when: bool,
@@ -87,7 +112,9 @@ impl Query {
         for (id, name) in index.speakers().iter().enumerate() {
             for word in name {
                 let unspaced = word.starts_with(is_unspaced);
-                let form = name_forms(word).find(|form| if unspaced { folded.contains(form) } else { words.contains(*form) });
+                let form = name_forms(word).find(|form| {
+                    if unspaced { folded.contains(form) } else { words.contains(*form) }
+                });
                 if let Some(form) = form {
                     named.insert(id as SpeakerId);
                     names.insert(form);
@@ -108,30 +135,47 @@ impl Query {
                 }
             }
         });
-        let name_stems: BTreeSet<String> = names.iter().map(|name| stem(name).into_owned()).collect();
+        let name_stems: BTreeSet<String> =
+            names.iter().map(|name| stem(name).into_owned()).collect();
         let mut terms = query_terms(&rest);
         terms.retain(|term| !name_stems.contains(term));
         if terms.is_empty() {
             terms = query_terms(&folded);
         }
         let weight = |terms: Vec<String>| weigh(terms, &folded, table);
-        let or = |words: Vec<String>, other: &str| if words.is_empty() { other.to_owned() } else { words.join(" ") };
+        let or = |words: Vec<String>, other: &str| {
+            if words.is_empty() { other.to_owned() } else { words.join(" ") }
+        };
         let plain = or(plain, text);
         let content = or(content, &plain);
-        let asks_when =
-            words.iter().any(|word| WHEN.contains(&word.as_str())) || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
+        let asks_when = words.iter().any(|word| WHEN.contains(&word.as_str()))
+            || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
         let (terms, all_terms) = (weight(terms), weight(query_terms(&folded)));
-        Self { text: text.to_owned(), terms, all_terms, named, dates: date_parts(text), range: None, asks_when, plain, content }
+        Self {
+            text: text.to_owned(),
+            terms,
+            all_terms,
+            named,
+            dates: date_parts(text),
+            range: None,
+            asks_when,
+            plain,
+            content,
+        }
     }
 
-    /// The question as asked at `now`. Who asks what happened yesterday means messages of that day; who asks what began four years ago means
-    /// whatever tells of it, so only ranges of up to [`MAX_RANGE_DAYS`] count. Relative dates are looked at only where the question gives no more than a day of the week: what names year,
-    /// month or day is the same whenever it is asked.
+    /// The question as asked at `now`. Who asks what happened yesterday means messages of that day;
+    /// who asks what began four years ago means whatever tells of it, so only ranges of up to
+    /// [`MAX_RANGE_DAYS`] count. Relative dates are looked at only where the question gives no more
+    /// than a day of the week: what names year, month or day is the same whenever it is asked.
     #[must_use]
     pub fn at(mut self, now: Moment) -> Self {
         if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
-            let days = |range: &DateRange| range.from.zip(range.to).map(|(from, to)| (to - from).get_days());
-            self.range = query_range(&self.text, now).filter(|range| days(range).is_some_and(|days| days < MAX_RANGE_DAYS));
+            let days = |range: &DateRange| {
+                range.from.zip(range.to).map(|(from, to)| (to - from).get_days())
+            };
+            self.range = query_range(&self.text, now)
+                .filter(|range| days(range).is_some_and(|days| days < MAX_RANGE_DAYS));
         }
         self
     }
@@ -142,15 +186,21 @@ impl Query {
             return false;
         }
         let name = fold(name);
-        self.named.iter().flat_map(|speaker| &index.speakers()[*speaker as usize]).any(|word| name.contains(word.as_str()))
+        self.named
+            .iter()
+            .flat_map(|speaker| &index.speakers()[*speaker as usize])
+            .any(|word| name.contains(word.as_str()))
     }
 
-    /// The share of the date parts in the question that `day` has, 0 if the question names none; 1 for a day in the range that a relative date
-    /// names, half more for the very Friday that "last Friday" was.
+    /// The share of the date parts in the question that `day` has, 0 if the question names none; 1
+    /// for a day in the range that a relative date names, half more for the very Friday that "last
+    /// Friday" was.
     pub fn date_match(&self, day: Day) -> f32 {
         let meant = self.range.is_some_and(|range| {
             let date = Date::new(day.year, day.month, day.day).ok();
-            date.is_some_and(|date| range.from.is_none_or(|from| from <= date) && range.to.is_none_or(|to| date <= to))
+            date.is_some_and(|date| {
+                range.from.is_none_or(|from| from <= date) && range.to.is_none_or(|to| date <= to)
+            })
         });
         if self.dates.is_empty() {
             return if meant { 1.0 } else { 0.0 };
@@ -161,7 +211,8 @@ impl Query {
             DatePart::Day(number) => day.day == number,
             DatePart::Weekday(weekday) => day.weekday == weekday,
         };
-        self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32 + if meant { 0.5 } else { 0.0 }
+        self.dates.iter().filter(same).count() as f32 / self.dates.len() as f32
+            + if meant { 0.5 } else { 0.0 }
     }
 
     /// Does it name a day, or a part of its date?
@@ -179,13 +230,17 @@ impl Query {
     }
 }
 
-/// Gives each term what it counts: words by how special they are in general (the square of their row's length in the token table against the
-/// usual one, at most 1; words of several tokens are special), bigrams 1, and their characters a little.
+/// Gives each term what it counts: words by how special they are in general (the square of their
+/// row's length in the token table against the usual one, at most 1; words of several tokens are
+/// special), bigrams 1, and their characters a little.
 fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryTerm> {
     let mut general: BTreeMap<String, f32> = BTreeMap::new();
     for_each_word(folded, |word, unspaced| {
         if let (false, [id]) = (unspaced, table.ids(word).as_slice()) {
-            general.insert(stem(word).into_owned(), (table.weight(*id) / table.typical_weight()).min(1.0).powi(2));
+            general.insert(
+                stem(word).into_owned(),
+                (table.weight(*id) / table.typical_weight()).min(1.0).powi(2),
+            );
         }
     });
     let mut characters: Vec<String> = Vec::new();
@@ -203,7 +258,11 @@ fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryT
         let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
         weighted.push(QueryTerm { text: text.clone(), weight, unspaced });
     }
-    weighted.extend(characters.into_iter().map(|text| QueryTerm { text, weight: CHARACTER_WEIGHT, unspaced: true }));
+    weighted.extend(characters.into_iter().map(|text| QueryTerm {
+        text,
+        weight: CHARACTER_WEIGHT,
+        unspaced: true,
+    }));
     weighted
 }
 
@@ -215,7 +274,8 @@ pub fn query_terms(text: &str) -> Vec<String> {
         false => terms.push(stem(word).into_owned()),
         true if word.chars().nth(2).is_none() => push_run(word, &mut terms),
         true => {
-            for run in word.split(|c| FUNCTION_CHARACTERS.contains(c)).filter(|run| !run.is_empty()) {
+            for run in word.split(|c| FUNCTION_CHARACTERS.contains(c)).filter(|run| !run.is_empty())
+            {
                 let single = run.chars().nth(1).is_none();
                 push_run(run, if single { &mut weak } else { &mut terms });
             }
@@ -241,7 +301,8 @@ fn push_run(run: &str, terms: &mut Vec<String>) {
     }
 }
 
-/// The parts of dates that a question names, in English or Chinese, whole or in part ("in May 2023", "5月3日", "on a Friday").
+/// The parts of dates that a question names, in English or Chinese, whole or in part ("in May
+/// 2023", "5月3日", "on a Friday").
 pub fn date_parts(question: &str) -> BTreeSet<DatePart> {
     let mut words = Vec::new();
     for_each_word(question, |word, _| words.push(word.to_owned()));
@@ -253,7 +314,9 @@ pub fn date_parts(question: &str) -> BTreeSet<DatePart> {
             parts.insert(DatePart::Year(year));
         } else if let Some(month) = MONTHS.iter().position(|month| month == this) {
             let ambiguous = matches!(this.as_str(), "may" | "march");
-            let dated = [before, after].iter().any(|word| day_number(word).is_some() || four_digit_year(word).is_some());
+            let dated = [before, after]
+                .iter()
+                .any(|word| day_number(word).is_some() || four_digit_year(word).is_some());
             if ambiguous && !dated && !BEFORE_MONTH.contains(&before) {
                 continue;
             }
@@ -289,23 +352,32 @@ fn numeric_dates(question: &str, parts: &mut BTreeSet<DatePart>) {
         match unit {
             '年' if (1000..=9999).contains(number) => parts.insert(DatePart::Year(*number as i16)),
             '月' if (1..=12).contains(number) => parts.insert(DatePart::Month(*number as i8)),
-            '日' | '号' if (1..=31).contains(number) => parts.insert(DatePart::Day(*number as i8)),
+            '日' | '号' if (1..=31).contains(number) => {
+                parts.insert(DatePart::Day(*number as i8))
+            }
             _ => false,
         };
     }
     for triple in numbers.windows(3) {
         if let [(year @ 1000..=9999, '-'), (month @ 1..=12, '-'), (day @ 1..=31, _)] = triple {
-            parts.extend([DatePart::Year(*year as i16), DatePart::Month(*month as i8), DatePart::Day(*day as i8)]);
+            parts.extend([
+                DatePart::Year(*year as i16),
+                DatePart::Month(*month as i8),
+                DatePart::Day(*day as i8),
+            ]);
         }
     }
 }
 
 fn four_digit_year(word: &str) -> Option<i16> {
-    (word.len() == 4 && (word.starts_with("19") || word.starts_with("20"))).then(|| word.parse().ok()).flatten()
+    (word.len() == 4 && (word.starts_with("19") || word.starts_with("20")))
+        .then(|| word.parse().ok())
+        .flatten()
 }
 
 fn day_number(word: &str) -> Option<i8> {
-    let digits = ["st", "nd", "rd", "th"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word);
+    let digits =
+        ["st", "nd", "rd", "th"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word);
     digits.parse().ok().filter(|day| (1..=31).contains(day))
 }
 
@@ -324,14 +396,19 @@ mod tests {
     #[test]
     fn relative_dates_are_reckoned_from_now() {
         let table = crate::embed::StaticTable::shared();
-        let asked =
-            |text: &str| Query::new(text, &MessageIndex::default(), table).at(Moment::parse("2024-03-12T09:00:00Z").expect("valid"));
+        let asked = |text: &str| {
+            Query::new(text, &MessageIndex::default(), table)
+                .at(Moment::parse("2024-03-12T09:00:00Z").expect("valid"))
+        };
         let day = |text: &str| Day::of(Moment::parse(text).expect("valid"));
         assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-11")), 1.0);
         assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-12")), 0.0);
         assert_eq!(asked("我们昨天做了什么").date_match(day("2024-03-11")), 1.0);
         let friday = asked("whom did we meet last Friday?");
-        assert_eq!((friday.date_match(day("2024-03-08")), friday.date_match(day("2024-03-01"))), (1.5, 1.0));
+        assert_eq!(
+            (friday.date_match(day("2024-03-08")), friday.date_match(day("2024-03-01"))),
+            (1.5, 1.0)
+        );
         assert_eq!(asked("what happened in May 2023?").range, None);
         assert_eq!(asked("where did she live four years ago?").range, None);
         assert_eq!(asked("who is Anna?").date_match(day("2024-03-11")), 0.0);

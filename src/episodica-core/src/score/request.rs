@@ -53,7 +53,10 @@ pub struct Filter {
 impl Filter {
     /// Does it let everything pass?
     pub fn is_empty(&self) -> bool {
-        self.since.is_none() && self.until.is_none() && self.session_id.is_none() && self.metadata.is_empty()
+        self.since.is_none()
+            && self.until.is_none()
+            && self.session_id.is_none()
+            && self.metadata.is_empty()
     }
 
     /// Is the time span from `start` to `end` inside, at least in part?
@@ -75,7 +78,8 @@ pub struct Request {
     pub method: Method,
     /// What may be returned.
     pub filter: Filter,
-    /// Least cosine of a hit; `None` = the preset's (none by default). Never applied to fused scores.
+    /// Least cosine of a hit; `None` = the preset's (none by default). Never applied to fused
+    /// scores.
     pub threshold: Option<f32>,
     /// When "now" is, for questions that say "last week".
     pub now: Moment,
@@ -101,7 +105,8 @@ pub struct Hit {
     pub score: f64,
     /// Place among the hits of its kind, from 1.
     pub rank: usize,
-    /// The messages that matched, best first: one for a message, an episode's own, none for a semantic memory.
+    /// The messages that matched, best first: one for a message, an episode's own, none for a
+    /// semantic memory.
     pub messages: Vec<Arc<Message>>,
     /// The question's terms, which [`Hit::snippet`] shows.
     pub terms: Arc<[String]>,

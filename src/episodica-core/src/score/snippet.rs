@@ -3,17 +3,20 @@
 /// Length of a snippet, in characters.
 pub const SNIPPET_CHARS: usize = 100;
 
-/// About [`SNIPPET_CHARS`] characters of `text` around the first place where most of the `terms` (lower case) stand, cut at characters,
-/// with `…` where text was left out. The text itself if it is short.
+/// About [`SNIPPET_CHARS`] characters of `text` around the first place where most of the `terms`
+/// (lower case) stand, cut at characters, with `…` where text was left out. The text itself if it
+/// is short.
 pub fn snippet(text: &str, terms: &[String]) -> String {
-    let chars: Vec<char> = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).take(20_000).collect();
+    let chars: Vec<char> =
+        text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).take(20_000).collect();
     if chars.len() <= SNIPPET_CHARS {
         return chars.into_iter().collect::<String>().trim().to_owned();
     }
     let lower: Vec<char> = chars.iter().map(|c| c.to_lowercase().next().unwrap_or(*c)).collect();
     let mut places: Vec<usize> = Vec::new();
     for term in terms {
-        // A stem is the beginning of its word in all but irregular cases, and a snippet may miss those.
+        // A stem is the beginning of its word in all but irregular cases, and a snippet may miss
+        // those.
         let term: Vec<char> = term.chars().take(12).collect();
         let starts = lower.windows(term.len().max(1)).enumerate().filter(|(at, window)| {
             let word_start = *at == 0 || !lower[at - 1].is_alphanumeric() || !lower[*at].is_ascii();
@@ -22,8 +25,14 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
         places.extend(starts.map(|(at, _)| at));
     }
     places.sort_unstable();
-    let within = |start: usize| places.iter().filter(|at| (start..start + SNIPPET_CHARS).contains(*at)).count();
-    let best = places.iter().copied().max_by_key(|start| (within(*start), std::cmp::Reverse(*start))).unwrap_or(0);
+    let within = |start: usize| {
+        places.iter().filter(|at| (start..start + SNIPPET_CHARS).contains(*at)).count()
+    };
+    let best = places
+        .iter()
+        .copied()
+        .max_by_key(|start| (within(*start), std::cmp::Reverse(*start)))
+        .unwrap_or(0);
     let mut start = best.saturating_sub(SNIPPET_CHARS / 4).min(chars.len() - SNIPPET_CHARS);
     // Begin with a whole word where one begins nearby.
     if start > 0
@@ -33,7 +42,12 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
     }
     let end = (start + SNIPPET_CHARS).min(chars.len());
     let body: String = chars[start..end].iter().collect();
-    format!("{}{}{}", if start > 0 { "…" } else { "" }, body.trim(), if end < chars.len() { "…" } else { "" })
+    format!(
+        "{}{}{}",
+        if start > 0 { "…" } else { "" },
+        body.trim(),
+        if end < chars.len() { "…" } else { "" }
+    )
 }
 
 #[cfg(test)]
@@ -42,9 +56,15 @@ mod tests {
 
     #[test]
     fn a_snippet_shows_the_match_and_cuts_at_characters() {
-        let text = format!("{} the lighthouse keeper sang {}", "word ".repeat(60), "猫".repeat(200));
+        let text =
+            format!("{} the lighthouse keeper sang {}", "word ".repeat(60), "猫".repeat(200));
         let shown = snippet(&text, &["lighthous".into(), "keeper".into()]);
-        assert!(shown.contains("lighthouse keeper sang") && shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+        assert!(
+            shown.contains("lighthouse keeper sang")
+                && shown.starts_with('…')
+                && shown.ends_with('…'),
+            "{shown}"
+        );
         assert!(shown.chars().count() <= SNIPPET_CHARS + 2);
         assert_eq!(snippet("short\ntext", &[]), "short text");
     }

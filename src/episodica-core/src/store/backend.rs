@@ -1,8 +1,10 @@
-//! The file operations that the store uses, and nothing more: the seam at which tests cut the power.
+//! The file operations that the store uses, and nothing more: the seam at which tests cut the
+//! power.
 //!
-//! Everything the store writes goes through a [`Backend`]; [`RealBackend`] is the operating system. It refuses to follow symbolic links
-//! below the root of the store, so that nobody's link can lead a write out of it or make two users share a file. (The root itself may
-//! be a link: that is the caller's own choice of a place.)
+//! Everything the store writes goes through a [`Backend`]; [`RealBackend`] is the operating system.
+//! It refuses to follow symbolic links below the root of the store, so that nobody's link can lead
+//! a write out of it or make two users share a file. (The root itself may be a link: that is the
+//! caller's own choice of a place.)
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -33,7 +35,8 @@ pub struct FileStamp {
     pub bytes: u64,
     /// Time of the last change, in nanoseconds of an arbitrary origin.
     pub modified: u128,
-    /// Number of the file within its file system, where there is such a thing; another number = another file under the same name.
+    /// Number of the file within its file system, where there is such a thing; another number =
+    /// another file under the same name.
     pub file_number: u64,
 }
 
@@ -48,7 +51,8 @@ pub trait BackendFile: fmt::Debug + Send {
     /// Returns when everything appended, and the length, survive a power cut.
     ///
     /// # Errors
-    /// Whatever the operating system says; nothing about what was written since the last success is known then.
+    /// Whatever the operating system says; nothing about what was written since the last success is
+    /// known then.
     fn sync_data(&mut self) -> io::Result<()>;
 
     /// Cuts the file to `bytes`.
@@ -69,7 +73,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Whatever the operating system says, and a symbolic link among the directories.
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>>;
 
-    /// Name and kind of every entry whose name is Unicode, in no order; nothing for a directory that isn't there.
+    /// Name and kind of every entry whose name is Unicode, in no order; nothing for a directory
+    /// that isn't there.
     ///
     /// # Errors
     /// Whatever the operating system says.
@@ -123,7 +128,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// `DirectoryNotEmpty`, `NotFound`, and whatever the operating system says.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Takes the exclusive lock of the file at `path` and writes `holder` into it; `None` if somebody has it.
+    /// Takes the exclusive lock of the file at `path` and writes `holder` into it; `None` if
+    /// somebody has it.
     ///
     /// # Errors
     /// Whatever the operating system says.
@@ -139,8 +145,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(bytes)
     }
 
-    /// Makes a directory and those above it that are missing, each durable when this returns. One that is there may not be durable yet
-    /// (whoever made it died before syncing): see [`sync_up`].
+    /// Makes a directory and those above it that are missing, each durable when this returns. One
+    /// that is there may not be durable yet (whoever made it died before syncing): see [`sync_up`].
     ///
     /// # Errors
     /// Whatever the operating system says.
@@ -198,7 +204,8 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     }
 }
 
-/// Returns when every name from `root` down to `directory`, and the names in it, survive a power cut.
+/// Returns when every name from `root` down to `directory`, and the names in it, survive a power
+/// cut.
 ///
 /// # Errors
 /// Whatever the operating system says.
@@ -233,9 +240,12 @@ impl std::error::Error for SymbolicLink {}
 /// The store's error for a failed operation on `path`.
 pub(crate) fn io_error(context: &str, path: &Path, source: io::Error) -> Error {
     if source.get_ref().is_some_and(|inner| inner.is::<SymbolicLink>()) {
-        return Error::new(ErrorKind::CorruptStore, "a symbolic link inside the store is not followed")
-            .at(path, None)
-            .with_hint("replace the link by the file or directory that it points to");
+        return Error::new(
+            ErrorKind::CorruptStore,
+            "a symbolic link inside the store is not followed",
+        )
+        .at(path, None)
+        .with_hint("replace the link by the file or directory that it points to");
     }
     Error::io(context, path, source)
 }
@@ -259,7 +269,9 @@ impl RealBackend {
         for part in inside.components() {
             place.push(part);
             match std::fs::symlink_metadata(&place) {
-                Ok(metadata) if metadata.is_symlink() => return Err(io::Error::other(SymbolicLink)),
+                Ok(metadata) if metadata.is_symlink() => {
+                    return Err(io::Error::other(SymbolicLink));
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                 Err(error) => return Err(error),
@@ -287,7 +299,10 @@ impl BackendFile for RealFile {
 }
 
 #[derive(Debug)]
-struct RealLock(#[expect(dead_code, reason = "held for its effect: closing the file frees the lock")] std::fs::File);
+struct RealLock(
+    #[expect(dead_code, reason = "held for its effect: closing the file frees the lock")]
+    std::fs::File,
+);
 
 impl LockGuard for RealLock {}
 
@@ -317,8 +332,15 @@ impl Backend for RealBackend {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) => {
                 // The root may be a link; what the store asks of it is the directory behind.
-                let metadata = if path == self.root && metadata.is_symlink() { fs::metadata(path)? } else { metadata };
-                let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+                let metadata = if path == self.root && metadata.is_symlink() {
+                    fs::metadata(path)?
+                } else {
+                    metadata
+                };
+                let modified = metadata
+                    .modified()
+                    .ok()
+                    .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
                 Ok(Some(FileStamp {
                     kind: entry_kind(metadata.file_type()),
                     bytes: metadata.len(),
@@ -326,7 +348,14 @@ impl Backend for RealBackend {
                     file_number: file_number(&metadata),
                 }))
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -376,7 +405,8 @@ impl Backend for RealBackend {
         fs::File::open(path)?.sync_all()
     }
 
-    /// Directories can't be opened for syncing here; renaming is ordered by the file system's journal.
+    /// Directories can't be opened for syncing here; renaming is ordered by the file system's
+    /// journal.
     #[cfg(not(unix))]
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
@@ -403,7 +433,13 @@ impl Backend for RealBackend {
 
     fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.guard(path)?;
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?.into_file();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?
+            .into_file();
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
@@ -433,7 +469,10 @@ mod tests {
         for path in [root.join("messages/secret"), root.join("file")] {
             let error = io_error("cannot read", &path, backend.read(&path).unwrap_err());
             assert_eq!(error.kind(), ErrorKind::CorruptStore);
-            assert_eq!(error.to_string(), format!("a symbolic link inside the store is not followed in `{}`", path.display()));
+            assert_eq!(
+                error.to_string(),
+                format!("a symbolic link inside the store is not followed in `{}`", path.display())
+            );
             assert!(backend.open_append(&path).is_err());
         }
         assert!(backend.create_new(&root.join("messages/new")).is_err());

@@ -1,9 +1,10 @@
 //! Vectors on disk: a cache beside a log, believed only as far as its checksums reach.
 //!
-//! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written by the index itself) and
-//! `<user>.manifest.json`, one line with the model, the identity and content hash of every row, length and CRC-32 of the two others, and a
-//! checksum of its own. The manifest is written last; whatever disagrees with it is a cache that isn't there. The caller compares rows
-//! with records: it embeds what is missing or changed, and drops what has no record.
+//! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
+//! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
+//! content hash of every row, length and CRC-32 of the two others, and a checksum of its own. The
+//! manifest is written last; whatever disagrees with it is a cache that isn't there. The caller
+//! compares rows with records: it embeds what is missing or changed, and drops what has no record.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -77,7 +78,8 @@ pub struct Sum {
     pub crc32: String,
 }
 
-/// The line itself. The fields of [`VectorCacheHead`] stand here one by one: flattened, reading them would take twice as long.
+/// The line itself. The fields of [`VectorCacheHead`] stand here one by one: flattened, reading
+/// them would take twice as long.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest<'a> {
     version: u32,
@@ -181,7 +183,9 @@ pub(super) fn read_vectors(
 ) -> io::Result<Result<Matrix<'static>, String>> {
     let other = || Ok(Err("the vectors don't have the checksum of the manifest".to_owned()));
     let source = match backend.read_from(path, 0) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err("the vectors are missing".into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Err("the vectors are missing".into()));
+        }
         source => source?,
     };
     let length = backend.stat(path)?.map_or(0, |stamp| stamp.bytes);
@@ -211,12 +215,13 @@ pub(super) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
 }
 
 impl Store {
-    /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the index there; `None` = there is no index.
-    /// Returns length and checksum of the file with the vectors.
+    /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the
+    /// index there; `None` = there is no index. Returns length and checksum of the file with the
+    /// vectors.
     ///
     /// # Errors
-    /// `ReadOnly`; `Internal` if rows and vectors don't match; what `write_index` returns; `Io`. The log is untouched; what is left of the
-    /// cache is not believed.
+    /// `ReadOnly`; `Internal` if rows and vectors don't match; what `write_index` returns; `Io`.
+    /// The log is untouched; what is left of the cache is not believed.
     pub fn save_vectors(
         &self,
         owner: &Owner,
@@ -227,11 +232,16 @@ impl Store {
     ) -> Result<Sum> {
         self.inner.check_writable()?;
         if vectors.dim() != (head.rows.len(), head.dimension) {
-            return Err(Error::internal(format!("vectors and rows of a cache differ: `{:?}`", vectors.dim())));
+            return Err(Error::internal(format!(
+                "vectors and rows of a cache differ: `{:?}`",
+                vectors.dim()
+            )));
         }
         let (backend, paths) = (&**self.backend(), self.layout().cache_paths(owner, kind));
         let directory = parent_of(&paths.manifest);
-        backend.create_dir_all(directory).map_err(|error| io_error("cannot make the directory", directory, error))?;
+        backend
+            .create_dir_all(directory)
+            .map_err(|error| io_error("cannot make the directory", directory, error))?;
         let index = match write_index {
             Some(write) => Some(save_index(backend, &paths.index, write)?),
             None => {
@@ -248,11 +258,13 @@ impl Store {
         Ok(sum)
     }
 
-    /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None` without one where there is none.
-    /// `model` and `dimension` (if known) are those of the embedder at hand.
+    /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None`
+    /// without one where there is none. `model` and `dimension` (if known) are those of the
+    /// embedder at hand.
     ///
     /// # Errors
-    /// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension; `Io`.
+    /// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension;
+    /// `Io`.
     pub fn load_vectors(
         &self,
         owner: &Owner,
@@ -263,7 +275,13 @@ impl Store {
     ) -> Result<Option<VectorCache>> {
         let (backend, paths) = (&**self.backend(), self.layout().cache_paths(owner, kind));
         let mut problem = |path: &Path, message: String| {
-            problems.push(Problem { path: path.to_owned(), line: None, message, remedy: REMEDY.into(), mended: true });
+            problems.push(Problem {
+                path: path.to_owned(),
+                line: None,
+                message,
+                remedy: REMEDY.into(),
+                mended: true,
+            });
         };
         let Some(bytes) = read(backend, &paths.manifest)? else { return Ok(None) };
         let manifest = match read_manifest(&bytes) {
@@ -288,7 +306,10 @@ impl Store {
             Some(expected) => match sum_of_file(backend, &paths.index) {
                 Ok(found) if found == *expected => Some(paths.index),
                 Ok(_) => {
-                    problem(&paths.index, "the index doesn't have the checksum of the manifest".into());
+                    problem(
+                        &paths.index,
+                        "the index doesn't have the checksum of the manifest".into(),
+                    );
                     None
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -314,7 +335,9 @@ impl Store {
         }
         let directory = parent_of(&paths.manifest);
         match any {
-            true => backend.sync_dir(directory).map_err(|error| io_error("cannot sync the directory", directory, error)),
+            true => backend
+                .sync_dir(directory)
+                .map_err(|error| io_error("cannot sync the directory", directory, error)),
             false => Ok(()),
         }
     }
@@ -358,21 +381,29 @@ fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {
     }
     let manifest = serde_json::from_slice::<Manifest<'_>>(line);
     // One of another version need not look like ours.
-    let version =
-        manifest.as_ref().map_or_else(|_| serde_json::from_slice(line).ok(), |manifest| Some(Version { version: manifest.version }));
+    let version = manifest.as_ref().map_or_else(
+        |_| serde_json::from_slice(line).ok(),
+        |manifest| Some(Version { version: manifest.version }),
+    );
     match version {
-        Some(Version { version }) if version != MANIFEST_VERSION => {
-            Err(format!("the manifest has version {version}, this code reads version {MANIFEST_VERSION}"))
-        }
+        Some(Version { version }) if version != MANIFEST_VERSION => Err(format!(
+            "the manifest has version {version}, this code reads version {MANIFEST_VERSION}"
+        )),
         _ => manifest.map_err(|error| format!("the manifest can't be read: {error}")),
     }
 }
 
-fn check_model(paths: &CachePaths, head: &Manifest<'_>, model: &str, dimension: Option<usize>) -> Result<()> {
+fn check_model(
+    paths: &CachePaths,
+    head: &Manifest<'_>,
+    model: &str,
+    dimension: Option<usize>,
+) -> Result<()> {
     if head.model == model && dimension.is_none_or(|dimension| dimension == head.dimension) {
         return Ok(());
     }
-    let asked = dimension.map_or_else(String::new, |dimension| format!(" with {dimension} dimensions"));
+    let asked =
+        dimension.map_or_else(String::new, |dimension| format!(" with {dimension} dimensions"));
     let context = format!(
         "the vectors come from embedding model `{}` with {} dimensions, the store was opened with `{model}`{asked}",
         head.model, head.dimension
@@ -405,7 +436,13 @@ mod tests {
     fn head() -> VectorCacheHead {
         let row = |id: &str| CacheRow { id: id.into(), layer: "l0".into(), hash: "h".into() };
         let (model, index_kind) = ("table-1".into(), "flat".into());
-        VectorCacheHead { model, dimension: 2, index_kind, log: LogPosition { bytes: 9, records: 1 }, rows: vec![row("e1"), row("e2")] }
+        VectorCacheHead {
+            model,
+            dimension: 2,
+            index_kind,
+            log: LogPosition { bytes: 9, records: 1 },
+            rows: vec![row("e1"), row("e2")],
+        }
     }
 
     /// The vectors of all tests, in both precisions.
@@ -435,7 +472,10 @@ mod tests {
             let disk = saved(&vectors);
             let mut problems = Vec::new();
             let index = Some("/m/episodes/vector_db/a.faiss".into());
-            assert_eq!(load(&disk, &mut problems), Some(VectorCache { head: head(), vectors, index }));
+            assert_eq!(
+                load(&disk, &mut problems),
+                Some(VectorCache { head: head(), vectors, index })
+            );
             store(&disk).remove_vectors(&owner(), KIND).unwrap();
             assert_eq!(load(&disk, &mut problems), None);
             assert!(problems.is_empty());
@@ -462,7 +502,11 @@ mod tests {
         let one_more = said(&|manifest| manifest["rows"].as_array_mut().unwrap().push(row.clone()));
         assert_eq!(one_more, "the vectors don't have the shape of the manifest");
         // The file of a cache in the other precision.
-        let (path, bytes) = saved(&halves).files().into_iter().find(|(path, _)| path.ends_with("a_embeddings.npy")).unwrap();
+        let (path, bytes) = saved(&halves)
+            .files()
+            .into_iter()
+            .find(|(path, _)| path.ends_with("a_embeddings.npy"))
+            .unwrap();
         disk.put(&path, &bytes);
         assert_eq!(said(&|_| {}), "the vectors don't have the checksum of the manifest");
     }
@@ -474,7 +518,8 @@ mod tests {
 
     fn flipped_bits_are_seen(vectors: &Matrix<'_>) {
         let disk = saved(vectors);
-        let files: Vec<_> = disk.files().into_iter().filter(|(path, _)| path.starts_with("/m/episodes")).collect();
+        let files: Vec<_> =
+            disk.files().into_iter().filter(|(path, _)| path.starts_with("/m/episodes")).collect();
         assert_eq!(files.len(), 3);
         for (path, bytes) in files {
             for bit in 0..bytes.len() * 8 {
@@ -485,10 +530,16 @@ mod tests {
                 let found = load(&disk, &mut problems);
                 match found {
                     // The line feed behind the manifest says nothing.
-                    _ if bit / 8 == bytes.len() - 1 && path.extension().is_some_and(|extension| extension == "json") => {}
+                    _ if bit / 8 == bytes.len() - 1
+                        && path.extension().is_some_and(|extension| extension == "json") => {}
                     None => assert_eq!(problems.len(), 1),
                     Some(cache) => {
-                        assert_eq!((cache.index, problems.len()), (None, 1), "{} bit {bit}", path.display());
+                        assert_eq!(
+                            (cache.index, problems.len()),
+                            (None, 1),
+                            "{} bit {bit}",
+                            path.display()
+                        );
                         assert_eq!(cache.vectors, *vectors);
                     }
                 }
@@ -500,14 +551,23 @@ mod tests {
     #[test]
     fn another_model_is_named() {
         let disk = saved(&both()[1]);
-        let mismatch =
-            |model, dimension| store(&disk).load_vectors(&owner(), KIND, model, dimension, &mut Vec::new()).unwrap_err().to_string();
+        let mismatch = |model, dimension| {
+            store(&disk)
+                .load_vectors(&owner(), KIND, model, dimension, &mut Vec::new())
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(
             mismatch("ada", Some(1536)),
             "the vectors come from embedding model `table-1` with 2 dimensions, the store was opened with `ada` with 1536 dimensions \
              in `/m/episodes/vector_db/a.manifest.json`"
         );
         assert!(mismatch("table-1", Some(3)).contains("`table-1` with 3 dimensions"));
-        assert!(store(&disk).load_vectors(&owner(), KIND, "table-1", None, &mut Vec::new()).unwrap().is_some());
+        assert!(
+            store(&disk)
+                .load_vectors(&owner(), KIND, "table-1", None, &mut Vec::new())
+                .unwrap()
+                .is_some()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Work on indexes that failed for good, kept so that it can be replayed: ids and reasons, no content.
+//! Work on indexes that failed for good, kept so that it can be replayed: ids and reasons, no
+//! content.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,15 +45,24 @@ impl Store {
     /// `Io`.
     pub fn dead_letters(&self, owner: &Owner) -> Result<(DeadLetters, Vec<DeadLetter>)> {
         let path = self.layout().side_path(owner, SideFile::DeadLetters);
-        let (log, letters) = open(Arc::clone(self.backend()), self.layout().root(), &path, self.mode())?;
+        let (log, letters) =
+            open(Arc::clone(self.backend()), self.layout().root(), &path, self.mode())?;
         Ok((DeadLetters { log }, letters))
     }
 }
 
-fn open(backend: Arc<dyn Backend>, root: &Path, path: &Path, mode: Mode) -> Result<(Log, Vec<DeadLetter>)> {
+fn open(
+    backend: Arc<dyn Backend>,
+    root: &Path,
+    path: &Path,
+    mode: Mode,
+) -> Result<(Log, Vec<DeadLetter>)> {
     let mut letters = Vec::new();
     let (log, _) = Log::open(backend, root, path, mode, &mut |line| {
-        letters.push(serde_json::from_slice(line.bytes).map_err(|error| format!("not a dead letter: {error}"))?);
+        letters.push(
+            serde_json::from_slice(line.bytes)
+                .map_err(|error| format!("not a dead letter: {error}"))?,
+        );
         Ok(())
     })?;
     Ok((log, letters))
@@ -80,7 +90,12 @@ impl DeadLetters {
 }
 
 /// Removes the letters about erased records; `true` if there was one.
-pub(super) fn scrub(backend: &Arc<dyn Backend>, root: &Path, path: &Path, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
+pub(super) fn scrub(
+    backend: &Arc<dyn Backend>,
+    root: &Path,
+    path: &Path,
+    gone: &dyn Fn(&str) -> bool,
+) -> Result<bool> {
     let (log, letters) = open(Arc::clone(backend), root, path, Mode::ReadWrite)?;
     let found = letters.iter().any(|letter| gone(&letter.id));
     if found {
@@ -99,7 +114,9 @@ mod tests {
     fn letters_wait_until_they_are_settled() {
         let disk = MemoryBackend::new();
         let at = Moment::parse("2026-11-01T08:00:00Z").unwrap();
-        let store = Store::open_on(Arc::new(disk), Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+        let store =
+            Store::open_on(Arc::new(disk), Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at))
+                .unwrap();
         let owner = Owner::new("default", "a").unwrap();
         let letter = |id: &str| DeadLetter {
             id: id.into(),

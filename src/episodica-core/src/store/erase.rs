@@ -1,8 +1,9 @@
 //! Deletion without a trace, finished even when a crash comes between.
 //!
-//! What is to be removed is first written, durably, to a file in `intents/`; then it is removed; then the intent is. Opening the store
-//! finishes every intent it finds; opening a user finishes theirs. An intent names ids, and holds the records that are to stand in place of others: never the content
-//! that goes.
+//! What is to be removed is first written, durably, to a file in `intents/`; then it is removed;
+//! then the intent is. Opening the store finishes every intent it finds; opening a user finishes
+//! theirs. An intent names ids, and holds the records that are to stand in place of others: never
+//! the content that goes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -29,7 +30,8 @@ use crate::model::{Episode, Problem, SemanticMemory};
 /// Records to remove, and records to put in place of all revisions of others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Erasure {
-    /// Ids of messages. Every current episode that holds one of them must be removed or replaced in the same erasure.
+    /// Ids of messages. Every current episode that holds one of them must be removed or replaced in
+    /// the same erasure.
     #[serde(default)]
     pub messages: Vec<String>,
     /// Ids of episodes; all revisions go.
@@ -51,9 +53,12 @@ impl Erasure {
         self.messages.extend(later.messages);
         self.episodes.extend(later.episodes);
         self.semantic.extend(later.semantic);
-        self.replace_episodes.retain(|old| !later.replace_episodes.iter().any(|new| new.episode_id == old.episode_id));
+        self.replace_episodes.retain(|old| {
+            !later.replace_episodes.iter().any(|new| new.episode_id == old.episode_id)
+        });
         self.replace_episodes.extend(later.replace_episodes);
-        self.replace_semantic.retain(|old| !later.replace_semantic.iter().any(|new| new.memory_id == old.memory_id));
+        self.replace_semantic
+            .retain(|old| !later.replace_semantic.iter().any(|new| new.memory_id == old.memory_id));
         self.replace_semantic.extend(later.replace_semantic);
         self.replace_episodes.retain(|episode| !self.episodes.contains(&episode.episode_id));
         self.replace_semantic.retain(|memory| !self.semantic.contains(&memory.memory_id));
@@ -77,18 +82,23 @@ fn intent_path(layout: &Layout, owner: &Owner) -> PathBuf {
 fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
     let bytes = match backend.read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(|error| io_error("cannot read a deletion under way", path, error))?,
+        other => {
+            other.map_err(|error| io_error("cannot read a deletion under way", path, error))?
+        }
     };
     let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     Ok((check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten())
 }
 
-/// Puts an intent in place. The deletion has begun when this returns, and is sure to be finished when [`sync_intent`] does.
+/// Puts an intent in place. The deletion has begun when this returns, and is sure to be finished
+/// when [`sync_intent`] does.
 fn place_intent(inner: &Inner, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
     let (backend, directory) = (&*inner.backend, inner.layout.intents());
     // Nobody takes the directory away before there is something in it.
     let _dirty = inner.intents_dirty.lock();
-    backend.create_dir_all(&directory).map_err(|error| io_error("cannot make the directory", &directory, error))?;
+    backend
+        .create_dir_all(&directory)
+        .map_err(|error| io_error("cannot make the directory", &directory, error))?;
     let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
     let mut line = Vec::new();
     encode_line(&mut line, &intent)?;
@@ -97,7 +107,8 @@ fn place_intent(inner: &Inner, owner: &Owner, erasure: Option<Erasure>) -> Resul
 
 fn sync_intent(inner: &Inner) -> Result<()> {
     let (backend, directory) = (&*inner.backend, inner.layout.intents());
-    sync_up(backend, inner.layout.root(), &directory).map_err(|error| io_error("cannot sync the directory", &directory, error))
+    sync_up(backend, inner.layout.root(), &directory)
+        .map_err(|error| io_error("cannot sync the directory", &directory, error))
 }
 
 fn remove_intent(inner: &Inner, path: &Path) -> Result<()> {
@@ -121,7 +132,9 @@ fn sync_removal(inner: &Inner, dirty: &mut bool) -> Result<()> {
     if *dirty {
         match inner.backend.sync_dir(&directory) {
             // Removed by another deletion, which had synced it before.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error("cannot sync the directory", &directory, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io_error("cannot sync the directory", &directory, error));
+            }
             _ => *dirty = false,
         }
     }
@@ -130,7 +143,9 @@ fn sync_removal(inner: &Inner, dirty: &mut bool) -> Result<()> {
 
 fn remove(backend: &dyn Backend, path: &Path) -> Result<()> {
     match backend.remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("cannot remove the file", path, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("cannot remove the file", path, error))
+        }
         _ => Ok(()),
     }
 }
@@ -141,7 +156,9 @@ type Pending = Vec<(PathBuf, Intent)>;
 /// Deletions under way, and what is wrong with those that can't be read.
 pub(super) fn pending(backend: &dyn Backend, layout: &Layout) -> Result<(Pending, Vec<Problem>)> {
     let directory = layout.intents();
-    let entries = backend.list_dir(&directory).map_err(|error| io_error("cannot list the directory", &directory, error))?;
+    let entries = backend
+        .list_dir(&directory)
+        .map_err(|error| io_error("cannot list the directory", &directory, error))?;
     let (mut intents, mut problems) = (Vec::new(), Vec::new());
     for (name, kind) in entries {
         let path = directory.join(&name);
@@ -152,7 +169,9 @@ pub(super) fn pending(backend: &dyn Backend, layout: &Layout) -> Result<(Pending
             Some(intent) => intents.push((path, intent)),
             None => {
                 let whose = match owner_of(backend, layout, &name)? {
-                    Some(owner) => format!(" of user `{}` of tenant `{}`", owner.user, owner.tenant),
+                    Some(owner) => {
+                        format!(" of user `{}` of tenant `{}`", owner.user, owner.tenant)
+                    }
                     None => String::new(),
                 };
                 problems.push(Problem {
@@ -171,13 +190,17 @@ pub(super) fn pending(backend: &dyn Backend, layout: &Layout) -> Result<(Pending
     Ok((intents, problems))
 }
 
-/// Deletions that an error stopped in this process. (At opening a writer finishes all of them; a reader shows none of their users.)
+/// Deletions that an error stopped in this process. (At opening a writer finishes all of them; a
+/// reader shows none of their users.)
 pub(super) fn stopped(inner: &Inner) -> Result<Vec<Problem>> {
     let (intents, mut problems) = pending(&*inner.backend, &inner.layout)?;
     problems.extend(intents.into_iter().map(|(path, intent)| Problem {
         path,
         line: None,
-        message: format!("a deletion of user `{}` of tenant `{}` was not finished", intent.user, intent.tenant),
+        message: format!(
+            "a deletion of user `{}` of tenant `{}` was not finished",
+            intent.user, intent.tenant
+        ),
         remedy: "delete again, or open the store for writing: that finishes it".into(),
         mended: false,
     }));
@@ -187,7 +210,10 @@ pub(super) fn stopped(inner: &Inner) -> Result<Vec<Problem>> {
 /// Whom the file of a deletion means by its name.
 fn owner_of(backend: &dyn Backend, layout: &Layout, name: &str) -> Result<Option<Owner>> {
     for tenant in layout.tenants(backend)? {
-        let owners = layout.users(backend, &tenant)?.into_iter().filter_map(|user| Owner::new(&tenant, &user).ok());
+        let owners = layout
+            .users(backend, &tenant)?
+            .into_iter()
+            .filter_map(|user| Owner::new(&tenant, &user).ok());
         for owner in owners {
             if intent_path(layout, &owner).file_name().is_some_and(|file| file == name) {
                 return Ok(Some(owner));
@@ -207,7 +233,8 @@ pub(super) fn finish_pending(inner: &Inner) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Finishes what an error interrupted in this process, before the user is opened again. The user is not open.
+/// Finishes what an error interrupted in this process, before the user is opened again. The user is
+/// not open.
 pub(super) fn finish_pending_of(inner: &Inner, owner: &Owner) -> Result<()> {
     let path = intent_path(&inner.layout, owner);
     match read_intent(&*inner.backend, &path)? {
@@ -225,10 +252,18 @@ fn finish_intent(inner: &Inner, path: &Path, intent: Intent) -> Result<()> {
         Some(erasure) => {
             let open = |kind| {
                 let path = inner.layout.log_path(&owner, kind);
-                Log::open(Arc::clone(&inner.backend), inner.layout.root(), &path, Mode::ReadWrite, &mut |_| Ok(())).map(|(log, _)| log)
+                Log::open(
+                    Arc::clone(&inner.backend),
+                    inner.layout.root(),
+                    &path,
+                    Mode::ReadWrite,
+                    &mut |_| Ok(()),
+                )
+                .map(|(log, _)| log)
             };
             let [messages, episodes, semantic] = LogKind::ALL;
-            let (mut messages, mut episodes, mut semantic) = (open(messages)?, open(episodes)?, open(semantic)?);
+            let (mut messages, mut episodes, mut semantic) =
+                (open(messages)?, open(episodes)?, open(semantic)?);
             apply(inner, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
         }
     }
@@ -242,15 +277,20 @@ fn remove_user_files(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> R
     Ok(files.len())
 }
 
-/// Makes durable what was removed: by this run, or by one that failed before it could. So it asks every directory, not what is still there.
+/// Makes durable what was removed: by this run, or by one that failed before it could. So it asks
+/// every directory, not what is still there.
 fn settle_directories(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<()> {
     for directory in layout.directories_of(owner) {
         let mut place = directory.as_path();
         loop {
             let fail = |error| io_error("cannot sync the directory", place, error);
-            // A long id goes on in directories whose names are part of it: they go with it, unless another long id shares them.
-            let goes_on = place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
-            if !(goes_on && backend.remove_dir(place).is_ok()) && backend.stat(place).map_err(fail)?.is_some() {
+            // A long id goes on in directories whose names are part of it: they go with it, unless
+            // another long id shares them.
+            let goes_on =
+                place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
+            if !(goes_on && backend.remove_dir(place).is_ok())
+                && backend.stat(place).map_err(fail)?.is_some()
+            {
                 backend.sync_dir(place).map_err(fail)?;
             }
             if !goes_on {
@@ -263,8 +303,9 @@ fn settle_directories(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> 
 }
 
 impl Store {
-    /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how many there were. The user must not be
-    /// open. When this returns no byte of theirs is left; after a crash in between, opening the store goes on with it.
+    /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how
+    /// many there were. The user must not be open. When this returns no byte of theirs is left;
+    /// after a crash in between, opening the store goes on with it.
     ///
     /// # Errors
     /// `ReadOnly`; `Internal` if the user is open; `Io`: then call again, or open the store again.
@@ -273,7 +314,11 @@ impl Store {
         inner.check_writable()?;
         let _registration = Registration::new(inner, owner)?;
         let path = intent_path(&inner.layout, owner);
-        let begun = inner.backend.stat(&path).map_err(|error| io_error("cannot look for a deletion under way", &path, error))?.is_some();
+        let begun = inner
+            .backend
+            .stat(&path)
+            .map_err(|error| io_error("cannot look for a deletion under way", &path, error))?
+            .is_some();
         if !begun && inner.layout.user_files(&*inner.backend, owner)?.is_empty() {
             return Ok(0);
         }
@@ -286,20 +331,23 @@ impl Store {
 }
 
 impl UserStore {
-    /// Removes records, and every revision, quarantined copy, trace and cached model answer of them; returns the number of files that
-    /// were removed or rewritten. After a crash in between, opening the store goes on with it.
+    /// Removes records, and every revision, quarantined copy, trace and cached model answer of
+    /// them; returns the number of files that were removed or rewritten. After a crash in between,
+    /// opening the store goes on with it.
     ///
     /// Vector caches are removed; the caller saves them anew.
     ///
     /// # Errors
-    /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`: then the deletion is finished before the next
-    /// append, or when the store is opened.
+    /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`: then the
+    /// deletion is finished before the next append, or when the store is opened.
     pub fn erase(&self, erasure: Erasure) -> Result<usize> {
         self.inner.check_writable()?;
         let mut logs = self.lock_logs();
         let path = intent_path(&self.inner.layout, self.owner());
         let mut erasure = erasure;
-        if let Some(Intent { erasure: Some(mut earlier), .. }) = read_intent(&*self.inner.backend, &path)? {
+        if let Some(Intent { erasure: Some(mut earlier), .. }) =
+            read_intent(&*self.inner.backend, &path)?
+        {
             earlier.merge(erasure);
             erasure = earlier;
         }
@@ -311,7 +359,8 @@ impl UserStore {
         self.finish(&erasure, &mut logs)
     }
 
-    /// Finishes a deletion that failed half-way, if there is one, so that nothing is written behind it.
+    /// Finishes a deletion that failed half-way, if there is one, so that nothing is written behind
+    /// it.
     ///
     /// # Errors
     /// `Io`: call again.
@@ -321,7 +370,9 @@ impl UserStore {
         }
         let mut logs = self.lock_logs();
         let path = intent_path(&self.inner.layout, self.owner());
-        if let Some(Intent { erasure: Some(erasure), .. }) = read_intent(&*self.inner.backend, &path)? {
+        if let Some(Intent { erasure: Some(erasure), .. }) =
+            read_intent(&*self.inner.backend, &path)?
+        {
             self.finish(&erasure, &mut logs)?;
         }
         settle_intents(&self.inner)?;
@@ -330,7 +381,8 @@ impl UserStore {
     }
 
     fn finish(&self, erasure: &Erasure, logs: &mut [MutexGuard<'_, Log>; 3]) -> Result<usize> {
-        let files = apply(&self.inner, self.owner(), erasure, logs.each_mut().map(|log| &mut **log))?;
+        let files =
+            apply(&self.inner, self.owner(), erasure, logs.each_mut().map(|log| &mut **log))?;
         remove_intent(&self.inner, &intent_path(&self.inner.layout, self.owner()))?;
         self.set_erasing(false);
         Ok(files)
@@ -338,10 +390,16 @@ impl UserStore {
 }
 
 /// Line numbers of the episode log that go because an erased message stands in them.
-fn plan_episodes(owner: &Owner, erasure: &Erasure, log: &Log, strict: bool) -> Result<HashSet<u64>> {
+fn plan_episodes(
+    owner: &Owner,
+    erasure: &Erasure,
+    log: &Log,
+    strict: bool,
+) -> Result<HashSet<u64>> {
     let erased: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let settled = |id: &str| {
-        erasure.episodes.iter().any(|erased| erased == id) || erasure.replace_episodes.iter().any(|episode| episode.episode_id == id)
+        erasure.episodes.iter().any(|erased| erased == id)
+            || erasure.replace_episodes.iter().any(|episode| episode.episode_id == id)
     };
     let (mut tainted, mut current) = (HashMap::new(), HashMap::new());
     if erased.is_empty() {
@@ -355,15 +413,21 @@ fn plan_episodes(owner: &Owner, erasure: &Erasure, log: &Log, strict: bool) -> R
         } else if !is_state(line.bytes)
             && let Ok((episode, _)) = nemori::read_episode(owner, line.bytes, &HashMap::new())
         {
-            if episode.original_messages.iter().any(|message| erased.contains(message.message_id.as_str())) {
+            if episode
+                .original_messages
+                .iter()
+                .any(|message| erased.contains(message.message_id.as_str()))
+            {
                 tainted.insert(line.number, episode.episode_id.clone());
             }
             current.insert(episode.episode_id, line.number);
         }
     })?;
-    let left = tainted.iter().find(|(number, id)| current.get(*id) == Some(*number) && !settled(id));
+    let left =
+        tainted.iter().find(|(number, id)| current.get(*id) == Some(*number) && !settled(id));
     if let Some((number, id)) = left.filter(|_| strict) {
-        return Err(Error::internal(format!("an episode would keep an erased message: `{id}`")).at(log.path(), Some(*number)));
+        return Err(Error::internal(format!("an episode would keep an erased message: `{id}`"))
+            .at(log.path(), Some(*number)));
     }
     Ok(tainted.into_keys().collect())
 }
@@ -379,7 +443,9 @@ const MIN_NEEDLE_BYTES: usize = 8;
 
 impl Targets {
     fn texts(&mut self, texts: &[&str]) {
-        self.texts.extend(texts.iter().filter(|text| text.len() >= MIN_NEEDLE_BYTES).map(|text| escaped(text)));
+        self.texts.extend(
+            texts.iter().filter(|text| text.len() >= MIN_NEEDLE_BYTES).map(|text| escaped(text)),
+        );
     }
 }
 
@@ -395,38 +461,56 @@ fn apply(inner: &Inner, owner: &Owner, erasure: &Erasure, logs: [&mut Log; 3]) -
     let backend = &*inner.backend;
     let tainted = plan_episodes(owner, erasure, episodes, false)?;
     let set = |ids: &[String]| -> HashSet<String> { ids.iter().cloned().collect() };
-    let replaced_episodes: HashMap<&str, &Arc<Episode>> =
-        erasure.replace_episodes.iter().map(|episode| (episode.episode_id.as_str(), episode)).collect();
+    let replaced_episodes: HashMap<&str, &Arc<Episode>> = erasure
+        .replace_episodes
+        .iter()
+        .map(|episode| (episode.episode_id.as_str(), episode))
+        .collect();
     let replaced_semantic: HashMap<&str, &Arc<SemanticMemory>> =
         erasure.replace_semantic.iter().map(|memory| (memory.memory_id.as_str(), memory)).collect();
 
     // The quarantines first: they are searched for texts that stand in the logs for the last time.
     let mut targets = Targets { ids: HashSet::new(), texts: HashSet::new() };
-    targets.ids.extend(erasure.messages.iter().chain(&erasure.episodes).chain(&erasure.semantic).map(|id| escaped(id)));
-    targets.ids.extend(replaced_episodes.keys().chain(replaced_semantic.keys()).map(|id| escaped(id)));
-    let (gone_messages, gone_episodes, gone_semantic) = (set(&erasure.messages), set(&erasure.episodes), set(&erasure.semantic));
+    targets.ids.extend(
+        erasure
+            .messages
+            .iter()
+            .chain(&erasure.episodes)
+            .chain(&erasure.semantic)
+            .map(|id| escaped(id)),
+    );
+    targets
+        .ids
+        .extend(replaced_episodes.keys().chain(replaced_semantic.keys()).map(|id| escaped(id)));
+    let (gone_messages, gone_episodes, gone_semantic) =
+        (set(&erasure.messages), set(&erasure.episodes), set(&erasure.semantic));
     messages.for_each(&mut |line| {
-        if let Some(message) = read_message_line(owner, line.bytes).filter(|message| gone_messages.contains(&message.message_id)) {
+        if let Some(message) = read_message_line(owner, line.bytes)
+            .filter(|message| gone_messages.contains(&message.message_id))
+        {
             targets.texts(&[&message.content]);
         }
     })?;
     episodes.for_each(&mut |line| {
         if let Ok((episode, _)) = nemori::read_episode(owner, line.bytes, &HashMap::new())
-            && (gone_episodes.contains(&episode.episode_id) || replaced_episodes.contains_key(episode.episode_id.as_str()))
+            && (gone_episodes.contains(&episode.episode_id)
+                || replaced_episodes.contains_key(episode.episode_id.as_str()))
         {
             targets.texts(&[&episode.title, &episode.content, &episode.summary]);
         }
     })?;
     semantic.for_each(&mut |line| {
         if let Ok((memory, _)) = nemori::read_semantic(owner, line.bytes)
-            && (gone_semantic.contains(&memory.memory_id) || replaced_semantic.contains_key(memory.memory_id.as_str()))
+            && (gone_semantic.contains(&memory.memory_id)
+                || replaced_semantic.contains_key(memory.memory_id.as_str()))
         {
             targets.texts(&[&memory.content]);
         }
     })?;
     let mut files = 0;
     for log in [&*messages, &*episodes, &*semantic] {
-        let needles: Vec<&str> = targets.ids.iter().chain(&targets.texts).map(String::as_str).collect();
+        let needles: Vec<&str> =
+            targets.ids.iter().chain(&targets.texts).map(String::as_str).collect();
         files += usize::from(quarantine::scrub(backend, log.path(), &needles)?);
     }
 
@@ -440,9 +524,14 @@ fn apply(inner: &Inner, owner: &Owner, erasure: &Erasure, logs: [&mut Log; 3]) -
     if !tainted.is_empty() || !gone_episodes.is_empty() || !replaced_episodes.is_empty() {
         files += 1;
         let mut written = HashSet::new();
-        let id_of = |line: &[u8]| nemori::read_episode(owner, line, &HashMap::new()).ok().map(|(episode, _)| episode.episode_id);
+        let id_of = |line: &[u8]| {
+            nemori::read_episode(owner, line, &HashMap::new())
+                .ok()
+                .map(|(episode, _)| episode.episode_id)
+        };
         episodes.rewrite(&mut |line| {
-            let replacement = |id: &str| replaced_episodes.get(id).map(|episode| encode_records(&[episode]));
+            let replacement =
+                |id: &str| replaced_episodes.get(id).map(|episode| encode_records(&[episode]));
             match decide(line, &id_of, &gone_episodes, &replacement, &mut written) {
                 Rewrite::Keep if tainted.contains(&line.number) => Rewrite::Drop,
                 other => other,
@@ -452,41 +541,62 @@ fn apply(inner: &Inner, owner: &Owner, erasure: &Erasure, logs: [&mut Log; 3]) -
     if !gone_semantic.is_empty() || !replaced_semantic.is_empty() || !gone_episodes.is_empty() {
         files += 1;
         let mut written = HashSet::new();
-        let id_of = |line: &[u8]| nemori::read_semantic(owner, line).ok().map(|(memory, _)| memory.memory_id);
+        let id_of = |line: &[u8]| {
+            nemori::read_semantic(owner, line).ok().map(|(memory, _)| memory.memory_id)
+        };
         semantic.rewrite(&mut |line| {
-            let replacement = |id: &str| replaced_semantic.get(id).map(|memory| encode_records(&[memory]));
+            let replacement =
+                |id: &str| replaced_semantic.get(id).map(|memory| encode_records(&[memory]));
             match serde_json::from_slice(line.bytes) {
                 // What was learned of an erased episode is no longer a question.
-                Ok(StateRecord::Learned { episode_id, .. }) if is_state(line.bytes) && gone_episodes.contains(&episode_id) => Rewrite::Drop,
+                Ok(StateRecord::Learned { episode_id, .. })
+                    if is_state(line.bytes) && gone_episodes.contains(&episode_id) =>
+                {
+                    Rewrite::Drop
+                }
                 _ => decide(line, &id_of, &gone_semantic, &replacement, &mut written),
             }
         })?;
     }
-    // What holds texts of many records, or numbers made from them, is not searched but removed: traces, answers, caches, the snapshot, and what a crash
-    // left of a file being replaced.
-    let mut derived: Vec<PathBuf> = [SideFile::Trace, SideFile::LlmCache].map(|side| inner.layout.side_path(owner, side)).into();
+    // What holds texts of many records, or numbers made from them, is not searched but removed:
+    // traces, answers, caches, the snapshot, and what a crash left of a file being replaced.
+    let mut derived: Vec<PathBuf> = [SideFile::Trace, SideFile::LlmCache]
+        .map(|side| inner.layout.side_path(owner, side))
+        .into();
     derived.push(inner.layout.snapshot_path(owner));
     for kind in LogKind::ALL {
         let caches = inner.layout.cache_paths(owner, kind);
         derived.extend([caches.manifest, caches.embeddings, caches.index]);
     }
     let leftovers = inner.layout.user_files(backend, owner)?.into_iter();
-    derived.extend(leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")));
+    derived.extend(
+        leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")),
+    );
     for path in derived {
-        if backend.stat(&path).map_err(|error| io_error("cannot look at the file", &path, error))?.is_some() {
+        if backend
+            .stat(&path)
+            .map_err(|error| io_error("cannot look at the file", &path, error))?
+            .is_some()
+        {
             remove(backend, &path)?;
             files += 1;
         }
     }
-    let gone = |id: &str| gone_messages.contains(id) || gone_episodes.contains(id) || gone_semantic.contains(id);
-    files +=
-        usize::from(dead_letter::scrub(&inner.backend, inner.layout.root(), &inner.layout.side_path(owner, SideFile::DeadLetters), &gone)?);
+    let gone = |id: &str| {
+        gone_messages.contains(id) || gone_episodes.contains(id) || gone_semantic.contains(id)
+    };
+    files += usize::from(dead_letter::scrub(
+        &inner.backend,
+        inner.layout.root(),
+        &inner.layout.side_path(owner, SideFile::DeadLetters),
+        &gone,
+    )?);
     settle_directories(backend, &inner.layout, owner)?;
     Ok(files)
 }
 
-/// The fate of a line of the episode or semantic log. A removal of an erased id goes with it; one of a replaced id too, as the
-/// replacement is current.
+/// The fate of a line of the episode or semantic log. A removal of an erased id goes with it; one
+/// of a replaced id too, as the replacement is current.
 fn decide(
     line: Line<'_>,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
@@ -498,8 +608,14 @@ fn decide(
         return Rewrite::Keep;
     }
     if is_deleted(line.bytes) {
-        let id = serde_json::from_slice::<Deleted>(line.bytes).map(|gone| gone.deleted).unwrap_or_default();
-        return if gone.contains(&id) || replacement(&id).is_some() { Rewrite::Drop } else { Rewrite::Keep };
+        let id = serde_json::from_slice::<Deleted>(line.bytes)
+            .map(|gone| gone.deleted)
+            .unwrap_or_default();
+        return if gone.contains(&id) || replacement(&id).is_some() {
+            Rewrite::Drop
+        } else {
+            Rewrite::Keep
+        };
     }
     let Some(id) = id_of(line.bytes) else { return Rewrite::Keep };
     if gone.contains(&id) {
@@ -508,7 +624,8 @@ fn decide(
     match replacement(&id) {
         None => Rewrite::Keep,
         Some(Ok(bytes)) if written.insert(id) => Rewrite::Replace(bytes),
-        // Encoding can't fail for what the intent was encoded with; the first line of the id has it already.
+        // Encoding can't fail for what the intent was encoded with; the first line of the id has it
+        // already.
         Some(_) => Rewrite::Drop,
     }
 }

@@ -1,6 +1,7 @@
 //! Which file holds what: the paths of a store, and the way back from a file name to its user.
 //!
-//! Names are those of [`encode_file_name`]; names that another program wrote unencoded (`Alice_episodes.jsonl`) mean the user they spell.
+//! Names are those of [`encode_file_name`]; names that another program wrote unencoded
+//! (`Alice_episodes.jsonl`) mean the user they spell.
 
 use std::path::{Path, PathBuf};
 
@@ -167,8 +168,12 @@ impl Layout {
     /// Every directory of a tenant that holds files of users.
     fn user_directories(&self, tenant: &str) -> Vec<PathBuf> {
         let top = self.tenant_root(tenant);
-        let logs = LogKind::ALL.iter().flat_map(|kind| [top.join(kind.name()), top.join(kind.name()).join("vector_db")]);
-        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0))).chain([top.join(SNAPSHOTS)]).collect()
+        let logs = LogKind::ALL
+            .iter()
+            .flat_map(|kind| [top.join(kind.name()), top.join(kind.name()).join("vector_db")]);
+        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0)))
+            .chain([top.join(SNAPSHOTS)])
+            .collect()
     }
 
     /// Every tenant that has a directory, and the default one; sorted.
@@ -184,7 +189,9 @@ impl Layout {
                 match name.ends_with('~') {
                     _ if kind != EntryKind::Directory => {}
                     true => open.push(format!("{whole}/")),
-                    false => tenants.extend(decode_file_name(&whole).filter(|id| encode_file_name(id) == whole)),
+                    false => tenants.extend(
+                        decode_file_name(&whole).filter(|id| encode_file_name(id) == whole),
+                    ),
                 }
             }
         }
@@ -201,16 +208,29 @@ impl Layout {
         let mut users = Vec::new();
         for kind in LogKind::ALL {
             let top = self.tenant_root(tenant).join(kind.name());
-            let (jsonl, json) = (format!("_{}.jsonl", kind.name()), format!("_{}.json", kind.name()));
+            let (jsonl, json) =
+                (format!("_{}.jsonl", kind.name()), format!("_{}.json", kind.name()));
             let mut open = vec![String::new()];
             while let Some(prefix) = open.pop() {
                 for (name, entry) in list(backend, &top.join(&prefix))? {
                     match entry {
-                        EntryKind::Directory if name.ends_with('~') => open.push(format!("{prefix}{name}/")),
+                        EntryKind::Directory if name.ends_with('~') => {
+                            open.push(format!("{prefix}{name}/"))
+                        }
                         EntryKind::File => {
-                            let legacy = || (kind != LogKind::Messages).then(|| name.strip_suffix(".json")).flatten();
-                            let stem = name.strip_suffix(&jsonl).or_else(|| name.strip_suffix(&json)).or_else(legacy);
-                            users.extend(stem.filter(|stem| !stem.is_empty()).map(|stem| user_of_stem(&format!("{prefix}{stem}"))));
+                            let legacy = || {
+                                (kind != LogKind::Messages)
+                                    .then(|| name.strip_suffix(".json"))
+                                    .flatten()
+                            };
+                            let stem = name
+                                .strip_suffix(&jsonl)
+                                .or_else(|| name.strip_suffix(&json))
+                                .or_else(legacy);
+                            users.extend(
+                                stem.filter(|stem| !stem.is_empty())
+                                    .map(|stem| user_of_stem(&format!("{prefix}{stem}"))),
+                            );
                         }
                         _ => {}
                     }
@@ -226,12 +246,20 @@ impl Layout {
     ///
     /// # Errors
     /// `Io` when a directory can't be read.
-    pub fn entries(&self, backend: &dyn Backend, tenant: &str) -> Result<Vec<(PathBuf, EntryKind)>> {
+    pub fn entries(
+        &self,
+        backend: &dyn Backend,
+        tenant: &str,
+    ) -> Result<Vec<(PathBuf, EntryKind)>> {
         let mut entries = Vec::new();
         let mut open = self.user_directories(tenant);
         while let Some(directory) = open.pop() {
-            // A directory that is a link itself is found where its parent is listed, the outermost ones here.
-            match backend.stat(&directory).map_err(|error| io_error("cannot look at the directory", &directory, error)) {
+            // A directory that is a link itself is found where its parent is listed, the outermost
+            // ones here.
+            match backend
+                .stat(&directory)
+                .map_err(|error| io_error("cannot look at the directory", &directory, error))
+            {
                 Ok(Some(stamp)) if stamp.kind == EntryKind::Directory => {}
                 Ok(Some(stamp)) => {
                     entries.push((directory, stamp.kind));
@@ -259,7 +287,9 @@ impl Layout {
         let encoded = encode_file_name(&owner.user);
         let prefix = encoded.rfind('/').map_or("", |at| &encoded[..at]);
         let directories = self.user_directories(&owner.tenant).into_iter();
-        directories.map(|directory| if prefix.is_empty() { directory } else { directory.join(prefix) }).collect()
+        directories
+            .map(|directory| if prefix.is_empty() { directory } else { directory.join(prefix) })
+            .collect()
     }
 
     /// Every file of a user, whatever wrote it, found by listing and not by guessing.
@@ -272,7 +302,8 @@ impl Layout {
         let mut files = Vec::new();
         for directory in self.directories_of(owner) {
             for (name, kind) in list(backend, &directory)? {
-                let stem = stem_of(&name).filter(|stem| user_of_stem(&format!("{prefix}{stem}")) == owner.user);
+                let stem = stem_of(&name)
+                    .filter(|stem| user_of_stem(&format!("{prefix}{stem}")) == owner.user);
                 if kind != EntryKind::Directory && stem.is_some() {
                     files.push(directory.join(&name));
                 }
@@ -282,7 +313,8 @@ impl Layout {
         Ok(files)
     }
 
-    /// Names of another program that stand where the canonical file of their user is wanted: `(kind, user, path)`.
+    /// Names of another program that stand where the canonical file of their user is wanted:
+    /// `(kind, user, path)`.
     ///
     /// # Errors
     /// `Io` when a directory can't be read.
@@ -297,7 +329,11 @@ impl Layout {
                     continue;
                 }
                 let legacy = name.strip_suffix(&json).or_else(|| name.strip_suffix(".json"));
-                let Some(stem) = name.strip_suffix(&jsonl).or(legacy).filter(|stem| !stem.is_empty()) else { continue };
+                let Some(stem) =
+                    name.strip_suffix(&jsonl).or(legacy).filter(|stem| !stem.is_empty())
+                else {
+                    continue;
+                };
                 let user = user_of_stem(stem);
                 if legacy.is_some() || encode_file_name(&user) != stem {
                     foreign.push((kind, user, directory.join(&name)));
@@ -309,9 +345,12 @@ impl Layout {
     }
 }
 
-/// The user whom a file name without its ending means: encoded if it is an encoding, else literally.
+/// The user whom a file name without its ending means: encoded if it is an encoding, else
+/// literally.
 fn user_of_stem(stem: &str) -> String {
-    decode_file_name(stem).filter(|id| encode_file_name(id) == stem).unwrap_or_else(|| stem.to_owned())
+    decode_file_name(stem)
+        .filter(|id| encode_file_name(id) == stem)
+        .unwrap_or_else(|| stem.to_owned())
 }
 
 /// A file name without its ending; `None` for a name that is nobody's.
@@ -340,9 +379,15 @@ mod tests {
     fn paths_are_those_of_the_contract() {
         let layout = Layout::new(Path::new("/m"));
         let alice = owner("default", "alice");
-        assert_eq!(layout.log_path(&alice, LogKind::Messages), Path::new("/m/messages/alice_messages.jsonl"));
+        assert_eq!(
+            layout.log_path(&alice, LogKind::Messages),
+            Path::new("/m/messages/alice_messages.jsonl")
+        );
         let cache = layout.cache_paths(&owner("Acme", "a/b"), LogKind::Episodes);
-        assert_eq!(cache.embeddings, Path::new("/m/tenants/^acme/episodes/vector_db/a%2fb_embeddings.npy"));
+        assert_eq!(
+            cache.embeddings,
+            Path::new("/m/tenants/^acme/episodes/vector_db/a%2fb_embeddings.npy")
+        );
     }
 
     #[test]
@@ -350,7 +395,8 @@ mod tests {
         let disk = MemoryBackend::new();
         let layout = Layout::new(Path::new("/m"));
         let long = "x".repeat(400);
-        let ids = ["a", "A", "a_b", "a_messages", "a_messages.jsonl", "a_episodes", "..", "a.tmp", &long];
+        let ids =
+            ["a", "A", "a_b", "a_messages", "a_messages.jsonl", "a_episodes", "..", "a.tmp", &long];
         for tenant in ["default", "t", "default/t"] {
             for id in ids {
                 for kind in LogKind::ALL {
@@ -358,9 +404,13 @@ mod tests {
                     disk.put(super::super::quarantine::path_for(&log), b"");
                     disk.put(log, b"");
                     let cache = layout.cache_paths(&owner(tenant, id), kind);
-                    [cache.index, cache.embeddings, cache.manifest].iter().for_each(|path| disk.put(path, b""));
+                    [cache.index, cache.embeddings, cache.manifest]
+                        .iter()
+                        .for_each(|path| disk.put(path, b""));
                 }
-                SideFile::ALL.iter().for_each(|file| disk.put(layout.side_path(&owner(tenant, id), *file), b""));
+                SideFile::ALL
+                    .iter()
+                    .for_each(|file| disk.put(layout.side_path(&owner(tenant, id), *file), b""));
             }
         }
         let mut all = Vec::new();
@@ -384,13 +434,18 @@ mod tests {
     fn names_of_other_programs_mean_whom_they_spell() {
         let disk = MemoryBackend::new();
         let layout = Layout::new(Path::new("/m"));
-        for name in ["episodes/Alice_episodes.jsonl", "episodes/bob.json", "semantic/张伟_semantic.jsonl", "episodes/carl_episodes.jsonl"]
-        {
+        for name in [
+            "episodes/Alice_episodes.jsonl",
+            "episodes/bob.json",
+            "semantic/张伟_semantic.jsonl",
+            "episodes/carl_episodes.jsonl",
+        ] {
             disk.put(Path::new("/m").join(name), b"");
         }
         disk.put("/m/episodes/vector_db/Alice.faiss", b"");
         assert_eq!(layout.users(&disk, "default").unwrap(), ["Alice", "bob", "carl", "张伟"]);
-        let foreign: Vec<String> = layout.foreign_logs(&disk).unwrap().into_iter().map(|(_, user, _)| user).collect();
+        let foreign: Vec<String> =
+            layout.foreign_logs(&disk).unwrap().into_iter().map(|(_, user, _)| user).collect();
         assert_eq!(foreign, ["Alice", "bob", "张伟"]);
         assert_eq!(layout.user_files(&disk, &owner("default", "Alice")).unwrap().len(), 2);
     }

@@ -1,4 +1,5 @@
-//! The oldest form of Nemori's files: one JSON array a user, `<user>.json` or `<user>_episodes.json`. It becomes lines of the log.
+//! The oldest form of Nemori's files: one JSON array a user, `<user>.json` or
+//! `<user>_episodes.json`. It becomes lines of the log.
 
 use std::collections::HashSet;
 use std::io::ErrorKind::NotFound;
@@ -20,15 +21,21 @@ use crate::model::Problem;
 pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
     let directory = layout.tenant_root(&owner.tenant).join(kind.name());
     let encoded = encode_file_name(&owner.user);
-    // A literal name is only looked up where it is a name and can't be the encoding of another user.
-    let literal = !owner.user.contains(['/', '\\', '\0', '%', '^', '~']) && !owner.user.starts_with('.') && owner.user.len() < 200;
+    // A literal name is only looked up where it is a name and can't be the encoding of another
+    // user.
+    let literal = !owner.user.contains(['/', '\\', '\0', '%', '^', '~'])
+        && !owner.user.starts_with('.')
+        && owner.user.len() < 200;
     let mut names = vec![encoded.clone()];
     if literal && owner.user != encoded {
         names.push(owner.user.clone());
     }
     names
         .iter()
-        .flat_map(|name| [format!("_{}.json", kind.name()), ".json".into()].map(|ending| directory.join(name.clone() + &ending)))
+        .flat_map(|name| {
+            [format!("_{}.json", kind.name()), ".json".into()]
+                .map(|ending| directory.join(name.clone() + &ending))
+        })
         .collect()
 }
 
@@ -36,7 +43,11 @@ pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<P
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn read(backend: &dyn Backend, path: &Path, problems: &mut Vec<Problem>) -> Result<Vec<Vec<u8>>> {
+pub(super) fn read(
+    backend: &dyn Backend,
+    path: &Path,
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<Vec<u8>>> {
     let bytes = match backend.read(path) {
         Err(error) if error.kind() == NotFound => return Ok(Vec::new()),
         other => other.map_err(|error| io_error("cannot read the file", path, error))?,
@@ -51,7 +62,8 @@ pub(super) fn read(backend: &dyn Backend, path: &Path, problems: &mut Vec<Proble
         });
         Vec::new()
     });
-    let (objects, others): (Vec<&RawValue>, Vec<&RawValue>) = rows.into_iter().partition(|row| row.get().starts_with('{'));
+    let (objects, others): (Vec<&RawValue>, Vec<&RawValue>) =
+        rows.into_iter().partition(|row| row.get().starts_with('{'));
     if !others.is_empty() {
         problems.push(Problem {
             path: path.to_owned(),
@@ -75,7 +87,8 @@ fn id_of(line: &[u8]) -> Option<String> {
     serde_json::from_slice::<Id>(line).ok()?.episode_id
 }
 
-/// Moves the records of legacy files into the log at `log`. A crash between leaves both; records whose id the log has are not moved twice.
+/// Moves the records of legacy files into the log at `log`. A crash between leaves both; records
+/// whose id the log has are not moved twice.
 ///
 /// # Errors
 /// `Io`; the legacy file is in place then.
@@ -92,7 +105,11 @@ pub(super) fn convert(
         let Some(stamp) = backend.stat(&path).map_err(fail)? else { continue };
         // Where the file system folds case, the name may be another user's.
         let exact = backend.list_dir(parent_of(&path)).map_err(fail)?;
-        if stamp.kind != EntryKind::File || !exact.iter().any(|(name, _)| path.file_name().is_some_and(|want| want == name.as_str())) {
+        if stamp.kind != EntryKind::File
+            || !exact
+                .iter()
+                .any(|(name, _)| path.file_name().is_some_and(|want| want == name.as_str()))
+        {
             continue;
         }
         let found = problems.len();

@@ -1,4 +1,5 @@
-//! Values as other programs write them: dates in three forms, lists that may be missing, numbers that may be words.
+//! Values as other programs write them: dates in three forms, lists that may be missing, numbers
+//! that may be words.
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -50,7 +51,8 @@ impl LooseMoment {
     fn from_seconds(seconds: f64) -> Self {
         let micros = (seconds * 1e6).round();
         // A float beyond 64 bits saturates and is then outside the calendar.
-        Moment::new(micros as i64, 0).map_or_else(|_| Self::Unreadable(seconds.to_string()), Self::At)
+        Moment::new(micros as i64, 0)
+            .map_or_else(|_| Self::Unreadable(seconds.to_string()), Self::At)
     }
 }
 
@@ -63,7 +65,10 @@ impl<'de> Deserialize<'de> for LooseMoment {
                 f.write_str("a date")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<LooseMoment, E> {
-                Ok(Moment::parse(text).map_or_else(|_| LooseMoment::Unreadable(text.chars().take(40).collect()), LooseMoment::At))
+                Ok(Moment::parse(text).map_or_else(
+                    |_| LooseMoment::Unreadable(text.chars().take(40).collect()),
+                    LooseMoment::At,
+                ))
             }
             fn visit_f64<E: de::Error>(self, seconds: f64) -> Result<LooseMoment, E> {
                 Ok(LooseMoment::from_seconds(seconds))
@@ -82,7 +87,8 @@ impl<'de> Deserialize<'de> for LooseMoment {
     }
 }
 
-/// A list of words; a single word is a list of one, null and missing are empty, what is no word is left out.
+/// A list of words; a single word is a list of one, null and missing are empty, what is no word is
+/// left out.
 pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(match serde_json::Value::deserialize(deserializer)? {
         serde_json::Value::Array(items) => items
@@ -98,7 +104,9 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
 }
 
 /// A JSON object; anything else is empty.
-pub(crate) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<serde_json::Map<String, serde_json::Value>, D::Error> {
+pub(crate) fn object<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<serde_json::Map<String, serde_json::Value>, D::Error> {
     Ok(match serde_json::Value::deserialize(deserializer)? {
         serde_json::Value::Object(map) => map,
         _ => serde_json::Map::new(),

@@ -1,13 +1,15 @@
 //! One line of a log: a JSON object whose last key is the checksum of what stands before it.
 //!
-//! `{"message_id":"m1","content":"hello","crc":"89abcdef"}`: CRC-32 (IEEE) in eight lower-case hex digits over every byte of the line
-//! before `,"crc"`. A line without that key is taken as it is: other programs and people write such lines.
+//! `{"message_id":"m1","content":"hello","crc":"89abcdef"}`: CRC-32 (IEEE) in eight lower-case hex
+//! digits over every byte of the line before `,"crc"`. A line without that key is taken as it is:
+//! other programs and people write such lines.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// Longest line that is written or read, in bytes: above the largest episode of ordinary messages, below what memory has no room for.
+/// Longest line that is written or read, in bytes: above the largest episode of ordinary messages,
+/// below what memory has no room for.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
 const KEY: &[u8] = b",\"crc\":\"";
@@ -18,10 +20,12 @@ const TAIL: usize = KEY.len() + DIGITS + END.len();
 /// Appends `record`, with its checksum and a line feed, to `out`.
 ///
 /// # Errors
-/// `InvalidInput` for a line longer than [`MAX_LINE_BYTES`]; `Internal` for a record that is not a JSON object with a key.
+/// `InvalidInput` for a line longer than [`MAX_LINE_BYTES`]; `Internal` for a record that is not a
+/// JSON object with a key.
 pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<()> {
     let start = out.len();
-    serde_json::to_writer(&mut *out, record).map_err(|error| Error::internal("record has no JSON form").caused_by(error))?;
+    serde_json::to_writer(&mut *out, record)
+        .map_err(|error| Error::internal("record has no JSON form").caused_by(error))?;
     if out.last() != Some(&b'}') || out.get(start) != Some(&b'{') || out.len() - start < 3 {
         out.truncate(start);
         return Err(Error::internal("record of a log is not a JSON object with a key"));
@@ -29,9 +33,12 @@ pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<
     if out.len() - start + TAIL > MAX_LINE_BYTES {
         let bytes = out.len() - start;
         out.truncate(start);
-        return Err(Error::invalid(format!("record is longer than {MAX_LINE_BYTES} bytes: `{bytes}`")));
+        return Err(Error::invalid(format!(
+            "record is longer than {MAX_LINE_BYTES} bytes: `{bytes}`"
+        )));
     }
-    // Raw metadata may carry line breaks between its tokens; inside JSON strings a line break is always escaped.
+    // Raw metadata may carry line breaks between its tokens; inside JSON strings a line break is
+    // always escaped.
     for byte in &mut out[start..] {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -51,13 +58,19 @@ pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<
 /// # Errors
 /// What is wrong, for people.
 pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
-    let Some((body, tail)) = line.len().checked_sub(TAIL).map(|at| line.split_at(at)) else { return Ok(false) };
+    let Some((body, tail)) = line.len().checked_sub(TAIL).map(|at| line.split_at(at)) else {
+        return Ok(false);
+    };
     let (key, rest) = tail.split_at(KEY.len());
     let (digits, end) = rest.split_at(DIGITS);
     if key != KEY || end != END {
-        // A key that lost a byte or two is still our key; treating it as absent would let damaged text pass unchecked.
+        // A key that lost a byte or two is still our key; treating it as absent would let damaged
+        // text pass unchecked.
         let alike = key.iter().zip(KEY).filter(|(have, want)| have == want).count();
-        return match alike + 2 >= KEY.len() && alike + end.iter().zip(END).filter(|(have, want)| have == want).count() < TAIL - DIGITS {
+        return match alike + 2 >= KEY.len()
+            && alike + end.iter().zip(END).filter(|(have, want)| have == want).count()
+                < TAIL - DIGITS
+        {
             true => Err("the checksum key is damaged".into()),
             false => Ok(false),
         };
@@ -89,7 +102,10 @@ mod tests {
     #[test]
     fn a_line_is_json_with_its_checksum_last() {
         let out = line(&serde_json::json!({"a": "x\ny"}));
-        assert_eq!(String::from_utf8(out.clone()).unwrap(), "{\"a\":\"x\\ny\",\"crc\":\"6abd673e\"}\n");
+        assert_eq!(
+            String::from_utf8(out.clone()).unwrap(),
+            "{\"a\":\"x\\ny\",\"crc\":\"6abd673e\"}\n"
+        );
         let parsed: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(parsed["crc"], "6abd673e");
         assert_eq!(check_line(&out[..out.len() - 1]), Ok(true));

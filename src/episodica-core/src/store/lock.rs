@@ -1,7 +1,8 @@
-//! One writer a store, across processes: an operating-system lock on `.lock`, which says who holds it.
+//! One writer a store, across processes: an operating-system lock on `.lock`, which says who holds
+//! it.
 //!
-//! The lock belongs to the open file, so the system frees it when its process dies, however it dies; what the file says then is stale
-//! and harmless.
+//! The lock belongs to the open file, so the system frees it when its process dies, however it
+//! dies; what the file says then is stale and harmless.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +24,17 @@ pub struct Holder {
 
 impl Holder {
     fn this_process(now: Moment) -> Self {
-        let host = fs_err::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
-        let host = host.or_else(|| ["HOSTNAME", "COMPUTERNAME"].iter().find_map(|name| std::env::var(name).ok()));
-        Self { pid: std::process::id(), host: host.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".into()), started: now }
+        let host = fs_err::read_to_string("/proc/sys/kernel/hostname")
+            .ok()
+            .map(|name| name.trim().to_owned());
+        let host = host.or_else(|| {
+            ["HOSTNAME", "COMPUTERNAME"].iter().find_map(|name| std::env::var(name).ok())
+        });
+        Self {
+            pid: std::process::id(),
+            host: host.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".into()),
+            started: now,
+        }
     }
 }
 
@@ -33,20 +42,34 @@ impl Holder {
 ///
 /// # Errors
 /// `StoreLocked`, naming the holder, when another opening has it, in this process or another; `Io`.
-pub(crate) fn acquire(backend: &dyn Backend, layout: &Layout, now: Moment) -> Result<Box<dyn LockGuard>> {
+pub(crate) fn acquire(
+    backend: &dyn Backend,
+    layout: &Layout,
+    now: Moment,
+) -> Result<Box<dyn LockGuard>> {
     let path = layout.lock_path();
-    let holder =
-        serde_json::to_string(&Holder::this_process(now)).map_err(|error| Error::internal("holder has no JSON form").caused_by(error))?;
-    let guard = backend.try_lock(&path, &holder).map_err(|error| io_error("cannot lock the store", &path, error))?;
+    let holder = serde_json::to_string(&Holder::this_process(now))
+        .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))?;
+    let guard = backend
+        .try_lock(&path, &holder)
+        .map_err(|error| io_error("cannot lock the store", &path, error))?;
     guard.ok_or_else(|| {
-        let known: Option<Holder> = backend.read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let known: Option<Holder> =
+            backend.read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let who = match known {
-            Some(holder) if holder.pid == std::process::id() => format!("this process, `{}`, since {}", holder.pid, holder.started),
-            Some(holder) => format!("process `{}` on host `{}` since {}", holder.pid, holder.host, holder.started),
+            Some(holder) if holder.pid == std::process::id() => {
+                format!("this process, `{}`, since {}", holder.pid, holder.started)
+            }
+            Some(holder) => format!(
+                "process `{}` on host `{}` since {}",
+                holder.pid, holder.host, holder.started
+            ),
             None => "another process".into(),
         };
         Error::new(ErrorKind::StoreLocked, format!("the store is being written by {who}"))
             .at(layout.root(), None)
-            .with_hint("close it there first, or open this one read-only with `LightweightSearchSystem`")
+            .with_hint(
+                "close it there first, or open this one read-only with `LightweightSearchSystem`",
+            )
     })
 }

@@ -1,12 +1,15 @@
 //! One append-only file of JSON lines that survives crashes, full disks and flipped bits.
 //!
 //! Promises (docs/format.md has them in full):
-//! * When [`Log::append`] returns, its records survive a power cut. A record that was not acknowledged is there whole or not at all;
-//!   the records of one call reach the disk in order, so what survives of an unacknowledged call is a beginning of it.
-//! * After a failed write the file is cut back to its last acknowledged byte before anything else is written. After a failed *sync* the
-//!   kernel may have thrown the pages away and call them clean, so nothing it says about that file is believed any more: the
-//!   acknowledged part is copied into a new file, which is synced and takes the name.
-//! * Opening cuts off a torn last line and moves lines that are no records to `<file>.quarantine.jsonl`; all others stay, in order.
+//! * When [`Log::append`] returns, its records survive a power cut. A record that was not
+//!   acknowledged is there whole or not at all; the records of one call reach the disk in order, so
+//!   what survives of an unacknowledged call is a beginning of it.
+//! * After a failed write the file is cut back to its last acknowledged byte before anything else
+//!   is written. After a failed *sync* the kernel may have thrown the pages away and call them
+//!   clean, so nothing it says about that file is believed any more: the acknowledged part is
+//!   copied into a new file, which is synced and takes the name.
+//! * Opening cuts off a torn last line and moves lines that are no records to
+//!   `<file>.quarantine.jsonl`; all others stay, in order.
 //!
 //! The log knows nothing about what its records mean.
 
@@ -72,7 +75,8 @@ pub enum Rewrite {
     Keep,
     /// Leave it out.
     Drop,
-    /// Put these bytes in its place: whole lines, each with its line feed, as [`encode_records`] makes them.
+    /// Put these bytes in its place: whole lines, each with its line feed, as [`encode_records`]
+    /// makes them.
     Replace(Vec<u8>),
 }
 
@@ -86,7 +90,8 @@ enum Health {
     Untrusted,
 }
 
-/// Most files that are kept open between two appends, over all logs of the process: a store has more users than a process has handles.
+/// Most files that are kept open between two appends, over all logs of the process: a store has
+/// more users than a process has handles.
 const MAX_KEPT_FILES: usize = 128;
 
 static KEPT_FILES: AtomicUsize = AtomicUsize::new(0);
@@ -99,7 +104,10 @@ impl KeptFile {
     /// Keeps the file if there is room, else closes it.
     fn new(file: Box<dyn BackendFile>) -> Option<Self> {
         let room = |kept| (kept < MAX_KEPT_FILES).then_some(kept + 1);
-        KEPT_FILES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok().then(|| Self(file))
+        KEPT_FILES
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .is_ok()
+            .then(|| Self(file))
     }
 }
 
@@ -124,7 +132,8 @@ pub struct Log {
     health: Health,
     /// The last record misses its line feed.
     unterminated: bool,
-    /// A name in the directory was changed and perhaps not synced: nothing may be acknowledged before it is.
+    /// A name in the directory was changed and perhaps not synced: nothing may be acknowledged
+    /// before it is.
     directory_dirty: bool,
     /// The file was found at opening; whoever wrote it may have died before syncing.
     unsettled: bool,
@@ -148,9 +157,11 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 impl Log {
-    /// Opens the log at `path` somewhere below `root`, which need not be there yet, and shows every record to `visit`, oldest first.
+    /// Opens the log at `path` somewhere below `root`, which need not be there yet, and shows every
+    /// record to `visit`, oldest first.
     ///
-    /// `visit` answers `Err(reason)` for a line that is no record of its kind; such a line is quarantined. Any bytes are survived.
+    /// `visit` answers `Err(reason)` for a line that is no record of its kind; such a line is
+    /// quarantined. Any bytes are survived.
     ///
     /// # Errors
     /// `Io` when the file can't be read or mended.
@@ -180,7 +191,10 @@ impl Log {
             if !found.bad.is_empty() {
                 quarantine::save(&*log.backend, path, &found.bad)?;
                 // Not every bad line is shown again: one whose checksum fails is left out before.
-                let mut drop_bad = |line: Line<'_>| match found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start) {
+                let mut drop_bad = |line: Line<'_>| match found
+                    .bad
+                    .binary_search_by_key(&line.offset, |bad| bad.range.start)
+                {
                     Ok(_) => Rewrite::Drop,
                     Err(_) => Rewrite::Keep,
                 };
@@ -206,11 +220,18 @@ impl Log {
         }
     }
 
-    /// Opens a log that is known to somebody who saw all of it: `None` if it is not, byte for byte, what they saw.
+    /// Opens a log that is known to somebody who saw all of it: `None` if it is not, byte for byte,
+    /// what they saw.
     ///
     /// # Errors
     /// `Io` when the file can't be read.
-    pub fn open_known(backend: Arc<dyn Backend>, root: &Path, path: &Path, mode: Mode, known: &LogSum) -> Result<Option<Self>> {
+    pub fn open_known(
+        backend: Arc<dyn Backend>,
+        root: &Path,
+        path: &Path,
+        mode: Mode,
+        known: &LogSum,
+    ) -> Result<Option<Self>> {
         let mut log = Self::unread(backend, root, path, mode);
         if mode == Mode::ReadWrite {
             log.remove_leftovers()?;
@@ -226,7 +247,8 @@ impl Log {
         Ok((log.sum()?.as_ref() == Some(known)).then_some(log))
     }
 
-    /// Length and checksum of the acknowledged part; `None` where it is not all that the file holds.
+    /// Length and checksum of the acknowledged part; `None` where it is not all that the file
+    /// holds.
     ///
     /// # Errors
     /// `Io` when the file can't be read.
@@ -238,13 +260,21 @@ impl Log {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => sum(&[&[]]),
             other => other.map_err(|error| io_error("cannot read the log", &self.path, error))?,
         };
-        Ok((found.bytes == self.position.bytes).then_some(LogSum { position: self.position, crc32: found.crc32 }))
+        Ok((found.bytes == self.position.bytes)
+            .then_some(LogSum { position: self.position, crc32: found.crc32 }))
     }
 
     fn remove_leftovers(&self) -> Result<()> {
         let leftover = temporary(&self.path);
-        match self.backend.stat(&leftover).map_err(|error| io_error("cannot look for leftovers", &leftover, error))? {
-            Some(_) => self.backend.remove_file(&leftover).map_err(|error| io_error("cannot remove a leftover", &leftover, error)),
+        match self
+            .backend
+            .stat(&leftover)
+            .map_err(|error| io_error("cannot look for leftovers", &leftover, error))?
+        {
+            Some(_) => self
+                .backend
+                .remove_file(&leftover)
+                .map_err(|error| io_error("cannot remove a leftover", &leftover, error)),
             None => Ok(()),
         }
     }
@@ -260,7 +290,10 @@ impl Log {
                 line: Some(line.number),
                 message: format!("line is no record: {}", line.reason),
                 remedy: match writable {
-                    true => format!("it was moved to `{}`; the other lines are untouched", quarantine.display()),
+                    true => format!(
+                        "it was moved to `{}`; the other lines are untouched",
+                        quarantine.display()
+                    ),
                     false => "open the store for writing to move it to the quarantine".into(),
                 },
                 mended: writable,
@@ -278,7 +311,12 @@ impl Log {
                 mended: true,
             });
         }
-        Recovery { records: found.records, torn_bytes: found.torn_bytes, quarantined: found.bad.len() as u64, problems }
+        Recovery {
+            records: found.records,
+            torn_bytes: found.torn_bytes,
+            quarantined: found.bad.len() as u64,
+            problems,
+        }
     }
 
     /// The file.
@@ -296,25 +334,41 @@ impl Log {
     /// # Errors
     /// `Io` when it can't be asked.
     pub fn stamp(&self) -> Result<Option<FileStamp>> {
-        let stamp = self.backend.stat(&self.path).map_err(|error| io_error("cannot look at the log", &self.path, error))?;
+        let stamp = self
+            .backend
+            .stat(&self.path)
+            .map_err(|error| io_error("cannot look at the log", &self.path, error))?;
         match stamp {
-            Some(stamp) if stamp.kind != EntryKind::File => Err(Error::new(ErrorKind::CorruptStore, "a log is not a plain file")
-                .at(&self.path, None)
-                .with_hint("symbolic links and directories in place of a log are not followed; move it away")),
+            Some(stamp) if stamp.kind != EntryKind::File => Err(Error::new(
+                ErrorKind::CorruptStore,
+                "a log is not a plain file",
+            )
+            .at(&self.path, None)
+            .with_hint(
+                "symbolic links and directories in place of a log are not followed; move it away",
+            )),
             other => Ok(other),
         }
     }
 
-    /// Reads the acknowledged part once more: what is wrong with it now, and wasn't when it was opened.
+    /// Reads the acknowledged part once more: what is wrong with it now, and wasn't when it was
+    /// opened.
     ///
     /// # Errors
     /// `Io` when the file can't be read.
     pub fn check(&self) -> Result<Vec<Problem>> {
-        let problem =
-            |line, message, remedy: &str| Problem { path: self.path.clone(), line, message, remedy: remedy.into(), mended: false };
+        let problem = |line, message, remedy: &str| Problem {
+            path: self.path.clone(),
+            line,
+            message,
+            remedy: remedy.into(),
+            mended: false,
+        };
         if self.mode == Mode::ReadWrite {
             let stamp = self.stamp()?;
-            let own = stamp.is_none_or(|stamp| Some(stamp.file_number) == self.file_number && stamp.bytes >= self.position.bytes);
+            let own = stamp.is_none_or(|stamp| {
+                Some(stamp.file_number) == self.file_number && stamp.bytes >= self.position.bytes
+            });
             if !own || (stamp.is_none() && self.position.bytes > 0) {
                 let message = "the log was changed by another program while it was open".to_owned();
                 return Ok(vec![problem(None, message, "close the store and open it again")]);
@@ -322,9 +376,15 @@ impl Log {
         }
         let found = scan(&*self.backend, &self.path, Some(self.position.bytes), &mut |_| Ok(()))?;
         let remedy = "close the store and open it again, which moves the line to the quarantine; check the disk";
-        let damaged = |bad: &BadLine| problem(Some(bad.number), format!("line is no record any more: {}", bad.reason), remedy);
+        let damaged = |bad: &BadLine| {
+            problem(Some(bad.number), format!("line is no record any more: {}", bad.reason), remedy)
+        };
         // Read-only, lines that were bad from the beginning were reported when it was opened.
-        Ok(if self.mode == Mode::ReadWrite { found.bad.iter().map(damaged).collect() } else { Vec::new() })
+        Ok(if self.mode == Mode::ReadWrite {
+            found.bad.iter().map(damaged).collect()
+        } else {
+            Vec::new()
+        })
     }
 
     /// Shows every record of the acknowledged part to `visit`, oldest first, in bounded memory.
@@ -339,13 +399,16 @@ impl Log {
         scan(&*self.backend, &self.path, Some(self.position.bytes), &mut visit).map(|_| ())
     }
 
-    /// Appends the records in one write and syncs; when it returns they survive a power cut. None is acknowledged after an error.
+    /// Appends the records in one write and syncs; when it returns they survive a power cut. None
+    /// is acknowledged after an error.
     ///
-    /// Without any records it makes sure that all records that were there at opening survive a power cut: a writer that died before its
-    /// sync may have left them readable only. Call it before acknowledging that something is there already.
+    /// Without any records it makes sure that all records that were there at opening survive a
+    /// power cut: a writer that died before its sync may have left them readable only. Call it
+    /// before acknowledging that something is there already.
     ///
     /// # Errors
-    /// `ReadOnly`; `InvalidInput` for a record that is too long; `Io` for a full disk and the like: call again when the cause is gone.
+    /// `ReadOnly`; `InvalidInput` for a record that is too long; `Io` for a full disk and the like:
+    /// call again when the cause is gone.
     pub fn append<T: Serialize>(&mut self, records: &[T]) -> Result<LogPosition> {
         let lines = encode_records(records)?;
         self.append_lines(&lines, records.len() as u64)
@@ -370,7 +433,11 @@ impl Log {
             _ => None,
         };
         let mut opened = if kept.is_none() { Some(self.open_file()?) } else { None };
-        let file = kept.as_mut().map(|kept| &mut kept.0).or(opened.as_mut()).ok_or_else(|| Error::internal("no file"))?;
+        let file = kept
+            .as_mut()
+            .map(|kept| &mut kept.0)
+            .or(opened.as_mut())
+            .ok_or_else(|| Error::internal("no file"))?;
         let terminated: Vec<u8>;
         let bytes = match self.unterminated {
             true if !lines.is_empty() => {
@@ -380,10 +447,14 @@ impl Log {
             _ => lines,
         };
         if let Err(error) = file.append(bytes) {
-            return Err(self.fail(Health::Cut, io_error("cannot append to the log", &self.path, error)));
+            return Err(
+                self.fail(Health::Cut, io_error("cannot append to the log", &self.path, error))
+            );
         }
         if let Err(error) = file.sync_data() {
-            return Err(self.fail(Health::Untrusted, io_error("cannot sync the log", &self.path, error)));
+            return Err(
+                self.fail(Health::Untrusted, io_error("cannot sync the log", &self.path, error))
+            );
         }
         self.file = kept.or_else(|| opened.and_then(KeptFile::new));
         self.unterminated &= lines.is_empty();
@@ -396,7 +467,10 @@ impl Log {
     fn check_writable(&self) -> Result<()> {
         match self.mode {
             Mode::ReadWrite => Ok(()),
-            Mode::ReadOnly => Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only").at(&self.path, None)),
+            Mode::ReadOnly => {
+                Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
+                    .at(&self.path, None))
+            }
         }
     }
 
@@ -409,32 +483,48 @@ impl Log {
         error
     }
 
-    /// Refuses to write into a file that somebody else changed, or behind a name that now means another file.
+    /// Refuses to write into a file that somebody else changed, or behind a name that now means
+    /// another file.
     fn check_unchanged(&mut self) -> Result<()> {
         let stamp = self.stamp()?;
         match (self.file_number, stamp) {
             (None, None) => Ok(()),
-            (Some(number), Some(stamp)) if stamp.file_number == number && stamp.bytes == self.position.bytes => Ok(()),
+            (Some(number), Some(stamp))
+                if stamp.file_number == number && stamp.bytes == self.position.bytes =>
+            {
+                Ok(())
+            }
             // Made by an append that failed right after, or by somebody's `touch`.
             (None, Some(stamp)) if stamp.bytes == 0 => {
                 self.file_number = Some(stamp.file_number);
                 self.directory_dirty = true;
                 Ok(())
             }
-            _ => Err(Error::new(ErrorKind::CorruptStore, "the log was changed by another program while it was open")
-                .at(&self.path, None)
-                .with_hint("close the store and open it again; nothing was written")),
+            _ => Err(Error::new(
+                ErrorKind::CorruptStore,
+                "the log was changed by another program while it was open",
+            )
+            .at(&self.path, None)
+            .with_hint("close the store and open it again; nothing was written")),
         }
     }
 
     fn open_file(&mut self) -> Result<Box<dyn BackendFile>> {
         let parent = parent_of(&self.path);
         let file = match self.file_number {
-            Some(_) => self.backend.open_append(&self.path).map_err(|error| io_error("cannot open the log", &self.path, error))?,
+            Some(_) => self
+                .backend
+                .open_append(&self.path)
+                .map_err(|error| io_error("cannot open the log", &self.path, error))?,
             None => {
-                self.backend.create_dir_all(parent).map_err(|error| io_error("cannot make the directory", parent, error))?;
+                self.backend
+                    .create_dir_all(parent)
+                    .map_err(|error| io_error("cannot make the directory", parent, error))?;
                 self.directory_dirty = true;
-                let file = self.backend.create_new(&self.path).map_err(|error| io_error("cannot create the log", &self.path, error))?;
+                let file = self
+                    .backend
+                    .create_new(&self.path)
+                    .map_err(|error| io_error("cannot create the log", &self.path, error))?;
                 self.file_number = self.stamp()?.map(|stamp| stamp.file_number);
                 file
             }
@@ -473,11 +563,12 @@ impl Log {
         Ok(())
     }
 
-    /// Writes the log anew, each line as `decide` says, and puts it in place atomically: after a crash the old file is there or the new.
+    /// Writes the log anew, each line as `decide` says, and puts it in place atomically: after a
+    /// crash the old file is there or the new.
     ///
     /// # Errors
-    /// `ReadOnly`, and `Io`; then the old file is in place and the log is as it was, or the new one is and only its name is not yet
-    /// durable: the next append sees to that first.
+    /// `ReadOnly`, and `Io`; then the old file is in place and the log is as it was, or the new one
+    /// is and only its name is not yet durable: the next append sees to that first.
     pub fn rewrite(&mut self, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
         self.check_writable()?;
         self.repair()?;
@@ -488,14 +579,21 @@ impl Log {
         }
     }
 
-    fn replace_file(&mut self, known_bad: &[BadLine], decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
+    fn replace_file(
+        &mut self,
+        known_bad: &[BadLine],
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
         let temporary = temporary(&self.path);
         self.remove_leftovers()?;
         self.file = None;
-        let copied = self.write_copy(&temporary, known_bad, decide).and_then(|(position, number)| {
-            self.backend.rename(&temporary, &self.path).map_err(|error| io_error("cannot replace the log", &self.path, error))?;
-            Ok((position, number))
-        });
+        let copied =
+            self.write_copy(&temporary, known_bad, decide).and_then(|(position, number)| {
+                self.backend
+                    .rename(&temporary, &self.path)
+                    .map_err(|error| io_error("cannot replace the log", &self.path, error))?;
+                Ok((position, number))
+            });
         match copied {
             Ok((position, number)) => {
                 self.directory_dirty = true;
@@ -537,21 +635,29 @@ impl Log {
                 Rewrite::Replace(bytes) => pending.extend_from_slice(&bytes),
             }
             position.bytes += (pending.len() - before) as u64;
-            position.records += pending[before..].iter().filter(|byte| **byte == b'\n').count() as u64;
+            position.records +=
+                pending[before..].iter().filter(|byte| **byte == b'\n').count() as u64;
             if pending.len() >= FLUSH_BYTES && failed.is_none() {
                 failed = file.append(&pending).err();
                 pending.clear();
             }
             Ok(())
         })?;
-        // A line that was good when it was acknowledged and is bad now means the disk is failing: keep the old file, such as it is.
-        let news = found.bad.iter().find(|bad| !known_bad.iter().any(|known| known.range == bad.range));
+        // A line that was good when it was acknowledged and is bad now means the disk is failing:
+        // keep the old file, such as it is.
+        let news =
+            found.bad.iter().find(|bad| !known_bad.iter().any(|known| known.range == bad.range));
         if news.is_some() || found.good_bytes != self.position.bytes {
-            return Err(Error::new(ErrorKind::CorruptStore, "the log changed on disk while it was open")
-                .at(&self.path, news.map(|bad| bad.number))
-                .with_hint("close the store and open it again; check the disk"));
+            return Err(Error::new(
+                ErrorKind::CorruptStore,
+                "the log changed on disk while it was open",
+            )
+            .at(&self.path, news.map(|bad| bad.number))
+            .with_hint("close the store and open it again; check the disk"));
         }
-        if let Some(error) = failed.or_else(|| file.append(&pending).err()).or_else(|| file.sync_data().err()) {
+        if let Some(error) =
+            failed.or_else(|| file.append(&pending).err()).or_else(|| file.sync_data().err())
+        {
             return Err(fail(error));
         }
         let stamp = self.backend.stat(temporary).map_err(fail)?;

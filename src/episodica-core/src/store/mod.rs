@@ -1,10 +1,12 @@
 //! Records on disk: append-only JSONL logs that survive crashes. The store never sees an index.
 //!
-//! [`Store`] is a directory with one writer; [`UserStore`] the three logs of one user, which are the truth; everything else on disk
-//! (vector caches, snapshots) can be made again from them. docs/format.md defines every byte, the sync promises and what recovery does.
+//! [`Store`] is a directory with one writer; [`UserStore`] the three logs of one user, which are
+//! the truth; everything else on disk (vector caches, snapshots) can be made again from them.
+//! docs/format.md defines every byte, the sync promises and what recovery does.
 //!
-//! All file operations go through [`backend::Backend`], so that tests can cut the power between any two of them. The store knows neither
-//! when a segment ends nor what a memory means; the engine calls it, nobody else does.
+//! All file operations go through [`backend::Backend`], so that tests can cut the power between any
+//! two of them. The store knows neither when a segment ends nor what a memory means; the engine
+//! calls it, nobody else does.
 
 pub mod backend;
 mod cache;

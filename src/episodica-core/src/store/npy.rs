@@ -1,4 +1,5 @@
-//! The NumPy array format, version 1.0, for little-endian matrices of float32 and float16 in C order: what we write, so what we read.
+//! The NumPy array format, version 1.0, for little-endian matrices of float32 and float16 in C
+//! order: what we write, so what we read.
 //!
 //! Numbers go to the file and come from it as they stand in memory, in one piece.
 
@@ -19,7 +20,8 @@ const HALF: &str = "<f2";
 /// Read at a time, so that what a checksum passes over is still in the processor's cache.
 const CHUNK: usize = 256 << 10;
 
-const _: () = assert!(cfg!(target_endian = "little"), "numbers are written as they stand in memory");
+const _: () =
+    assert!(cfg!(target_endian = "little"), "numbers are written as they stand in memory");
 
 /// A matrix as a file: its header and its numbers.
 pub(crate) struct Encoded<'a> {
@@ -45,26 +47,37 @@ pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> Encoded<'a> {
         Matrix::Single(rows) => (SINGLE, Matrix::Single(rows.as_standard_layout())),
         Matrix::Half(rows) => (HALF, Matrix::Half(rows.as_standard_layout())),
     };
-    let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let mut text =
+        format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
     let unpadded = MAGIC.len() + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(ALIGNMENT) - unpadded));
     text.push('\n');
     let mut header = MAGIC.to_vec();
-    header.extend_from_slice(&u16::try_from(text.len()).expect("invariant: two numbers fit in a short header").to_le_bytes());
+    header.extend_from_slice(
+        &u16::try_from(text.len())
+            .expect("invariant: two numbers fit in a short header")
+            .to_le_bytes(),
+    );
     header.extend_from_slice(text.as_bytes());
     Encoded { header, numbers }
 }
 
-/// The matrix of shape `expected` in a file of so many `bytes`; what is wrong with it, for people, otherwise. Never allocates more than the file
-/// is long.
+/// The matrix of shape `expected` in a file of so many `bytes`; what is wrong with it, for people,
+/// otherwise. Never allocates more than the file is long.
 ///
 /// # Errors
 /// Those of `source`, but for its end.
-pub(crate) fn decode(source: &mut dyn Read, bytes: u64, expected: (usize, usize)) -> io::Result<Result<Matrix<'static>, String>> {
+pub(crate) fn decode(
+    source: &mut dyn Read,
+    bytes: u64,
+    expected: (usize, usize),
+) -> io::Result<Result<Matrix<'static>, String>> {
     match read_matrix(source, bytes, expected) {
         Ok(matrix) => Ok(Ok(matrix)),
         Err(Failure::Wrong(message)) => Ok(Err(message)),
-        Err(Failure::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Err("the file is cut short".into())),
+        Err(Failure::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Ok(Err("the file is cut short".into()))
+        }
         Err(Failure::Io(error)) => Err(error),
     }
 }
@@ -86,16 +99,31 @@ impl From<&str> for Failure {
     }
 }
 
-fn read_matrix(source: &mut dyn Read, bytes: u64, expected: (usize, usize)) -> Result<Matrix<'static>, Failure> {
+fn read_matrix(
+    source: &mut dyn Read,
+    bytes: u64,
+    expected: (usize, usize),
+) -> Result<Matrix<'static>, Failure> {
     let mut start = [0; MAGIC.len() + 2];
     source.read_exact(&mut start)?;
-    let length = start.strip_prefix(MAGIC).and_then(|length| length.first_chunk()).ok_or("not a NumPy array of version 1.0")?;
+    let length = start
+        .strip_prefix(MAGIC)
+        .and_then(|length| length.first_chunk())
+        .ok_or("not a NumPy array of version 1.0")?;
     let mut header = vec![0; usize::from(u16::from_le_bytes(*length))];
     source.read_exact(&mut header)?;
     let header = std::str::from_utf8(&header).map_err(|_| "the header is not ASCII")?;
-    let rest = header.trim().strip_prefix("{'descr': '").and_then(|rest| rest.split_at_checked(SINGLE.len()));
+    let rest = header
+        .trim()
+        .strip_prefix("{'descr': '")
+        .and_then(|rest| rest.split_at_checked(SINGLE.len()));
     let (kind, shape) = rest
-        .and_then(|(kind, rest)| Some((kind, rest.strip_prefix("', 'fortran_order': False, 'shape': (")?.strip_suffix("), }")?)))
+        .and_then(|(kind, rest)| {
+            Some((
+                kind,
+                rest.strip_prefix("', 'fortran_order': False, 'shape': (")?.strip_suffix("), }")?,
+            ))
+        })
         .ok_or("not a matrix in C order")?;
     let (rows, columns) = shape.split_once(", ").ok_or("the shape is no pair of numbers")?;
     let number = |text: &str| text.parse::<usize>().map_err(|_| "the shape is no pair of numbers");
@@ -109,9 +137,16 @@ fn read_matrix(source: &mut dyn Read, bytes: u64, expected: (usize, usize)) -> R
     }
 }
 
-fn read_numbers<A: Pod>(source: &mut dyn Read, bytes: u64, shape: (usize, usize)) -> Result<Array2<A>, Failure> {
-    let fits = |count: &usize| count.checked_mul(size_of::<A>()).is_some_and(|needed| needed as u64 <= bytes);
-    let count = shape.0.checked_mul(shape.1).filter(fits).ok_or("the file is not as long as its shape")?;
+fn read_numbers<A: Pod>(
+    source: &mut dyn Read,
+    bytes: u64,
+    shape: (usize, usize),
+) -> Result<Array2<A>, Failure> {
+    let fits = |count: &usize| {
+        count.checked_mul(size_of::<A>()).is_some_and(|needed| needed as u64 <= bytes)
+    };
+    let count =
+        shape.0.checked_mul(shape.1).filter(fits).ok_or("the file is not as long as its shape")?;
     let mut numbers = bytemuck::zeroed_vec::<A>(count);
     for chunk in bytemuck::cast_slice_mut::<A, u8>(&mut numbers).chunks_mut(CHUNK) {
         source.read_exact(chunk)?;
@@ -139,7 +174,10 @@ mod tests {
 
     #[test]
     fn a_matrix_comes_back() {
-        for rows in [ndarray::array![[1.0_f32, -2.5], [f32::MIN_POSITIVE, 0.0], [3.0, 4.0]], Array2::zeros((0, 7))] {
+        for rows in [
+            ndarray::array![[1.0_f32, -2.5], [f32::MIN_POSITIVE, 0.0], [3.0, 4.0]],
+            Array2::zeros((0, 7)),
+        ] {
             for matrix in [Matrix::from(rows.clone()), rows.mapv(f16::from_f32).into()] {
                 let bytes = encode(&matrix).pieces().concat();
                 let width = if matrix.is_half() { 2 } else { 4 };
@@ -157,28 +195,43 @@ mod tests {
     #[test]
     fn rows_in_another_order_of_memory_are_put_in_order() {
         let rows = ndarray::array![[1.0_f32, 2.0], [3.0, 4.0]];
-        assert_eq!(read(&bytes(rows.t()), (2, 2)), Ok(ndarray::array![[1.0_f32, 3.0], [2.0, 4.0]].into()));
+        assert_eq!(
+            read(&bytes(rows.t()), (2, 2)),
+            Ok(ndarray::array![[1.0_f32, 3.0], [2.0, 4.0]].into())
+        );
     }
 
     #[test]
     fn the_header_is_the_one_numpy_writes() {
         let bytes = bytes(ndarray::array![[1.0_f32]].view());
-        assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }"));
+        assert!(bytes.starts_with(
+            b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }"
+        ));
         assert_eq!(bytes[127], b'\n');
         let matrix = Matrix::from(ndarray::array![[f16::ONE]]);
         let halves = encode(&matrix).pieces().concat();
-        assert!(halves.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1), }"));
+        assert!(halves.starts_with(
+            b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1), }"
+        ));
         assert_eq!(halves[128..], [0x00, 0x3c]);
     }
 
     #[test]
     fn other_arrays_are_refused() {
-        let file = |header: &str| [MAGIC, &(header.len() as u16).to_le_bytes(), header.as_bytes(), &[0; 16]].concat();
+        let file = |header: &str| {
+            [MAGIC, &(header.len() as u16).to_le_bytes(), header.as_bytes(), &[0; 16]].concat()
+        };
         let said = |header: &str, shape| read(&file(header), shape).unwrap_err();
-        let absurd = "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }\n";
+        let absurd =
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }\n";
         assert_eq!(said(absurd, (1, 4)), "the vectors don't have the shape of the manifest");
-        assert_eq!(said(absurd, (4_611_686_018_427_387_904, 4)), "the file is not as long as its shape");
-        let of = |kind: &str, order: &str| format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': (2, 2), }}\n");
+        assert_eq!(
+            said(absurd, (4_611_686_018_427_387_904, 4)),
+            "the file is not as long as its shape"
+        );
+        let of = |kind: &str, order: &str| {
+            format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': (2, 2), }}\n")
+        };
         assert!(read(&file(&of("<f4", "False")), (2, 2)).is_ok());
         assert_eq!(said(&of("<f2", "False"), (2, 2)), "the file is not as long as its shape");
         assert_eq!(said(&of(">f4", "False"), (2, 2)), "not a matrix of float32 or float16");

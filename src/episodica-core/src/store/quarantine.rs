@@ -1,7 +1,8 @@
 //! Lines that are no records, kept beside their log: `<file>.quarantine.jsonl`.
 //!
-//! One JSON object a line: `file`, `line` (its number then), `reason`, and `text`, or `base64` where the bytes are not UTF-8. What is
-//! longer than a mebibyte goes in pieces with a `part` from 0. Nothing reads it back; it is for people who want to save what they can.
+//! One JSON object a line: `file`, `line` (its number then), `reason`, and `text`, or `base64`
+//! where the bytes are not UTF-8. What is longer than a mebibyte goes in pieces with a `part` from
+//! 0. Nothing reads it back; it is for people who want to save what they can.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -38,7 +39,8 @@ pub(crate) fn path_for(log: &Path) -> PathBuf {
     name.into()
 }
 
-/// Copies the bad lines into the quarantine and syncs it; those that are there already (a crash came between) are not written twice.
+/// Copies the bad lines into the quarantine and syncs it; those that are there already (a crash
+/// came between) are not written twice.
 ///
 /// # Errors
 /// `Io`; the log is untouched then.
@@ -49,7 +51,9 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
     let known: HashSet<&[u8]> = known.split_inclusive(|byte| *byte == b'\n').collect();
     let name = log.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     for line in bad {
-        let source = backend.read_from(log, line.range.start).map_err(|error| io_error("cannot read the log", log, error))?;
+        let source = backend
+            .read_from(log, line.range.start)
+            .map_err(|error| io_error("cannot read the log", log, error))?;
         let mut source = source.take(line.range.end - line.range.start);
         let mut piece = Vec::new();
         for part in 0.. {
@@ -83,8 +87,8 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
     backend.sync_dir(parent_of(&path)).map_err(fail)
 }
 
-/// Removes every row in whose text one of `needles` (in JSON form) stands, and every row that can't be searched (`base64`, `part`).
-/// `true` if there was one.
+/// Removes every row in whose text one of `needles` (in JSON form) stands, and every row that can't
+/// be searched (`base64`, `part`). `true` if there was one.
 ///
 /// # Errors
 /// `Io`.
@@ -100,10 +104,13 @@ pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Resu
         other => other.map_err(|error| io_error("cannot read the quarantine", &path, error))?,
     };
     let keeps = |row: &&[u8]| match serde_json::from_slice(row) {
-        Ok(Kept { text: Some(text), part: None }) => !needles.iter().any(|needle| text.contains(needle)),
+        Ok(Kept { text: Some(text), part: None }) => {
+            !needles.iter().any(|needle| text.contains(needle))
+        }
         _ => false,
     };
-    let kept: Vec<u8> = bytes.split_inclusive(|byte| *byte == b'\n').filter(keeps).flatten().copied().collect();
+    let kept: Vec<u8> =
+        bytes.split_inclusive(|byte| *byte == b'\n').filter(keeps).flatten().copied().collect();
     if kept.len() == bytes.len() {
         return Ok(false);
     }
@@ -154,7 +161,9 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_standard() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }
@@ -164,15 +173,23 @@ mod tests {
         let disk = MemoryBackend::new();
         let log = Path::new("/m/a_messages.jsonl");
         disk.put(log, b"{bad\n\xff\n");
-        let bad =
-            [BadLine { number: 1, range: 0..5, reason: "not JSON".into() }, BadLine { number: 2, range: 5..7, reason: "not UTF-8".into() }];
+        let bad = [
+            BadLine { number: 1, range: 0..5, reason: "not JSON".into() },
+            BadLine { number: 2, range: 5..7, reason: "not UTF-8".into() },
+        ];
         save(&disk, log, &bad).unwrap();
         let first = disk.read(&path_for(log)).unwrap();
         save(&disk, log, &bad).unwrap();
         assert_eq!(disk.read(&path_for(log)).unwrap(), first);
-        let rows: Vec<serde_json::Value> =
-            first.split(|byte| *byte == b'\n').filter(|row| !row.is_empty()).map(|row| serde_json::from_slice(row).unwrap()).collect();
-        assert_eq!((rows[0]["text"].as_str(), rows[1]["base64"].as_str()), (Some("{bad"), Some("/w==")));
+        let rows: Vec<serde_json::Value> = first
+            .split(|byte| *byte == b'\n')
+            .filter(|row| !row.is_empty())
+            .map(|row| serde_json::from_slice(row).unwrap())
+            .collect();
+        assert_eq!(
+            (rows[0]["text"].as_str(), rows[1]["base64"].as_str()),
+            (Some("{bad"), Some("/w=="))
+        );
         assert_eq!((&rows[1]["file"], &rows[1]["line"]), (&"a_messages.jsonl".into(), &2.into()));
     }
 }

@@ -1,4 +1,5 @@
-//! What stands in the logs besides messages, episodes and memories: removals, and how far the work on them is.
+//! What stands in the logs besides messages, episodes and memories: removals, and how far the work
+//! on them is.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,8 @@ pub enum StateRecord {
         /// Since when.
         at: Moment,
     },
-    /// The semantic memories of an episode are all in the log (semantic log, in one append with them).
+    /// The semantic memories of an episode are all in the log (semantic log, in one append with
+    /// them).
     Learned {
         /// The episode.
         episode_id: String,

@@ -37,7 +37,8 @@ pub(crate) struct Scan {
     pub good_bytes: u64,
     /// Bytes behind it: a line that was never finished.
     pub torn_bytes: u64,
-    /// The last record is whole but for its line feed, which is missing or (`torn_bytes` 1) damaged.
+    /// The last record is whole but for its line feed, which is missing or (`torn_bytes` 1)
+    /// damaged.
     pub unterminated: bool,
     /// Records seen.
     pub records: u64,
@@ -102,7 +103,9 @@ impl LineReader {
                 (self.start, self.end, searched) = (0, 0, 0);
             }
             if self.finished {
-                return Ok((searched as u64 + dropped > 0).then(|| self.take(searched, dropped, false)));
+                return Ok(
+                    (searched as u64 + dropped > 0).then(|| self.take(searched, dropped, false))
+                );
             }
             self.fill()?;
         }
@@ -111,14 +114,21 @@ impl LineReader {
     fn take(&mut self, length: usize, dropped: u64, terminated: bool) -> Piece {
         let range = self.start..self.start + length;
         let bytes = dropped + length as u64 + u64::from(terminated);
-        let piece = Piece { range, offset: self.offset, bytes, terminated, overlong: dropped > 0 || length > MAX_LINE_BYTES };
+        let piece = Piece {
+            range,
+            offset: self.offset,
+            bytes,
+            terminated,
+            overlong: dropped > 0 || length > MAX_LINE_BYTES,
+        };
         self.start += length + usize::from(terminated);
         self.offset += bytes;
         piece
     }
 }
 
-/// Reads the log at `path` up to `limit` bytes; `visit` gets every line whose checksum holds and says why one is no record.
+/// Reads the log at `path` up to `limit` bytes; `visit` gets every line whose checksum holds and
+/// says why one is no record.
 ///
 /// Never fails for what the file holds. A file that isn't there is an empty log.
 ///
@@ -141,7 +151,9 @@ pub(crate) fn scan(
     let mut reader = LineReader::new(source);
     let mut found = Scan::default();
     let mut number = 0;
-    while let Some(piece) = reader.next().map_err(|error| io_error("cannot read the log", path, error))? {
+    while let Some(piece) =
+        reader.next().map_err(|error| io_error("cannot read the log", path, error))?
+    {
         number += 1;
         let raw = &reader.buffer[piece.range.clone()];
         let text = raw.strip_suffix(b"\r").unwrap_or(raw);
@@ -151,7 +163,9 @@ pub(crate) fn scan(
         }
         let mut judge = |bytes: &[u8]| match piece.overlong {
             true => Err(format!("the line is longer than {MAX_LINE_BYTES} bytes")),
-            false => check_line(bytes).and_then(|_| visit(Line { number, offset: piece.offset, bytes })),
+            false => {
+                check_line(bytes).and_then(|_| visit(Line { number, offset: piece.offset, bytes }))
+            }
         };
         match judge(text) {
             Ok(()) => {
@@ -160,12 +174,19 @@ pub(crate) fn scan(
                 found.unterminated = !piece.terminated;
             }
             Err(reason) if piece.terminated => {
-                found.bad.push(BadLine { number, range: piece.offset..piece.offset + piece.bytes, reason });
+                found.bad.push(BadLine {
+                    number,
+                    range: piece.offset..piece.offset + piece.bytes,
+                    reason,
+                });
                 found.good_bytes += piece.bytes;
             }
-            // The line feed itself may be what was damaged: then all before it is a whole record, checksum and all.
+            // The line feed itself may be what was damaged: then all before it is a whole record,
+            // checksum and all.
             Err(_) => {
-                let whole = text.split_last().is_some_and(|(_, body)| check_line(body) == Ok(true) && judge(body).is_ok());
+                let whole = text
+                    .split_last()
+                    .is_some_and(|(_, body)| check_line(body) == Ok(true) && judge(body).is_ok());
                 found.torn_bytes = if whole { 1 } else { piece.bytes };
                 found.good_bytes += piece.bytes - found.torn_bytes;
                 found.records += u64::from(whole);
@@ -186,7 +207,8 @@ mod tests {
         disk.put("/log", bytes);
         let mut seen = Vec::new();
         let found = scan(&disk, Path::new("/log"), None, &mut |line| {
-            let value: serde_json::Value = serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
+            let value: serde_json::Value =
+                serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
             seen.push(format!("{}@{} {value}", line.number, line.offset));
             Ok(())
         })
@@ -198,7 +220,10 @@ mod tests {
     fn whole_lines_torn_ends_and_bad_lines_are_told_apart() {
         let (seen, found) = lines(b"{\"a\":1}\n\n{bad\n{\"b\":2}\r\n{\"c\"");
         assert_eq!(seen, ["1@0 {\"a\":1}", "4@14 {\"b\":2}"]);
-        assert_eq!((found.good_bytes, found.torn_bytes, found.records, found.unterminated), (23, 4, 2, false));
+        assert_eq!(
+            (found.good_bytes, found.torn_bytes, found.records, found.unterminated),
+            (23, 4, 2, false)
+        );
         assert_eq!((found.bad[0].number, found.bad[0].range.clone()), (3, 9..14));
     }
 
@@ -212,7 +237,9 @@ mod tests {
     fn nesting_and_length_do_not_overflow() {
         let mut deep = b"[".repeat(1_000_000);
         deep.push(b'\n');
-        deep.extend_from_slice(format!("{{\"long\":\"{}\"}}\n", "x".repeat(CHUNK_BYTES * 3)).as_bytes());
+        deep.extend_from_slice(
+            format!("{{\"long\":\"{}\"}}\n", "x".repeat(CHUNK_BYTES * 3)).as_bytes(),
+        );
         let (seen, found) = lines(&deep);
         assert_eq!((seen.len(), found.bad.len()), (1, 1));
     }

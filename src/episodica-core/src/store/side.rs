@@ -1,7 +1,8 @@
-//! What a model was asked and what it answered: the cache that saves asking again, and the trace for people to read.
+//! What a model was asked and what it answered: the cache that saves asking again, and the trace
+//! for people to read.
 //!
-//! Both hold private text. They are logs like the others (a torn line is cut off, a damaged one set aside), go with the user, and go whole when
-//! any record is erased.
+//! Both hold private text. They are logs like the others (a torn line is cut off, a damaged one set
+//! aside), go with the user, and go whole when any record is erased.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -120,7 +121,8 @@ impl Store {
     pub fn answers(&self, owner: &Owner) -> Result<AnswerCache> {
         let mut answers = HashMap::new();
         let log = self.side_log(owner, SideFile::LlmCache, &mut |bytes| {
-            let answer: CachedAnswer = serde_json::from_slice(bytes).map_err(|error| format!("not a cached answer: {error}"))?;
+            let answer: CachedAnswer = serde_json::from_slice(bytes)
+                .map_err(|error| format!("not a cached answer: {error}"))?;
             answers.insert(answer.hash.clone(), answer);
             Ok(())
         })?;
@@ -132,14 +134,28 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn trace(&self, owner: &Owner) -> Result<Trace> {
-        let check =
-            &mut |bytes: &[u8]| serde_json::from_slice::<TraceStep>(bytes).map(drop).map_err(|error| format!("not a trace: {error}"));
+        let check = &mut |bytes: &[u8]| {
+            serde_json::from_slice::<TraceStep>(bytes)
+                .map(drop)
+                .map_err(|error| format!("not a trace: {error}"))
+        };
         Ok(Trace { log: self.side_log(owner, SideFile::Trace, check)? })
     }
 
-    fn side_log(&self, owner: &Owner, file: SideFile, visit: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<Log> {
+    fn side_log(
+        &self,
+        owner: &Owner,
+        file: SideFile,
+        visit: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<Log> {
         let path = self.layout().side_path(owner, file);
-        let (log, _) = Log::open(Arc::clone(self.backend()), self.layout().root(), &path, self.mode(), &mut |line| visit(line.bytes))?;
+        let (log, _) = Log::open(
+            Arc::clone(self.backend()),
+            self.layout().root(),
+            &path,
+            self.mode(),
+            &mut |line| visit(line.bytes),
+        )?;
         Ok(log)
     }
 }
@@ -173,11 +189,18 @@ mod tests {
             at,
         };
         {
-            let store = Store::open_on(Arc::clone(&disk) as _, Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+            let store = Store::open_on(
+                Arc::clone(&disk) as _,
+                Path::new("/m"),
+                Mode::ReadWrite,
+                &FixedClock::new(at),
+            )
+            .unwrap();
             store.answers(&owner).unwrap().put(answer.clone()).unwrap();
             store.trace(&owner).unwrap().append(&[step("e1"), step("e2")]).unwrap();
         }
-        let store = Store::open_on(disk, Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+        let store =
+            Store::open_on(disk, Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
         assert_eq!(store.answers(&owner).unwrap().get("h"), Some(&answer));
         assert_eq!(store.trace(&owner).unwrap().of("e2").unwrap(), [step("e2")]);
     }

@@ -45,7 +45,8 @@ pub(super) struct Inner {
     /// Users whose deletion a dead writer began and the next one finishes; only while read-only.
     deleted: HashSet<Owner>,
     problems: Vec<Problem>,
-    /// The end of a deletion may not be durable: after a power cut it would begin again, and take with it what was written since.
+    /// The end of a deletion may not be durable: after a power cut it would begin again, and take
+    /// with it what was written since.
     pub intents_dirty: Mutex<bool>,
     /// Dropped last.
     _lock: Option<Box<dyn LockGuard>>,
@@ -62,7 +63,10 @@ impl Registration {
     pub(super) fn new(store: &Arc<Inner>, owner: &Owner) -> Result<Self> {
         match store.open.lock().insert(owner.clone()) {
             true => Ok(Self { store: Arc::clone(store), owner: owner.clone() }),
-            false => Err(Error::internal(format!("the logs of this user are open already: `{}`", owner.user))),
+            false => Err(Error::internal(format!(
+                "the logs of this user are open already: `{}`",
+                owner.user
+            ))),
         }
     }
 }
@@ -74,7 +78,8 @@ impl Drop for Registration {
 }
 
 impl Store {
-    /// Opens the store at `root` on the operating system's files; made if it is not there (unless read-only).
+    /// Opens the store at `root` on the operating system's files; made if it is not there (unless
+    /// read-only).
     ///
     /// # Errors
     /// As [`Store::open_on`].
@@ -82,14 +87,23 @@ impl Store {
         Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
     }
 
-    /// Opens the store at `root` on any files. Writing, it takes the lock, finishes deletions that a crash interrupted, and gives files
-    /// that Nemori wrote under unencoded names the names that are ours.
+    /// Opens the store at `root` on any files. Writing, it takes the lock, finishes deletions that
+    /// a crash interrupted, and gives files that Nemori wrote under unencoded names the names that
+    /// are ours.
     ///
     /// # Errors
-    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked` naming the holder; `Io`, also for a read-only store that isn't there.
-    pub fn open_on(backend: Arc<dyn Backend>, root: &Path, mode: Mode, clock: &dyn Clock) -> Result<Self> {
+    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked` naming the holder; `Io`,
+    /// also for a read-only store that isn't there.
+    pub fn open_on(
+        backend: Arc<dyn Backend>,
+        root: &Path,
+        mode: Mode,
+        clock: &dyn Clock,
+    ) -> Result<Self> {
         let layout = Layout::new(root);
-        let there = backend.stat(root).map_err(|error| io_error("cannot look at the store", root, error))?;
+        let there = backend
+            .stat(root)
+            .map_err(|error| io_error("cannot look at the store", root, error))?;
         let mut inner = Inner {
             backend,
             layout,
@@ -104,21 +118,28 @@ impl Store {
         match mode {
             Mode::ReadOnly => {
                 if there.is_none() {
-                    let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
+                    let missing =
+                        std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
                     return Err(Error::io("cannot read the store", root, missing));
                 }
                 inner.check_format()?;
                 let (intents, problems) = erase::pending(&*inner.backend, &inner.layout)?;
                 let whole = intents.into_iter().filter(|(_, intent)| intent.erasure.is_none());
-                inner.deleted = whole.filter_map(|(_, intent)| Owner::new(&intent.tenant, &intent.user).ok()).collect();
+                inner.deleted = whole
+                    .filter_map(|(_, intent)| Owner::new(&intent.tenant, &intent.user).ok())
+                    .collect();
                 inner.problems = problems;
                 for (kind, user, path) in inner.layout.foreign_logs(&*inner.backend)? {
                     inner.foreign.entry((kind, user)).or_default().push(path);
                 }
             }
             Mode::ReadWrite => {
-                inner.backend.create_dir_all(root).map_err(|error| io_error("cannot make the store", root, error))?;
-                // Whoever made the directory may have died before its name was durable. (A parent that can't be read was not ours to make.)
+                inner
+                    .backend
+                    .create_dir_all(root)
+                    .map_err(|error| io_error("cannot make the store", root, error))?;
+                // Whoever made the directory may have died before its name was durable. (A parent
+                // that can't be read was not ours to make.)
                 match inner.backend.sync_dir(parent_of(root)) {
                     Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
                         return Err(io_error("cannot sync the directory", parent_of(root), error));
@@ -174,7 +195,9 @@ impl Store {
     /// `Io`.
     pub fn users(&self, tenant: &str) -> Result<Vec<String>> {
         let mut users = self.inner.layout.users(&*self.inner.backend, tenant)?;
-        users.retain(|user| !self.inner.deleted.iter().any(|owner| owner.tenant == tenant && owner.user == *user));
+        users.retain(|user| {
+            !self.inner.deleted.iter().any(|owner| owner.tenant == tenant && owner.user == *user)
+        });
         Ok(users)
     }
 
@@ -190,16 +213,23 @@ impl Store {
                 places.extend(legacy::candidates(&inner.layout, owner, kind));
             }
             for path in places {
-                if inner.backend.stat(&path).map_err(|error| io_error("cannot look at a log", &path, error))?.is_some() {
+                if inner
+                    .backend
+                    .stat(&path)
+                    .map_err(|error| io_error("cannot look at a log", &path, error))?
+                    .is_some()
+                {
                     return Ok(true);
                 }
             }
         }
-        // Unencoded names were taken over when the store was opened for writing; a reader has to look for them.
+        // Unencoded names were taken over when the store was opened for writing; a reader has to
+        // look for them.
         Ok(inner.mode == Mode::ReadOnly && self.users(&owner.tenant)?.contains(&owner.user))
     }
 
-    /// What is in the directories of a tenant that shouldn't be, or that somebody should look at: links, quarantines, unfinished deletions.
+    /// What is in the directories of a tenant that shouldn't be, or that somebody should look at:
+    /// links, quarantines, unfinished deletions.
     ///
     /// # Errors
     /// `Io`.
@@ -218,27 +248,38 @@ impl Store {
                 problems.push(problem("neither a plain file nor a directory", remedy, false));
             } else if path.to_string_lossy().ends_with(".quarantine.jsonl") {
                 let remedy = "add what matters of them again, then remove the file";
-                problems.push(problem("lines that were no records were set aside here", remedy, true));
+                problems.push(problem(
+                    "lines that were no records were set aside here",
+                    remedy,
+                    true,
+                ));
             }
         }
         Ok(problems)
     }
 
-    /// Opens the logs of a user, who need not have any, and reads them. A user can be open once at a time for writing.
+    /// Opens the logs of a user, who need not have any, and reads them. A user can be open once at
+    /// a time for writing.
     ///
     /// # Errors
     /// `Internal` if the user is open; `Io`.
     pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
         let (user, loaded) = self.open_known_user(owner, None)?;
-        loaded.map(|loaded| (user, loaded)).ok_or_else(|| Error::internal("logs were known to nobody and not read"))
+        loaded
+            .map(|loaded| (user, loaded))
+            .ok_or_else(|| Error::internal("logs were known to nobody and not read"))
     }
 
-    /// [`Store::open_user`] for somebody to whom the logs may be `known`: they are not read where they are the same byte for byte and there is
-    /// no more to be done than opening them.
+    /// [`Store::open_user`] for somebody to whom the logs may be `known`: they are not read where
+    /// they are the same byte for byte and there is no more to be done than opening them.
     ///
     /// # Errors
     /// As [`Store::open_user`].
-    pub fn open_known_user(&self, owner: &Owner, known: Option<&[LogSum; 3]>) -> Result<(UserStore, Option<LoadedUser>)> {
+    pub fn open_known_user(
+        &self,
+        owner: &Owner,
+        known: Option<&[LogSum; 3]>,
+    ) -> Result<(UserStore, Option<LoadedUser>)> {
         let inner = &self.inner;
         let registration = match inner.mode {
             Mode::ReadWrite => {
@@ -273,7 +314,10 @@ impl Inner {
     pub(super) fn check_writable(&self) -> Result<()> {
         match self.mode {
             Mode::ReadWrite => Ok(()),
-            Mode::ReadOnly => Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only").at(self.layout.root(), None)),
+            Mode::ReadOnly => {
+                Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
+                    .at(self.layout.root(), None))
+            }
         }
     }
 
@@ -282,7 +326,8 @@ impl Inner {
         let path = self.layout.format_path();
         let bytes = match self.backend.read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(|error| io_error("cannot read the version of the store", &path, error))?,
+            other => other
+                .map_err(|error| io_error("cannot read the version of the store", &path, error))?,
         };
         let format: Format = serde_json::from_slice(&bytes).map_err(|error| {
             Error::new(ErrorKind::CorruptStore, "the version of the store can't be read")
@@ -305,13 +350,18 @@ impl Inner {
     }
 
     fn write_format(&self) -> Result<()> {
-        let format = Format { format_version: FORMAT_VERSION, created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")) };
-        let mut bytes = serde_json::to_vec(&format).map_err(|error| Error::internal("format has no JSON form").caused_by(error))?;
+        let format = Format {
+            format_version: FORMAT_VERSION,
+            created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")),
+        };
+        let mut bytes = serde_json::to_vec(&format)
+            .map_err(|error| Error::internal("format has no JSON form").caused_by(error))?;
         bytes.push(b'\n');
         replace_file(&*self.backend, &self.layout.format_path(), &bytes)
     }
 
-    /// Gives logs under unencoded names their encoded ones, so that from here on every user has exactly one name.
+    /// Gives logs under unencoded names their encoded ones, so that from here on every user has
+    /// exactly one name.
     fn adopt_foreign_names(&mut self) -> Result<()> {
         for (kind, user, path) in self.layout.foreign_logs(&*self.backend)? {
             if path.extension().is_some_and(|extension| extension == "json") {
@@ -324,7 +374,10 @@ impl Inner {
                 self.problems.push(Problem {
                     path: path.clone(),
                     line: None,
-                    message: format!("the user has a log of this kind under two names; the other is `{}`", canonical.display()),
+                    message: format!(
+                        "the user has a log of this kind under two names; the other is `{}`",
+                        canonical.display()
+                    ),
                     remedy: "append the lines of this file to the other and remove it".into(),
                     mended: false,
                 });
@@ -333,13 +386,20 @@ impl Inner {
             self.backend.create_dir_all(parent_of(&canonical)).map_err(fail)?;
             self.backend.rename(&path, &canonical).map_err(fail)?;
             for directory in [parent_of(&path), parent_of(&canonical)] {
-                self.backend.sync_dir(directory).map_err(|error| io_error("cannot sync the directory", directory, error))?;
+                self.backend
+                    .sync_dir(directory)
+                    .map_err(|error| io_error("cannot sync the directory", directory, error))?;
             }
         }
         Ok(())
     }
 
-    fn source(&self, owner: &Owner, kind: LogKind, problems: &mut Vec<Problem>) -> Result<LogSource> {
+    fn source(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        problems: &mut Vec<Problem>,
+    ) -> Result<LogSource> {
         let path = self.layout.log_path(owner, kind);
         let mut source = LogSource { path, legacy: Vec::new() };
         if owner.tenant != DEFAULT_TENANT || kind == LogKind::Messages {
@@ -352,7 +412,9 @@ impl Inner {
         for path in self.foreign.get(&(kind, owner.user.clone())).into_iter().flatten() {
             match path.extension().is_some_and(|extension| extension == "json") {
                 true => source.legacy.extend(legacy::read(&*self.backend, path, problems)?),
-                false if self.backend.stat(&source.path).ok().flatten().is_none() => source.path.clone_from(path),
+                false if self.backend.stat(&source.path).ok().flatten().is_none() => {
+                    source.path.clone_from(path)
+                }
                 false => {}
             }
         }
@@ -372,9 +434,15 @@ pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> 
 ///
 /// # Errors
 /// Those of [`replace_file`].
-pub(super) fn replace_with_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
+pub(super) fn replace_with_pieces(
+    backend: &dyn Backend,
+    path: &Path,
+    pieces: &[&[u8]],
+) -> Result<()> {
     put_pieces(backend, path, pieces)?;
-    backend.sync_dir(parent_of(path)).map_err(|error| io_error("cannot sync the directory", parent_of(path), error))
+    backend
+        .sync_dir(parent_of(path))
+        .map_err(|error| io_error("cannot sync the directory", parent_of(path), error))
 }
 
 /// Puts a small file in place atomically; its name is durable when the directory is synced.

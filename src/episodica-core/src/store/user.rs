@@ -1,6 +1,7 @@
 //! The three logs of one user: opening reads them once, appending makes records durable.
 //!
-//! Each log has its own lock, so that a message is not kept waiting by an episode on its way to the disk. Reading takes no lock.
+//! Each log has its own lock, so that a message is not kept waiting by an episode on its way to the
+//! disk. Reading takes no lock.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -32,19 +33,23 @@ const READ_TOGETHER: u64 = 1 << 20;
 /// Everything a user's logs hold.
 #[derive(Debug, Default)]
 pub struct LoadedUser {
-    /// In the order of their `seq`, each id once; those that stand only inside of (imported) episodes included.
+    /// In the order of their `seq`, each id once; those that stand only inside of (imported)
+    /// episodes included.
     pub messages: Vec<Arc<Message>>,
     /// The `seq` of the next message.
     pub next_seq: u64,
-    /// The current revision of every episode, in the order of first appearance; their messages are shared with `messages`.
+    /// The current revision of every episode, in the order of first appearance; their messages are
+    /// shared with `messages`.
     pub episodes: Vec<Arc<Episode>>,
     /// Earlier revisions, oldest first, by id; all revisions of those that were taken out (merged).
     pub episode_history: History<Episode>,
-    /// The current revision of every memory (superseded ones too: see [`SemanticMemory::is_current`]), in the order of first appearance.
+    /// The current revision of every memory (superseded ones too: see
+    /// [`SemanticMemory::is_current`]), in the order of first appearance.
     pub semantic: Vec<Arc<SemanticMemory>>,
     /// Earlier revisions, oldest first, by id; all revisions of those that were taken out.
     pub semantic_history: History<SemanticMemory>,
-    /// States of the message log, then the episode log, then the semantic log, each in order: later ones win.
+    /// States of the message log, then the episode log, then the semantic log, each in order: later
+    /// ones win.
     pub states: Vec<StateRecord>,
     /// What was wrong and what was done about it.
     pub problems: Vec<Problem>,
@@ -99,7 +104,8 @@ impl<T> Folded<T> {
         }
     }
 
-    /// Takes in a line of the log, read by `read` where it is a record; what there is to note about it.
+    /// Takes in a line of the log, read by `read` where it is a record; what there is to note about
+    /// it.
     fn take_in(
         &mut self,
         entry: Entry<'_>,
@@ -167,7 +173,8 @@ enum Entry<'a> {
     Deleted(&'a str),
 }
 
-/// Reads the logs one after the other; lines that are states or removals look the same in all three.
+/// Reads the logs one after the other; lines that are states or removals look the same in all
+/// three.
 struct Opening<'a> {
     inner: &'a Inner,
     states: Vec<StateRecord>,
@@ -179,26 +186,42 @@ impl<'a> Opening<'a> {
         Self { inner, states: Vec::new(), problems: Vec::new() }
     }
 
-    fn log(&mut self, source: &LogSource, take: &mut dyn FnMut(Entry<'_>) -> Result<Vec<String>, String>) -> Result<Log> {
+    fn log(
+        &mut self,
+        source: &LogSource,
+        take: &mut dyn FnMut(Entry<'_>) -> Result<Vec<String>, String>,
+    ) -> Result<Log> {
         let mut notes = Vec::new();
         let states = &mut self.states;
         let visit = &mut |line: Line<'_>| -> Result<(), String> {
             if is_state(line.bytes) {
-                states.push(serde_json::from_slice(line.bytes).map_err(|error| format!("not a state: {error}"))?);
+                states.push(
+                    serde_json::from_slice(line.bytes)
+                        .map_err(|error| format!("not a state: {error}"))?,
+                );
             } else if is_deleted(line.bytes) {
-                let gone: Deleted = serde_json::from_slice(line.bytes).map_err(|error| format!("not a removal: {error}"))?;
+                let gone: Deleted = serde_json::from_slice(line.bytes)
+                    .map_err(|error| format!("not a removal: {error}"))?;
                 take(Entry::Deleted(&gone.deleted))?;
             } else {
-                notes.extend(take(Entry::Record(line.bytes))?.into_iter().map(|note| (line.number, note)));
+                notes.extend(
+                    take(Entry::Record(line.bytes))?.into_iter().map(|note| (line.number, note)),
+                );
             }
             Ok(())
         };
         for row in &source.legacy {
-            // What is wrong with these is reported when the store is opened for writing and converts them.
+            // What is wrong with these is reported when the store is opened for writing and
+            // converts them.
             let _ = visit(Line { number: 0, offset: 0, bytes: row });
         }
-        let (log, Recovery { problems, .. }) =
-            Log::open(Arc::clone(&self.inner.backend), self.inner.layout.root(), &source.path, self.inner.mode, visit)?;
+        let (log, Recovery { problems, .. }) = Log::open(
+            Arc::clone(&self.inner.backend),
+            self.inner.layout.root(),
+            &source.path,
+            self.inner.mode,
+            visit,
+        )?;
         self.problems.extend(problems);
         self.problems.extend(notes.into_iter().map(|(line, message)| Problem {
             path: source.path.clone(),
@@ -222,7 +245,12 @@ pub(super) struct LogSource {
 type Told<'a> = (Opening<'a>, (Log, Log), Vec<Arc<Message>>, Folded<Episode>);
 
 /// What was told: messages, and the episodes that share them.
-fn read_told<'a>(mut opening: Opening<'a>, owner: &Owner, messages_source: &LogSource, episodes_source: &LogSource) -> Result<Told<'a>> {
+fn read_told<'a>(
+    mut opening: Opening<'a>,
+    owner: &Owner,
+    messages_source: &LogSource,
+    episodes_source: &LogSource,
+) -> Result<Told<'a>> {
     let (mut messages, mut ids, mut interner) = (Vec::new(), HashSet::new(), Interner::default());
     let message_log = opening.log(messages_source, &mut |entry| {
         let Entry::Record(line) = entry else { return Ok(Vec::new()) };
@@ -234,20 +262,33 @@ fn read_told<'a>(mut opening: Opening<'a>, owner: &Owner, messages_source: &LogS
         }
         Ok(Vec::new())
     })?;
-    let known: HashMap<&str, &Arc<Message>> = messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
+    let known: HashMap<&str, &Arc<Message>> =
+        messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
     let mut episodes = Folded::default();
     let episode_log = opening.log(episodes_source, &mut |entry| {
-        episodes.take_in(entry, |episode: &Episode| &episode.episode_id, |line| nemori::read_episode(owner, line, &known))
+        episodes.take_in(
+            entry,
+            |episode: &Episode| &episode.episode_id,
+            |line| nemori::read_episode(owner, line, &known),
+        )
     })?;
     drop(known);
     Ok((opening, (message_log, episode_log), messages, episodes))
 }
 
 /// What was learned: semantic memories.
-fn read_learned<'a>(mut opening: Opening<'a>, owner: &Owner, source: &LogSource) -> Result<(Opening<'a>, Log, Folded<SemanticMemory>)> {
+fn read_learned<'a>(
+    mut opening: Opening<'a>,
+    owner: &Owner,
+    source: &LogSource,
+) -> Result<(Opening<'a>, Log, Folded<SemanticMemory>)> {
     let mut semantic = Folded::default();
     let log = opening.log(source, &mut |entry| {
-        semantic.take_in(entry, |memory: &SemanticMemory| &memory.memory_id, |line| nemori::read_semantic(owner, line))
+        semantic.take_in(
+            entry,
+            |memory: &SemanticMemory| &memory.memory_id,
+            |line| nemori::read_semantic(owner, line),
+        )
     })?;
     Ok((opening, log, semantic))
 }
@@ -264,8 +305,12 @@ impl UserStore {
         let told = || read_told(Opening::new(inner), owner, &messages_source, &episodes_source);
         let learned = || read_learned(Opening::new(inner), owner, &semantic_source);
         let bytes: u64 = read_at.iter().flatten().map(|stamp| stamp.bytes).sum();
-        let (told, learned) = if bytes < READ_TOGETHER { (told(), learned()) } else { rayon::join(told, learned) };
-        let ((mut opening, logs, mut messages, episodes), (learned_opening, semantic_log, semantic)) = (told?, learned?);
+        let (told, learned) =
+            if bytes < READ_TOGETHER { (told(), learned()) } else { rayon::join(told, learned) };
+        let (
+            (mut opening, logs, mut messages, episodes),
+            (learned_opening, semantic_log, semantic),
+        ) = (told?, learned?);
         opening.states.extend(learned_opening.states);
         opening.problems.extend(learned_opening.problems);
 
@@ -274,15 +319,33 @@ impl UserStore {
         let inside = episodes.iter_mut().chain(episode_history.values_mut().flatten());
         let next_seq = place_messages(&mut messages, inside);
         let (states, problems) = (opening.states, opening.problems);
-        let loaded = LoadedUser { messages, next_seq, episodes, episode_history, semantic, semantic_history, states, problems };
-        Ok((Self::over(inner, owner, [logs.0, logs.1, semantic_log], read_at, registration), loaded))
+        let loaded = LoadedUser {
+            messages,
+            next_seq,
+            episodes,
+            episode_history,
+            semantic,
+            semantic_history,
+            states,
+            problems,
+        };
+        Ok((
+            Self::over(inner, owner, [logs.0, logs.1, semantic_log], read_at, registration),
+            loaded,
+        ))
     }
 
     /// The state of the three files.
-    pub(super) fn stamps(inner: &Inner, sources: &[LogSource; 3]) -> Result<[Option<FileStamp>; 3]> {
+    pub(super) fn stamps(
+        inner: &Inner,
+        sources: &[LogSource; 3],
+    ) -> Result<[Option<FileStamp>; 3]> {
         let mut stamps = [None; 3];
         for (stamp, source) in stamps.iter_mut().zip(sources) {
-            *stamp = inner.backend.stat(&source.path).map_err(|error| io_error("cannot look at the log", &source.path, error))?;
+            *stamp = inner
+                .backend
+                .stat(&source.path)
+                .map_err(|error| io_error("cannot look at the log", &source.path, error))?;
         }
         Ok(stamps)
     }
@@ -296,7 +359,14 @@ impl UserStore {
         registration: Option<Registration>,
     ) -> Self {
         let (inner, logs) = (Arc::clone(inner), logs.map(Mutex::new));
-        Self { owner: owner.clone(), inner, logs, read_at, erasing: AtomicBool::new(false), _registration: registration }
+        Self {
+            owner: owner.clone(),
+            inner,
+            logs,
+            read_at,
+            erasing: AtomicBool::new(false),
+            _registration: registration,
+        }
     }
 
     /// Whose logs they are.
@@ -319,7 +389,8 @@ impl UserStore {
         self.erasing.store(erasing, Ordering::SeqCst);
     }
 
-    /// Is there a deletion that failed half-way? It is finished before the next append, or when the store is opened.
+    /// Is there a deletion that failed half-way? It is finished before the next append, or when the
+    /// store is opened.
     pub fn is_erasing(&self) -> bool {
         self.erasing.load(Ordering::SeqCst)
     }
@@ -328,40 +399,66 @@ impl UserStore {
         &self.logs[kind as usize]
     }
 
-    /// Appends messages, then states, in one durable write. With neither, makes durable what was readable at opening: call it before a
-    /// message is acknowledged as known already.
+    /// Appends messages, then states, in one durable write. With neither, makes durable what was
+    /// readable at opening: call it before a message is acknowledged as known already.
     ///
     /// # Errors
     /// As [`Log::append`].
-    pub fn append_messages(&self, messages: &[Arc<Message>], states: &[StateRecord]) -> Result<LogPosition> {
+    pub fn append_messages(
+        &self,
+        messages: &[Arc<Message>],
+        states: &[StateRecord],
+    ) -> Result<LogPosition> {
         self.append(LogKind::Messages, messages, &[], states)
     }
 
-    /// Appends episodes (a known id = its next revision), then takes the `deleted` ids out of the current ones, then states, in one
-    /// durable write. An episode of which only a beginning survives a crash is not there; nor is what follows it.
+    /// Appends episodes (a known id = its next revision), then takes the `deleted` ids out of the
+    /// current ones, then states, in one durable write. An episode of which only a beginning
+    /// survives a crash is not there; nor is what follows it.
     ///
     /// # Errors
     /// As [`Log::append`].
-    pub fn append_episodes(&self, episodes: &[Arc<Episode>], deleted: &[&str], states: &[StateRecord]) -> Result<LogPosition> {
+    pub fn append_episodes(
+        &self,
+        episodes: &[Arc<Episode>],
+        deleted: &[&str],
+        states: &[StateRecord],
+    ) -> Result<LogPosition> {
         self.append(LogKind::Episodes, episodes, deleted, states)
     }
 
-    /// Appends semantic memories (a known id = its next revision), then takes the `deleted` ids out of the current ones, then states, in
-    /// one durable write. [`StateRecord::Learned`] among the states stands behind the memories, so it never survives without them.
+    /// Appends semantic memories (a known id = its next revision), then takes the `deleted` ids out
+    /// of the current ones, then states, in one durable write. [`StateRecord::Learned`] among the
+    /// states stands behind the memories, so it never survives without them.
     ///
     /// # Errors
     /// As [`Log::append`].
-    pub fn append_semantic(&self, memories: &[Arc<SemanticMemory>], deleted: &[&str], states: &[StateRecord]) -> Result<LogPosition> {
+    pub fn append_semantic(
+        &self,
+        memories: &[Arc<SemanticMemory>],
+        deleted: &[&str],
+        states: &[StateRecord],
+    ) -> Result<LogPosition> {
         self.append(LogKind::Semantic, memories, deleted, states)
     }
 
-    fn append<T: Serialize>(&self, kind: LogKind, records: &[T], deleted: &[&str], states: &[StateRecord]) -> Result<LogPosition> {
+    fn append<T: Serialize>(
+        &self,
+        kind: LogKind,
+        records: &[T],
+        deleted: &[&str],
+        states: &[StateRecord],
+    ) -> Result<LogPosition> {
         let mut lines = Vec::new();
         records.iter().try_for_each(|record| encode_line(&mut lines, record))?;
-        deleted.iter().try_for_each(|id| encode_line(&mut lines, &Deleted { deleted: (*id).to_owned() }))?;
+        deleted
+            .iter()
+            .try_for_each(|id| encode_line(&mut lines, &Deleted { deleted: (*id).to_owned() }))?;
         states.iter().try_for_each(|state| encode_line(&mut lines, state))?;
         self.finish_erasure()?;
-        self.log(kind).lock().append_lines(&lines, (records.len() + deleted.len() + states.len()) as u64)
+        self.log(kind)
+            .lock()
+            .append_lines(&lines, (records.len() + deleted.len() + states.len()) as u64)
     }
 
     /// How far a log reaches.
@@ -369,11 +466,16 @@ impl UserStore {
         self.log(kind).lock().position()
     }
 
-    /// Rewrites one log, each line as `decide` says, atomically. Revisions are history: to drop lines is to lose it.
+    /// Rewrites one log, each line as `decide` says, atomically. Revisions are history: to drop
+    /// lines is to lose it.
     ///
     /// # Errors
     /// As [`Log::rewrite`].
-    pub fn rewrite(&self, kind: LogKind, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
+    pub fn rewrite(
+        &self,
+        kind: LogKind,
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
         self.finish_erasure()?;
         self.log(kind).lock().rewrite(decide)
     }
@@ -390,22 +492,29 @@ impl UserStore {
         Ok(problems)
     }
 
-    /// Do the three files still hold what was read? How a read-only view finds out that it is out of date; it then opens the user again.
+    /// Do the three files still hold what was read? How a read-only view finds out that it is out
+    /// of date; it then opens the user again.
     ///
     /// # Errors
     /// `Io` when a file can't be asked.
     pub fn is_fresh(&self) -> Result<bool> {
         let [messages, episodes, semantic] = &self.logs;
-        Ok([messages.lock().stamp()?, episodes.lock().stamp()?, semantic.lock().stamp()?] == self.read_at)
+        Ok([messages.lock().stamp()?, episodes.lock().stamp()?, semantic.lock().stamp()?]
+            == self.read_at)
     }
 }
 
-/// Adds the messages that stand only inside of episodes, gives a `seq` to those without, and sorts; returns the next free `seq`.
+/// Adds the messages that stand only inside of episodes, gives a `seq` to those without, and sorts;
+/// returns the next free `seq`.
 ///
-/// Imported messages come first where the numbers of the log leave room for them (they did come first, if the store began as another
-/// program's), else last.
-fn place_messages<'a>(messages: &mut Vec<Arc<Message>>, episodes: impl Iterator<Item = &'a mut Arc<Episode>>) -> u64 {
-    let logged: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
+/// Imported messages come first where the numbers of the log leave room for them (they did come
+/// first, if the store began as another program's), else last.
+fn place_messages<'a>(
+    messages: &mut Vec<Arc<Message>>,
+    episodes: impl Iterator<Item = &'a mut Arc<Episode>>,
+) -> u64 {
+    let logged: HashSet<&str> =
+        messages.iter().map(|message| message.message_id.as_str()).collect();
     let mut extra: Vec<Arc<Message>> = Vec::new();
     let mut extra_places: HashMap<String, usize> = HashMap::new();
     // Episodes, and which of their positions take which of the extra messages.
@@ -425,7 +534,8 @@ fn place_messages<'a>(messages: &mut Vec<Arc<Message>>, episodes: impl Iterator<
             patches.push((episode, patch));
         }
     }
-    let placed = || messages.iter().chain(&extra).map(|message| message.seq).filter(|seq| *seq != UNPLACED);
+    let placed =
+        || messages.iter().chain(&extra).map(|message| message.seq).filter(|seq| *seq != UNPLACED);
     let end = placed().max().map_or(0, |seq| seq + 1);
     let wanted = extra.iter().filter(|message| message.seq == UNPLACED).count() as u64;
     let mut front = match placed().min() {

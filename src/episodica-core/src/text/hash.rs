@@ -3,7 +3,8 @@
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
-/// Sentence punctuation, quotes and brackets. Symbols that change a meaning at the end of a text (`C#`, `C++`, `50%`) are not in it.
+/// Sentence punctuation, quotes and brackets. Symbols that change a meaning at the end of a text
+/// (`C#`, `C++`, `50%`) are not in it.
 fn is_outer_punctuation(c: char) -> bool {
     matches!(
         c,
@@ -50,8 +51,8 @@ fn is_outer_punctuation(c: char) -> bool {
     )
 }
 
-/// `text` in the form that [`normalized_hash`] digests: NFKC, lower case, white space collapsed to single spaces, sentence
-/// punctuation, quotes and brackets at both ends dropped.
+/// `text` in the form that [`normalized_hash`] digests: NFKC, lower case, white space collapsed to
+/// single spaces, sentence punctuation, quotes and brackets at both ends dropped.
 ///
 /// A text that is punctuation only stays as it is, so `?` and `!` differ.
 ///
@@ -80,7 +81,8 @@ pub fn normalized(text: &str) -> String {
         }
         return without_outer(folded);
     }
-    // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over the result.
+    // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over the
+    // result.
     for c in text.nfkc().flat_map(char::to_lowercase).nfkc() {
         if c.is_whitespace() {
             gap = true;
@@ -100,7 +102,8 @@ fn without_outer(folded: String) -> String {
     if core.is_empty() { folded } else { core.to_owned() }
 }
 
-/// 32 hexadecimal digits that are equal for two texts exactly when their [`normalized`] forms are: the first 128 bits of SHA-256.
+/// 32 hexadecimal digits that are equal for two texts exactly when their [`normalized`] forms are:
+/// the first 128 bits of SHA-256.
 ///
 /// ```
 /// use episodica_core::text::normalized_hash;
@@ -112,7 +115,9 @@ pub fn normalized_hash(text: &str) -> String {
     let digest = Sha256::digest(normalized(text).as_bytes());
     digest[..16].iter().fold(String::with_capacity(32), |mut hex, byte| {
         for digit in [byte >> 4, byte & 15] {
-            hex.push(char::from_digit(u32::from(digit), 16).expect("invariant: four bits are one digit"));
+            hex.push(
+                char::from_digit(u32::from(digit), 16).expect("invariant: four bits are one digit"),
+            );
         }
         hex
     })
@@ -125,15 +130,28 @@ mod tests {
 
     #[test]
     fn width_form_and_case_are_ignored() {
-        for (a, b) in [("ＡＢＣ １２３", "abc 123"), ("e\u{301}", "\u{e9}"), ("你好！", "你好"), ("(Hi)", "hi"), ("ﬁne", "fine")]
-        {
+        for (a, b) in [
+            ("ＡＢＣ １２３", "abc 123"),
+            ("e\u{301}", "\u{e9}"),
+            ("你好！", "你好"),
+            ("(Hi)", "hi"),
+            ("ﬁne", "fine"),
+        ] {
             assert_eq!(normalized(a), normalized(b));
         }
     }
 
     #[test]
     fn meaning_is_kept() {
-        for (a, b) in [("C#", "C"), ("C++", "C"), ("-5", "5"), ("👍", "👎"), ("50%", "50"), ("a.b", "ab"), ("!", "?")] {
+        for (a, b) in [
+            ("C#", "C"),
+            ("C++", "C"),
+            ("-5", "5"),
+            ("👍", "👎"),
+            ("50%", "50"),
+            ("a.b", "ab"),
+            ("!", "?"),
+        ] {
             assert_ne!(normalized_hash(a), normalized_hash(b), "{a} {b}");
         }
     }

@@ -1,7 +1,8 @@
-//! Scripts and languages, as far as the engine treats them differently: English, Chinese, and everything else.
+//! Scripts and languages, as far as the engine treats them differently: English, Chinese, and
+//! everything else.
 //!
-//! This is not language identification. It only decides which rules (dates, templates, sentence ends) suit a text, and is the same
-//! on every machine.
+//! This is not language identification. It only decides which rules (dates, templates, sentence
+//! ends) suit a text, and is the same on every machine.
 
 use std::sync::LazyLock;
 
@@ -19,23 +20,28 @@ pub enum Language {
 /// How many characters [`language`] looks at: what follows does not change its answer.
 const SAMPLE_CHARS: usize = 4_000;
 
-/// English words that carry no topic: a text in English has some, a text in another Latin-script language has hardly any.
+/// English words that carry no topic: a text in English has some, a text in another Latin-script
+/// language has hardly any.
 const ENGLISH: &[&str] = &[
-    "a", "about", "after", "all", "and", "any", "are", "at", "be", "but", "by", "can", "did", "do", "for", "from", "get", "had", "has",
-    "have", "he", "her", "his", "how", "i", "if", "in", "is", "it", "its", "just", "like", "my", "not", "of", "on", "or", "our", "out",
-    "she", "so", "some", "that", "the", "their", "them", "then", "there", "they", "this", "to", "up", "was", "we", "were", "what", "when",
-    "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "a", "about", "after", "all", "and", "any", "are", "at", "be", "but", "by", "can", "did", "do",
+    "for", "from", "get", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "is",
+    "it", "its", "just", "like", "my", "not", "of", "on", "or", "our", "out", "she", "so", "some",
+    "that", "the", "their", "them", "then", "there", "they", "this", "to", "up", "was", "we",
+    "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// Words of the same kind from the other large Latin-script languages, without those that English shares.
+/// Words of the same kind from the other large Latin-script languages, without those that English
+/// shares.
 const FOREIGN: &[&str] = &[
-    "aber", "auf", "avec", "bei", "che", "como", "con", "dans", "das", "de", "del", "della", "den", "der", "des", "die", "dit", "du",
-    "een", "ein", "eine", "el", "en", "es", "est", "et", "het", "ich", "il", "ist", "je", "la", "las", "le", "les", "los", "mais", "mit",
-    "muy", "nicht", "não", "och", "os", "para", "pas", "per", "por", "pour", "que", "qui", "se", "sie", "sind", "som", "sono", "sur",
-    "três", "um", "uma", "un", "und", "une", "van", "vous", "wir", "y", "zu",
+    "aber", "auf", "avec", "bei", "che", "como", "con", "dans", "das", "de", "del", "della", "den",
+    "der", "des", "die", "dit", "du", "een", "ein", "eine", "el", "en", "es", "est", "et", "het",
+    "ich", "il", "ist", "je", "la", "las", "le", "les", "los", "mais", "mit", "muy", "nicht",
+    "não", "och", "os", "para", "pas", "per", "por", "pour", "que", "qui", "se", "sie", "sind",
+    "som", "sono", "sur", "três", "um", "uma", "un", "und", "une", "van", "vous", "wir", "y", "zu",
 ];
 
-/// Whether `c` is written without spaces between words, or needs the same care: Han, kana, bopomofo and Hangul.
+/// Whether `c` is written without spaces between words, or needs the same care: Han, kana, bopomofo
+/// and Hangul.
 ///
 /// Punctuation is not included.
 ///
@@ -53,7 +59,8 @@ pub fn is_cjk(c: char) -> bool {
                 0x1100..=0x11FF | 0x3105..=0x312F | 0x3130..=0x318F | 0x31A0..=0x31BF | 0xA960..=0xA97F | 0xAC00..=0xD7FF | 0xFFA0..=0xFFDC))
 }
 
-/// Whether `c` is a Han character (Chinese, or the kanji of Japanese), the iteration mark and the zero included.
+/// Whether `c` is a Han character (Chinese, or the kanji of Japanese), the iteration mark and the
+/// zero included.
 ///
 /// ```
 /// use episodica_core::text::is_han;
@@ -69,7 +76,8 @@ fn is_kana(c: char) -> bool {
     matches!(c as u32, 0x3041..=0x309F | 0x30A1..=0x30FA | 0x30FC..=0x30FF | 0x31F0..=0x31FF | 0xFF66..=0xFF9D)
 }
 
-/// The words of `text` in order: runs of letters and digits with inner apostrophes, each CJK character by itself.
+/// The words of `text` in order: runs of letters and digits with inner apostrophes, each CJK
+/// character by itself.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -84,7 +92,8 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
                 }
                 break;
             }
-            let inner = matches!(c, '\'' | '’') && chars.peek().is_some_and(|(_, next)| next.is_alphanumeric() && !is_cjk(*next));
+            let inner = matches!(c, '\'' | '’')
+                && chars.peek().is_some_and(|(_, next)| next.is_alphanumeric() && !is_cjk(*next));
             if !c.is_alphanumeric() && !inner && !is_combining(c) {
                 break;
             }
@@ -114,8 +123,9 @@ pub fn word_count(text: &str) -> usize {
 
 /// Which of the engine's languages `text` is in, judged by its first 4,000 characters.
 ///
-/// Chinese has at least as many Han characters as Latin words, and (nearly) no kana or Hangul. English has English function words, or
-/// is at most six plain Latin words long without function words of another language. A text without letters is `Other`.
+/// Chinese has at least as many Han characters as Latin words, and (nearly) no kana or Hangul.
+/// English has English function words, or is at most six plain Latin words long without function
+/// words of another language. A text without letters is `Other`.
 ///
 /// ```
 /// use episodica_core::text::{Language, language};
@@ -145,7 +155,9 @@ pub fn language(text: &str) -> Language {
         return Language::Other;
     }
     let (mut plain_words, mut english, mut foreign) = (0usize, 0usize, 0usize);
-    for word in words(sample).filter(|word| word.starts_with(|c: char| c.is_alphabetic() && !is_cjk(c))) {
+    for word in
+        words(sample).filter(|word| word.starts_with(|c: char| c.is_alphabetic() && !is_cjk(c)))
+    {
         plain_words += 1;
         match function_word(word) {
             Some(Owner::English) => english += 1,
@@ -159,7 +171,11 @@ pub fn language(text: &str) -> Language {
     if plain_words == 0 || foreign_letters > latin || foreign > english {
         return Language::Other;
     }
-    if english > 0 || plain_words <= 6 && foreign_letters == 0 { Language::English } else { Language::Other }
+    if english > 0 || plain_words <= 6 && foreign_letters == 0 {
+        Language::English
+    } else {
+        Language::Other
+    }
 }
 
 /// Whose function word a word is.
@@ -172,7 +188,10 @@ enum Owner {
 /// The two tables by hash, each word packed into a number; an empty slot has key 0.
 static FUNCTION_WORDS: LazyLock<[(u64, Owner); 512]> = LazyLock::new(|| {
     let mut slots = [(0, Owner::English); 512];
-    let all = ENGLISH.iter().map(|word| (word, Owner::English)).chain(FOREIGN.iter().map(|word| (word, Owner::Foreign)));
+    let all = ENGLISH
+        .iter()
+        .map(|word| (word, Owner::English))
+        .chain(FOREIGN.iter().map(|word| (word, Owner::Foreign)));
     for (word, owner) in all {
         let key = pack(word).expect("invariant: function words have at most eight bytes");
         let mut slot = slot_of(key);
@@ -209,7 +228,10 @@ fn function_word(word: &str) -> Option<Owner> {
 }
 
 fn is_english_contraction(word: &str) -> bool {
-    word.contains(['\'', '’']) && ["n't", "n’t", "'m", "’m", "'re", "’re", "'ve", "’ve", "'ll", "’ll"].iter().any(|end| word.ends_with(end))
+    word.contains(['\'', '’'])
+        && ["n't", "n’t", "'m", "’m", "'re", "’re", "'ve", "’ve", "'ll", "’ll"]
+            .iter()
+            .any(|end| word.ends_with(end))
 }
 
 #[cfg(test)]

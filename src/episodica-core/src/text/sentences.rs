@@ -1,35 +1,44 @@
-//! Sentence splitting for English and CJK text, chat style included: no capital letters owed, line breaks and bullets end a sentence.
+//! Sentence splitting for English and CJK text, chat style included: no capital letters owed, line
+//! breaks and bullets end a sentence.
 //!
-//! Rules on characters, no model and no dictionary beyond the abbreviations below. What they can't know ("He works for Acme Inc. The
-//! pay is good") is decided for keeping text together: a sentence too long is read, half a sentence is misread.
+//! Rules on characters, no model and no dictionary beyond the abbreviations below. What they can't
+//! know ("He works for Acme Inc. The pay is good") is decided for keeping text together: a sentence
+//! too long is read, half a sentence is misread.
 
 use super::script::{is_cjk, is_han};
 
-/// Abbreviations that are followed by a name or a number, so that a capital letter after them begins no sentence.
+/// Abbreviations that are followed by a name or a number, so that a capital letter after them
+/// begins no sentence.
 const TITLES: &[&str] = &[
-    "adm", "approx", "art", "ca", "capt", "ch", "col", "dept", "dr", "ed", "eq", "est", "fig", "gen", "gov", "hon", "lt", "maj", "messrs",
-    "mr", "mrs", "ms", "mt", "no", "nos", "op", "pp", "prof", "rep", "rev", "sec", "sen", "sgt", "st", "vol", "vs",
+    "adm", "approx", "art", "ca", "capt", "ch", "col", "dept", "dr", "ed", "eq", "est", "fig",
+    "gen", "gov", "hon", "lt", "maj", "messrs", "mr", "mrs", "ms", "mt", "no", "nos", "op", "pp",
+    "prof", "rep", "rev", "sec", "sen", "sgt", "st", "vol", "vs",
 ];
 
 /// Abbreviations that may also end a sentence: a capital letter after them decides.
 const OTHERS: &[&str] = &[
-    "al", "apr", "aug", "ave", "blvd", "bros", "cf", "co", "corp", "dec", "eg", "etc", "feb", "fri", "hr", "hrs", "ie", "inc", "jan", "jr",
-    "jul", "jun", "ltd", "mar", "max", "min", "mins", "misc", "mon", "nov", "oct", "rd", "sat", "sep", "sept", "sr", "sun", "tel", "thu",
-    "tue", "wed",
+    "al", "apr", "aug", "ave", "blvd", "bros", "cf", "co", "corp", "dec", "eg", "etc", "feb",
+    "fri", "hr", "hrs", "ie", "inc", "jan", "jr", "jul", "jun", "ltd", "mar", "max", "min", "mins",
+    "misc", "mon", "nov", "oct", "rd", "sat", "sep", "sept", "sr", "sun", "tel", "thu", "tue",
+    "wed",
 ];
 
-/// Words that begin sentences more often than they continue a name after an abbreviation with dots ("the U.S. They left").
+/// Words that begin sentences more often than they continue a name after an abbreviation with dots
+/// ("the U.S. They left").
 const STARTERS: &[&str] = &[
-    "A", "After", "All", "And", "As", "At", "But", "For", "He", "Her", "His", "How", "I", "I'm", "If", "In", "It", "It's", "My", "No",
-    "On", "Our", "She", "So", "That", "The", "Their", "Then", "There", "These", "They", "This", "We", "What", "When", "Why", "Yes", "You",
-    "Your",
+    "A", "After", "All", "And", "As", "At", "But", "For", "He", "Her", "His", "How", "I", "I'm",
+    "If", "In", "It", "It's", "My", "No", "On", "Our", "She", "So", "That", "The", "Their", "Then",
+    "There", "These", "They", "This", "We", "What", "When", "Why", "Yes", "You", "Your",
 ];
 
-/// The sentences of `text`, in order, trimmed, none empty; together they hold every character but white space.
+/// The sentences of `text`, in order, trimmed, none empty; together they hold every character but
+/// white space.
 ///
-/// A sentence ends at a line break, at `。！？` and their kin, and at `. ! ?` followed by white space, unless the dot belongs to an
-/// abbreviation (`Dr.`, `e.g.`, `U.S.`), an initial, a list number (`1.`), or an ellipsis in mid-sentence. Dots in numbers, addresses
-/// and file names are followed by no space. Closing quotes and brackets, and emoji after the end, stay with the sentence they close.
+/// A sentence ends at a line break, at `。！？` and their kin, and at `. ! ?` followed by white space,
+/// unless the dot belongs to an abbreviation (`Dr.`, `e.g.`, `U.S.`), an initial, a list number
+/// (`1.`), or an ellipsis in mid-sentence. Dots in numbers, addresses and file names are followed
+/// by no space. Closing quotes and brackets, and emoji after the end, stay with the sentence they
+/// close.
 ///
 /// ```
 /// use episodica_core::text::sentences;
@@ -50,8 +59,10 @@ pub fn sentences(text: &str) -> Vec<&str> {
         };
         let Some(end) = end else {
             if matches!(c, '.' | '!' | '?' | '…') {
-                // Inside a run of marks that does not end the sentence, no later mark of the run does.
-                while chars.peek().is_some_and(|(_, next)| matches!(next, '.' | '!' | '?' | '…')) {
+                // Inside a run of marks that does not end the sentence, no later mark of the run
+                // does.
+                while chars.peek().is_some_and(|(_, next)| matches!(next, '.' | '!' | '?' | '…'))
+                {
                     chars.next();
                 }
             }
@@ -74,7 +85,8 @@ fn push<'a>(found: &mut Vec<&'a str>, piece: &'a str) {
     }
 }
 
-/// Where the sentence ends whose last mark (or the first of several) is at `at`: after all marks, closing quotes and trailing emoji.
+/// Where the sentence ends whose last mark (or the first of several) is at `at`: after all marks,
+/// closing quotes and trailing emoji.
 fn closed_end(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     let marks = rest.find(|c| !is_terminal(c)).unwrap_or(rest.len());
@@ -90,7 +102,23 @@ fn is_terminal(c: char) -> bool {
 }
 
 fn is_closing(c: char) -> bool {
-    matches!(c, '"' | '\'' | ')' | ']' | '}' | '”' | '’' | '»' | '」' | '』' | '）' | '】' | '》' | '*' | '_')
+    matches!(
+        c,
+        '"' | '\''
+            | ')'
+            | ']'
+            | '}'
+            | '”'
+            | '’'
+            | '»'
+            | '」'
+            | '』'
+            | '）'
+            | '】'
+            | '》'
+            | '*'
+            | '_'
+    )
 }
 
 fn is_emoji(c: char) -> bool {
@@ -138,11 +166,16 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
     if word.is_empty() {
         return true;
     }
-    let first = before[..word_start].trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '*' | '•' | '#' | '>' | '(')).is_empty();
+    let first = before[..word_start]
+        .trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '*' | '•' | '#' | '>' | '('))
+        .is_empty();
     let lower = word.to_lowercase();
     let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
     // A list number: "1. Boil water", "a. Yes", "IV. Results".
-    if first && word.len() <= 4 && (word.bytes().all(|b| b.is_ascii_digit()) || word.len() == 1 && word != "I") {
+    if first
+        && word.len() <= 4
+        && (word.bytes().all(|b| b.is_ascii_digit()) || word.len() == 1 && word != "I")
+    {
         return false;
     }
     if TITLES.binary_search(&lower).is_ok() {
@@ -150,20 +183,29 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
         return matches!(lower, "no" | "art" | "col" | "rev") && !follower.is_ascii_digit();
     }
     if OTHERS.binary_search(&lower).is_ok() {
-        // "in the sun.", "the max.": what reads as a word ends the sentence unless something small follows.
+        // "in the sun.", "the max.": what reads as a word ends the sentence unless something small
+        // follows.
         return !follower.is_lowercase() && !follower.is_ascii_digit();
     }
-    let dotted = word.contains('.') && word.split('.').all(|part| part.chars().count() <= 2 && part.chars().all(char::is_alphabetic));
+    let dotted = word.contains('.')
+        && word
+            .split('.')
+            .all(|part| part.chars().count() <= 2 && part.chars().all(char::is_alphabetic));
     if dotted {
         if lower.starts_with("e.g") || lower.starts_with("i.e") {
             return false;
         }
-        let next_word = after.split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';')).next().unwrap_or_default();
-        return STARTERS.binary_search(&next_word).is_ok() || lower.ends_with(".m") && follower.is_uppercase();
+        let next_word = after
+            .split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';'))
+            .next()
+            .unwrap_or_default();
+        return STARTERS.binary_search(&next_word).is_ok()
+            || lower.ends_with(".m") && follower.is_uppercase();
     }
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase) && word != "I";
     if initial {
-        return !follower.is_uppercase() || STARTERS.binary_search(&after.split(' ').next().unwrap_or_default()).is_ok();
+        return !follower.is_uppercase()
+            || STARTERS.binary_search(&after.split(' ').next().unwrap_or_default()).is_ok();
     }
     true
 }
@@ -181,24 +223,48 @@ mod tests {
     #[test]
     fn splits() {
         for (text, expected) in [
-            ("Hello there! How are you? I'm fine.", vec!["Hello there!", "How are you?", "I'm fine."]),
+            (
+                "Hello there! How are you? I'm fine.",
+                vec!["Hello there!", "How are you?", "I'm fine."],
+            ),
             ("I met Mr. and Mrs. Smith at 3.5 km.", vec!["I met Mr. and Mrs. Smith at 3.5 km."]),
-            ("We moved to the U.S. in 2019. It was cold.", vec!["We moved to the U.S. in 2019.", "It was cold."]),
+            (
+                "We moved to the U.S. in 2019. It was cold.",
+                vec!["We moved to the U.S. in 2019.", "It was cold."],
+            ),
             ("We left the U.S. They stayed.", vec!["We left the U.S.", "They stayed."]),
-            ("I like fruit, e.g. Gala apples, i.e. Sweet ones.", vec!["I like fruit, e.g. Gala apples, i.e. Sweet ones."]),
-            ("See https://a.example/x.html?q=1. Then run main.rs now.", vec!["See https://a.example/x.html?q=1.", "Then run main.rs now."]),
+            (
+                "I like fruit, e.g. Gala apples, i.e. Sweet ones.",
+                vec!["I like fruit, e.g. Gala apples, i.e. Sweet ones."],
+            ),
+            (
+                "See https://a.example/x.html?q=1. Then run main.rs now.",
+                vec!["See https://a.example/x.html?q=1.", "Then run main.rs now."],
+            ),
             ("Well... maybe. Hmm... OK then", vec!["Well... maybe.", "Hmm...", "OK then"]),
             ("wait… what", vec!["wait… what"]),
-            ("He said \"Stop!\" and left. \"Really?\" she asked.", vec!["He said \"Stop!\" and left.", "\"Really?\" she asked."]),
+            (
+                "He said \"Stop!\" and left. \"Really?\" she asked.",
+                vec!["He said \"Stop!\" and left.", "\"Really?\" she asked."],
+            ),
             ("He said \"Stop.\" Then he left.", vec!["He said \"Stop.\"", "Then he left."]),
-            ("- milk\n- eggs\n\n1. Boil water.\n2. Add tea.", vec!["- milk", "- eggs", "1. Boil water.", "2. Add tea."]),
+            (
+                "- milk\n- eggs\n\n1. Boil water.\n2. Add tea.",
+                vec!["- milk", "- eggs", "1. Boil water.", "2. Add tea."],
+            ),
             ("i love it!!! so much!! :)", vec!["i love it!!!", "so much!!", ":)"]),
             ("yes. i think so. ok", vec!["yes.", "i think so.", "ok"]),
             ("So cool! 😊 I'm in. 🎉🎉", vec!["So cool! 😊", "I'm in. 🎉🎉"]),
             ("I woke at 6 a.m. and ran.", vec!["I woke at 6 a.m. and ran."]),
-            ("J. R. Tolkien wrote. So did I. Done", vec!["J. R. Tolkien wrote.", "So did I.", "Done"]),
+            (
+                "J. R. Tolkien wrote. So did I. Done",
+                vec!["J. R. Tolkien wrote.", "So did I.", "Done"],
+            ),
             ("No. 5 is mine. No. Never.", vec!["No. 5 is mine.", "No.", "Never."]),
-            ("It cost 40 etc. and more. (Yes.) Fine", vec!["It cost 40 etc. and more.", "(Yes.)", "Fine"]),
+            (
+                "It cost 40 etc. and more. (Yes.) Fine",
+                vec!["It cost 40 etc. and more.", "(Yes.)", "Fine"],
+            ),
             ("我昨天去了北京。天气很好！你呢？", vec!["我昨天去了北京。", "天气很好！", "你呢？"]),
             ("他说：“走吧。”然后走了。", vec!["他说：“走吧。”", "然后走了。"]),
             ("版本3.5发布了，见a.txt。好", vec!["版本3.5发布了，见a.txt。", "好"]),

@@ -1,7 +1,9 @@
-//! Near duplicates among long texts: the same log ingested twice, an episode told again with a word changed.
+//! Near duplicates among long texts: the same log ingested twice, an episode told again with a word
+//! changed.
 //!
-//! Likeness of characters says nothing about short statements: "works at Google" and "works at Meta" differ in one word and both
-//! matter. So these are gates for texts of some fifty words and more, and are never used on facts.
+//! Likeness of characters says nothing about short statements: "works at Google" and "works at
+//! Meta" differ in one word and both matter. So these are gates for texts of some fifty words and
+//! more, and are never used on facts.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,18 +12,20 @@ use super::script::{is_cjk, word_count, words};
 
 /// Below this many words (CJK characters) nothing is a near duplicate.
 pub const MIN_NEAR_DUPLICATE_WORDS: usize = 50;
-/// The largest distance between the SimHashes of near duplicates, in bits of 64 (Manku, Jain and Das Sarma 2007).
+/// The largest distance between the SimHashes of near duplicates, in bits of 64 (Manku, Jain and
+/// Das Sarma 2007).
 const MAX_HAMMING: u32 = 3;
 /// The share of the longer text that near duplicates have in common, in order.
 const MIN_COMMON: f64 = 0.8;
-/// Longer texts are compared on this many characters or words: it bounds the cost of one comparison to tens of milliseconds.
+/// Longer texts are compared on this many characters or words: it bounds the cost of one comparison
+/// to tens of milliseconds.
 const MAX_COMPARED_CHARS: usize = 100_000;
 const MAX_COMPARED_WORDS: usize = 20_000;
 
 /// A 64-bit fingerprint that differs in few bits for texts that share most words (Charikar 2002).
 ///
-/// Features are the words in lower case, and for CJK text the pairs of neighbouring characters; order does not count. A text without
-/// words has fingerprint 0.
+/// Features are the words in lower case, and for CJK text the pairs of neighbouring characters;
+/// order does not count. A text without words has fingerprint 0.
 ///
 /// ```
 /// use episodica_core::text::{hamming, simhash64};
@@ -48,9 +52,12 @@ fn vote(votes: &mut [i32; 64], feature: u64) {
     }
 }
 
-/// FNV-1a over the characters, finished with the mixer of SplitMix64: fingerprints are stored, so the function is fixed.
+/// FNV-1a over the characters, finished with the mixer of SplitMix64: fingerprints are stored, so
+/// the function is fixed.
 fn feature(chars: impl Iterator<Item = char>) -> u64 {
-    let mut hash = chars.fold(0xCBF2_9CE4_8422_2325_u64, |hash, c| (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0100_0000_01B3));
+    let mut hash = chars.fold(0xCBF2_9CE4_8422_2325_u64, |hash, c| {
+        (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0100_0000_01B3)
+    });
     hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     hash ^ hash >> 31
@@ -63,7 +70,8 @@ pub fn hamming(a: u64, b: u64) -> u32 {
 
 /// The longest run of characters that both texts have, as a share (0 to 1) of the longer one.
 ///
-/// Compares the first 100,000 characters of each; time is O(n log n). Two empty texts are alike (1).
+/// Compares the first 100,000 characters of each; time is O(n log n). Two empty texts are alike
+/// (1).
 ///
 /// ```
 /// use episodica_core::text::longest_common_substring_ratio;
@@ -76,7 +84,8 @@ pub fn longest_common_substring_ratio(a: &str, b: &str) -> f64 {
     if longer == 0 {
         return 1.0;
     }
-    // A common run of length n contains one of every smaller length, so the longest is found by bisection.
+    // A common run of length n contains one of every smaller length, so the longest is found by
+    // bisection.
     let (mut known, mut above) = (0, a.len().min(b.len()) + 1);
     while above - known > 1 {
         let middle = known + (above - known) / 2;
@@ -100,14 +109,16 @@ fn times(a: u64, b: u64) -> u64 {
     if folded >= PRIME { folded - PRIME } else { folded }
 }
 
-/// Rolling hashes of all runs of `size` characters: a chance collision among 100,000 runs has odds of some 10^-9.
+/// Rolling hashes of all runs of `size` characters: a chance collision among 100,000 runs has odds
+/// of some 10^-9.
 fn windows(chars: &[char], size: usize) -> impl Iterator<Item = u64> {
     const BASE: u64 = 0x0123_4567_89AB_CDEF;
     let leading = (1..size).fold(1, |power, _| times(power, BASE));
     let mut hash = 0;
     chars.iter().enumerate().filter_map(move |(at, &c)| {
         if at >= size {
-            hash = (hash + PRIME - times(u64::from(u32::from(chars[at - size])) + 1, leading)) % PRIME;
+            hash =
+                (hash + PRIME - times(u64::from(u32::from(chars[at - size])) + 1, leading)) % PRIME;
         }
         hash = (times(hash, BASE) + u64::from(u32::from(c)) + 1) % PRIME;
         (at + 1 >= size).then_some(hash)
@@ -133,10 +144,11 @@ impl Hasher for AsIs {
     }
 }
 
-/// The longest series of words that both texts have in the same order, gaps allowed, as a share (0 to 1) of the longer one in words.
+/// The longest series of words that both texts have in the same order, gaps allowed, as a share (0
+/// to 1) of the longer one in words.
 ///
-/// Compares the first 20,000 words (CJK characters) of each, without regard to case; time is O(n * m / 64). Two texts without words
-/// are alike (1).
+/// Compares the first 20,000 words (CJK characters) of each, without regard to case; time is O(n *
+/// m / 64). Two texts without words are alike (1).
 ///
 /// ```
 /// use episodica_core::text::longest_common_subsequence_ratio;
@@ -153,10 +165,14 @@ pub fn longest_common_subsequence_ratio(a: &str, b: &str) -> f64 {
 }
 
 fn word_features(text: &str) -> Vec<u64> {
-    words(text).take(MAX_COMPARED_WORDS).map(|word| feature(word.chars().flat_map(char::to_lowercase))).collect()
+    words(text)
+        .take(MAX_COMPARED_WORDS)
+        .map(|word| feature(word.chars().flat_map(char::to_lowercase)))
+        .collect()
 }
 
-/// The bit-parallel algorithm of Hyyrö (2004): one bit a word of `a`, one pass over those bits for each word of `b`.
+/// The bit-parallel algorithm of Hyyrö (2004): one bit a word of `a`, one pass over those bits for
+/// each word of `b`.
 fn common_subsequence(a: &[u64], b: &[u64]) -> usize {
     let blocks = a.len().div_ceil(64);
     let mut places: HashMap<u64, Vec<u32>> = HashMap::new();
@@ -192,8 +208,9 @@ fn common_subsequence(a: &[u64], b: &[u64]) -> usize {
         .sum()
 }
 
-/// Whether two long texts tell the same thing in (nearly) the same words: at least [`MIN_NEAR_DUPLICATE_WORDS`] words each, SimHash
-/// distance of at most 3 bits, and more than 80 % of the longer one in common in order.
+/// Whether two long texts tell the same thing in (nearly) the same words: at least
+/// [`MIN_NEAR_DUPLICATE_WORDS`] words each, SimHash distance of at most 3 bits, and more than 80 %
+/// of the longer one in common in order.
 ///
 /// Never for facts: one changed word may be all that matters there.
 ///

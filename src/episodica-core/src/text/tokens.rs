@@ -1,7 +1,7 @@
 //! Token counts, for budgets: how much of a model's context a text takes.
 //!
-//! The tables are inside the package, so counting never touches the network. Context packing calls this for every candidate message.
-//! Why this crate: `docs/decisions/003-token-counter.md`.
+//! The tables are inside the package, so counting never touches the network. Context packing calls
+//! this for every candidate message. Why this crate: `docs/decisions/003-token-counter.md`.
 
 use std::sync::LazyLock;
 
@@ -10,20 +10,23 @@ use tiktoken::CoreBpe;
 use super::script::is_han;
 
 /// The encoding; the first use unpacks its table.
-static O200K: LazyLock<&'static CoreBpe> =
-    LazyLock::new(|| tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table"));
+static O200K: LazyLock<&'static CoreBpe> = LazyLock::new(|| {
+    tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table")
+});
 
-/// Texts beyond this many bytes are counted in blocks. Merging one unbroken run takes a heap as large as the run, which leaves the
-/// processor's caches soon after this size.
+/// Texts beyond this many bytes are counted in blocks. Merging one unbroken run takes a heap as
+/// large as the run, which leaves the processor's caches soon after this size.
 const BLOCK_BYTES: usize = 16 * 1024;
 
 /// How many tokens of the `o200k_base` encoding `text` is.
 ///
-/// What looks like a special token (`<|endoftext|>`) is counted as the ordinary text that it is in a message. Other models' encodings
-/// differ by some per cent in English and more in other languages: callers who budget for them leave room.
+/// What looks like a special token (`<|endoftext|>`) is counted as the ordinary text that it is in
+/// a message. Other models' encodings differ by some per cent in English and more in other
+/// languages: callers who budget for them leave room.
 ///
-/// The first call unpacks the table (a quarter of a second of one processor); after that the cost is linear in the length of the text. Exact, except
-/// that a run of 16 KiB in which no letter is followed by a space or a full stop is cut, and each cut may add one or two tokens.
+/// The first call unpacks the table (a quarter of a second of one processor); after that the cost
+/// is linear in the length of the text. Exact, except that a run of 16 KiB in which no letter is
+/// followed by a space or a full stop is cut, and each cut may add one or two tokens.
 ///
 /// ```
 /// use episodica_core::text::count_tokens;
@@ -41,13 +44,19 @@ pub fn count_tokens(text: &str) -> usize {
     count + O200K.count(rest)
 }
 
-/// Where the first block of `text` ends: at the last place where white space, a comma or a full stop follows a letter, which is a
-/// boundary of the encoding's own splitting; else at the last character that fits.
+/// Where the first block of `text` ends: at the last place where white space, a comma or a full
+/// stop follows a letter, which is a boundary of the encoding's own splitting; else at the last
+/// character that fits.
 fn block_end(text: &str) -> usize {
-    let fitting = (0..=BLOCK_BYTES).rev().find(|at| text.is_char_boundary(*at)).expect("invariant: 0 is a boundary");
+    let fitting = (0..=BLOCK_BYTES)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .expect("invariant: 0 is a boundary");
     let mut follower = None;
     for (at, c) in text[..fitting].char_indices().rev() {
-        if matches!(follower, Some(' ' | '\n' | ',' | '.' | '。' | '，')) && (c.is_ascii_alphabetic() || is_han(c)) {
+        if matches!(follower, Some(' ' | '\n' | ',' | '.' | '。' | '，'))
+            && (c.is_ascii_alphabetic() || is_han(c))
+        {
             return at + c.len_utf8();
         }
         follower = Some(c);
@@ -68,7 +77,9 @@ mod tests {
     #[test]
     fn known_counts() {
         // Values on which three independent implementations agree.
-        for (text, count) in [("I'm can't", 2), ("x.\n/y", 3), ("1234567", 3), ("line\n\n\nnext", 3), ("   ", 1)] {
+        for (text, count) in
+            [("I'm can't", 2), ("x.\n/y", 3), ("1234567", 3), ("line\n\n\nnext", 3), ("   ", 1)]
+        {
             assert_eq!(count_tokens(text), count, "{text:?}");
         }
     }

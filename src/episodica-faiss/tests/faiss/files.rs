@@ -36,7 +36,10 @@ fn written(held: Held, path: &Path) -> Vec<u8> {
 }
 
 fn read(path: &Path, dimension: usize, labels: &[u64]) -> Result<usize, ErrorKind> {
-    FaissFactory::default().read(path, dimension, labels.to_vec()).map(|index| index.len()).map_err(|error| error.kind())
+    FaissFactory::default()
+        .read(path, dimension, labels.to_vec())
+        .map(|index| index.len())
+        .map_err(|error| error.kind())
 }
 
 #[test]
@@ -66,7 +69,12 @@ fn a_file_cut_off_anywhere_is_an_error() {
         let bytes = written(held, &path);
         for length in 0..bytes.len() {
             std::fs::write(&path, &bytes[..length]).unwrap();
-            assert_eq!(read(&path, 6, &LABELS), Err(ErrorKind::Index), "{held:?} cut to {length} of {} bytes", bytes.len());
+            assert_eq!(
+                read(&path, 6, &LABELS),
+                Err(ErrorKind::Index),
+                "{held:?} cut to {length} of {} bytes",
+                bytes.len()
+            );
         }
     }
 }
@@ -75,15 +83,21 @@ fn a_file_cut_off_anywhere_is_an_error() {
 fn a_damaged_head_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.faiss");
-    // Kind, dimension, rows; two numbers without meaning and `is_trained` are FAISS's own; metric, number of floats. Of halves, all.
-    for (held, head) in [(Held::Single, (0..16).chain(33..45)), (Held::Halves, (0..81).chain(0..0))] {
+    // Kind, dimension, rows; two numbers without meaning and `is_trained` are FAISS's own; metric,
+    // number of floats. Of halves, all.
+    for (held, head) in [(Held::Single, (0..16).chain(33..45)), (Held::Halves, (0..81).chain(0..0))]
+    {
         let bytes = written(held, &path);
         for at in head {
             for bit in 0..8 {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1 << bit;
                 std::fs::write(&path, &damaged).unwrap();
-                assert_eq!(read(&path, 6, &LABELS), Err(ErrorKind::Index), "bit {bit} of byte {at}, {held:?}");
+                assert_eq!(
+                    read(&path, 6, &LABELS),
+                    Err(ErrorKind::Index),
+                    "bit {bit} of byte {at}, {held:?}"
+                );
             }
         }
     }

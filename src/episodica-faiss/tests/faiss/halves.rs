@@ -26,10 +26,12 @@ fn labels(range: std::ops::Range<usize>) -> Vec<u64> {
     range.map(|label| label as u64).collect()
 }
 
-/// All vectors ranked by the products of the index itself, which are those of its rows in single precision.
+/// All vectors ranked by the products of the index itself, which are those of its rows in single
+/// precision.
 fn ranking(index: &dyn VectorIndex, query: ArrayView1<'_, f32>) -> Vec<(u64, f32)> {
     let scores = index.scores(query, index.labels());
-    let mut hits: Vec<(u64, f32)> = index.labels().iter().copied().zip(scores.into_iter().flatten()).collect();
+    let mut hits: Vec<(u64, f32)> =
+        index.labels().iter().copied().zip(scores.into_iter().flatten()).collect();
     for ((_, score), row) in hits.iter().zip(index.vectors().to_single().rows()) {
         assert!((score - row.dot(&query)).abs() < 1e-5);
     }
@@ -43,12 +45,17 @@ fn assert_holds(index: &dyn VectorIndex, model: &BTreeMap<u64, Array1<f32>>, ran
     for (label, row) in index.labels().iter().zip(rows.rows()) {
         assert!(index.contains(*label));
         assert!(
-            row.iter().zip(&model[label]).all(|(kept, given)| (kept - given).abs() <= given.abs() / 2048.0 + 1e-7),
+            row.iter()
+                .zip(&model[label])
+                .all(|(kept, given)| (kept - given).abs() <= given.abs() / 2048.0 + 1e-7),
             "vector of {label}"
         );
     }
     let mean = rows.mean_axis(Axis(0)).unwrap();
-    assert!(index.mean().iter().zip(&mean).all(|(kept, computed)| (kept - computed).abs() < 1e-6), "mean of what is kept");
+    assert!(
+        index.mean().iter().zip(&mean).all(|(kept, computed)| (kept - computed).abs() < 1e-6),
+        "mean of what is kept"
+    );
     let query = random.directions(1, index.dimension());
     let exact = ranking(index, query.row(0));
     for (label, score) in &exact {
@@ -70,7 +77,10 @@ fn assert_holds(index: &dyn VectorIndex, model: &BTreeMap<u64, Array1<f32>>, ran
 fn promises_hold_through_growth_replacement_and_removal() {
     let (mut random, folder) = (Random(11), tempfile::tempdir().unwrap());
     let (mut index, mut model) = (flat(24), BTreeMap::new());
-    let put = |index: &mut Box<dyn VectorIndex>, model: &mut BTreeMap<u64, Array1<f32>>, random: &mut Random, labels: Vec<u64>| {
+    let put = |index: &mut Box<dyn VectorIndex>,
+               model: &mut BTreeMap<u64, Array1<f32>>,
+               random: &mut Random,
+               labels: Vec<u64>| {
         let rows = random.directions(labels.len(), 24);
         index.add(&labels, rows.view()).unwrap();
         model.extend(labels.into_iter().zip(rows.rows().into_iter().map(|row| row.to_owned())));
@@ -78,9 +88,17 @@ fn promises_hold_through_growth_replacement_and_removal() {
     put(&mut index, &mut model, &mut random, labels(0..BORDER));
     assert!(!index.vectors().is_half());
     let exactly = index.vectors().to_single();
-    assert!(index.labels().iter().zip(exactly.rows()).all(|(label, row)| model[label] == row), "few are kept as they were given");
+    assert!(
+        index.labels().iter().zip(exactly.rows()).all(|(label, row)| model[label] == row),
+        "few are kept as they were given"
+    );
     // Over the border, with labels that were there, and one twice in a call: the later holds.
-    put(&mut index, &mut model, &mut random, [labels(BORDER - 50..BORDER + 30), vec![7, 9_999, 7, 9_999]].concat());
+    put(
+        &mut index,
+        &mut model,
+        &mut random,
+        [labels(BORDER - 50..BORDER + 30), vec![7, 9_999, 7, 9_999]].concat(),
+    );
     assert!(index.vectors().is_half());
     assert_holds(&*index, &model, &mut random);
     put(&mut index, &mut model, &mut random, labels(3_000..9_000));
@@ -90,11 +108,13 @@ fn promises_hold_through_growth_replacement_and_removal() {
     let read = FaissFactory::default().read(&path, 24, index.labels().to_vec()).unwrap();
     assert_eq!((read.kind(), read.vectors()), (VectorIndexKind::Flat, index.vectors()));
     assert_holds(&*read, &model, &mut random);
-    let restored = FaissFactory::default().restore(index.labels().to_vec(), index.vectors()).unwrap();
+    let restored =
+        FaissFactory::default().restore(index.labels().to_vec(), index.vectors()).unwrap();
     assert_eq!(restored.vectors(), index.vectors());
     assert_holds(&*restored, &model, &mut random);
     // Down to below the border: still halves, all of them compared.
-    let gone: Vec<u64> = labels(0..9_000).into_iter().filter(|label| label % 3 > 0).chain([123_456]).collect();
+    let gone: Vec<u64> =
+        labels(0..9_000).into_iter().filter(|label| label % 3 > 0).chain([123_456]).collect();
     assert_eq!(index.remove(&gone).unwrap(), 6_000);
     model.retain(|label, _| label % 3 == 0 || *label == 9_999);
     assert!(index.vectors().is_half() && index.len() < BORDER);
@@ -130,14 +150,25 @@ fn what_single_precision_finds_is_found() {
     let (count, d, k) = (BORDER + 2_000, 64, 10);
     let mut random = Random(14);
     let centres = random.directions(200, d);
-    let (rows, queries) = (random.clustered(count, d, &centres, 0.7), random.clustered(100, d, &centres, 0.7));
+    let (rows, queries) =
+        (random.clustered(count, d, &centres, 0.7), random.clustered(100, d, &centres, 0.7));
     let mut index = flat(d);
     index.add(&labels(0..count), rows.view()).unwrap();
     let mut found = 0;
     for query in queries.rows() {
-        let mut exact: Vec<(u64, f32)> = rows.dot(&query).into_iter().enumerate().map(|(row, score)| (row as u64, score)).collect();
+        let mut exact: Vec<(u64, f32)> = rows
+            .dot(&query)
+            .into_iter()
+            .enumerate()
+            .map(|(row, score)| (row as u64, score))
+            .collect();
         exact.sort_by(|a, b| b.1.total_cmp(&a.1));
-        found += index.search(query, k).unwrap().iter().filter(|hit| exact[..k].iter().any(|(label, _)| *label == hit.0)).count();
+        found += index
+            .search(query, k)
+            .unwrap()
+            .iter()
+            .filter(|hit| exact[..k].iter().any(|(label, _)| *label == hit.0))
+            .count();
     }
     let recall = found as f64 / (k * queries.nrows()) as f64;
     assert!(recall >= 0.97, "recall is {recall}");
@@ -147,10 +178,18 @@ fn what_single_precision_finds_is_found() {
 fn ties_go_to_the_lowest_labels() {
     let mut index = flat(2);
     let labels: Vec<u64> = (0..BORDER as u64 + 900).rev().collect();
-    index.add(&labels, Array2::from_shape_fn((labels.len(), 2), |(_, column)| [0.6, 0.8][column]).view()).unwrap();
+    index
+        .add(
+            &labels,
+            Array2::from_shape_fn((labels.len(), 2), |(_, column)| [0.6, 0.8][column]).view(),
+        )
+        .unwrap();
     for k in [3, labels.len() - 1] {
         let found = index.search(array![0.6, 0.8].view(), k).unwrap();
-        assert_eq!(found.iter().map(|hit| hit.0).collect::<Vec<_>>(), (0..k as u64).collect::<Vec<_>>());
+        assert_eq!(
+            found.iter().map(|hit| hit.0).collect::<Vec<_>>(),
+            (0..k as u64).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -160,12 +199,23 @@ fn what_was_stored_is_taken_over_as_it_is() {
     let few = Random(15).directions(5, 3);
     let halves = few.mapv(f16::from_f32);
     let index = factory.restore(vec![9, 8, 7, 6, 5], halves.clone().into()).unwrap();
-    assert_eq!((index.labels(), index.vectors()), (&[9, 8, 7, 6, 5][..], Matrix::from(halves.clone())), "few halves stay halves");
+    assert_eq!(
+        (index.labels(), index.vectors()),
+        (&[9, 8, 7, 6, 5][..], Matrix::from(halves.clone())),
+        "few halves stay halves"
+    );
     assert_eq!(index.search(halves.mapv(f16::to_f32).row(2), 1).unwrap()[0].0, 7);
-    assert_eq!(factory.restore(vec![9, 8, 7, 6, 5], few.clone().into()).unwrap().vectors(), Matrix::from(few.clone()));
+    assert_eq!(
+        factory.restore(vec![9, 8, 7, 6, 5], few.clone().into()).unwrap().vectors(),
+        Matrix::from(few.clone())
+    );
     let many = Random(16).directions(BORDER + 1, 3);
     let index = factory.restore(labels(0..many.nrows()), many.view().into()).unwrap();
-    assert_eq!(index.vectors(), many.mapv(f16::from_f32).into(), "many in single precision become halves");
+    assert_eq!(
+        index.vectors(),
+        many.mapv(f16::from_f32).into(),
+        "many in single precision become halves"
+    );
     assert!(index.heap_bytes() < many.len() * 4 + many.nrows() * 60);
 }
 
@@ -176,26 +226,41 @@ fn what_can_not_be_kept_is_refused() {
     for bad in [f16::NAN, f16::INFINITY, f16::NEG_INFINITY] {
         let mut rows = array![[f16::ONE, f16::ZERO], [f16::ZERO, f16::ONE]];
         rows[[1, 0]] = bad;
-        assert_eq!(refused(vec![1, 2], rows.into()).to_string(), "vector is not finite at row: `1`");
+        assert_eq!(
+            refused(vec![1, 2], rows.into()).to_string(),
+            "vector is not finite at row: `1`"
+        );
     }
     let opposite = array![[f16::INFINITY, f16::ZERO], [f16::NEG_INFINITY, f16::ONE]];
     assert_eq!(refused(vec![1, 2], opposite.into()).kind(), ErrorKind::Index);
     assert_eq!(refused(vec![1], array![[f32::NAN]].into()).kind(), ErrorKind::Index);
-    assert_eq!(refused(vec![1], array![[1e6_f32]].into()).to_string(), "vector is too large for half precision at row: `0`");
+    assert_eq!(
+        refused(vec![1], array![[1e6_f32]].into()).to_string(),
+        "vector is too large for half precision at row: `0`"
+    );
     let mut many = Array2::<f32>::zeros((BORDER + 1, 1));
     many[[BORDER, 0]] = 1e6;
     assert_eq!(refused(labels(0..BORDER + 1), many.view().into()).kind(), ErrorKind::Index);
     assert_eq!(refused(vec![1], array![[f16::ONE], [f16::ONE]].into()).kind(), ErrorKind::Index);
-    assert_eq!(refused(vec![1, 1], array![[f16::ONE], [f16::ONE]].into()).kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        refused(vec![1, 1], array![[f16::ONE], [f16::ONE]].into()).kind(),
+        ErrorKind::InvalidInput
+    );
     assert_eq!(refused(Vec::new(), Matrix::default()).kind(), ErrorKind::Index);
     // A large index refuses what would be infinite, and is what it was.
     many[[BORDER, 0]] = 1.0;
     let mut index = factory.restore(labels(0..BORDER + 1), many.view().into()).unwrap();
     for bad in [f32::NAN, 65_520.0, f32::INFINITY] {
-        assert_eq!(index.add(&[3, 70_000], array![[0.5], [bad]].view()).unwrap_err().kind(), ErrorKind::Index);
+        assert_eq!(
+            index.add(&[3, 70_000], array![[0.5], [bad]].view()).unwrap_err().kind(),
+            ErrorKind::Index
+        );
     }
     assert_eq!(index.vectors(), many.mapv(f16::from_f32).into());
-    assert_eq!(index.search(array![1.0].view(), BORDER).unwrap()[..2], [(BORDER as u64, 1.0), (0, 0.0)]);
+    assert_eq!(
+        index.search(array![1.0].view(), BORDER).unwrap()[..2],
+        [(BORDER as u64, 1.0), (0, 0.0)]
+    );
 }
 
 /// Of no size does a field become a graph.
@@ -216,19 +281,37 @@ fn a_field_of_many_comes_back_from_the_store() {
             dimension: 8,
             index_kind: "flat".into(),
             log: LogPosition::default(),
-            rows: slots.iter().map(|slot| CacheRow { id: slot.to_string(), layer: String::new(), hash: "h".into() }).collect(),
+            rows: slots
+                .iter()
+                .map(|slot| CacheRow {
+                    id: slot.to_string(),
+                    layer: String::new(),
+                    hash: "h".into(),
+                })
+                .collect(),
         };
         let mut write = |path: &Path| index.write(path);
-        store.save_vectors(&owner, LogKind::Messages, &head, &index.vectors(), Some(&mut write)).unwrap();
+        store
+            .save_vectors(&owner, LogKind::Messages, &head, &index.vectors(), Some(&mut write))
+            .unwrap();
         let mut problems = Vec::new();
-        let cache = store.load_vectors(&owner, LogKind::Messages, "m", Some(8), &mut problems).unwrap().unwrap();
+        let cache = store
+            .load_vectors(&owner, LogKind::Messages, "m", Some(8), &mut problems)
+            .unwrap()
+            .unwrap();
         assert!(problems.is_empty());
         assert_eq!(cache.vectors, index.vectors());
         assert_eq!(cache.vectors.is_half(), count > BORDER);
-        assert_eq!(factory.read(&cache.index.unwrap(), 8, slots.clone()).unwrap().vectors(), index.vectors());
+        assert_eq!(
+            factory.read(&cache.index.unwrap(), 8, slots.clone()).unwrap().vectors(),
+            index.vectors()
+        );
         let mut again = Field::default();
         again.restore_vectors(&factory, NEVER, slots, cache.vectors).unwrap();
-        assert_eq!(again.nearest(rows.row(3), 20).unwrap(), field.nearest(rows.row(3), 20).unwrap());
+        assert_eq!(
+            again.nearest(rows.row(3), 20).unwrap(),
+            field.nearest(rows.row(3), 20).unwrap()
+        );
         assert_eq!(again.vectors().unwrap().mean(), index.mean());
         assert!(again.heap_bytes() <= field.heap_bytes());
     }
@@ -240,10 +323,26 @@ fn a_graph_grows_out_of_halves() {
     let expected = Matrix::from(rows.mapv(f16::from_f32).mapv(f16::to_f32));
     let (slots, enough) = (labels(0..rows.nrows()), rows.nrows());
     let (mut grown, mut restored) = (Field::default(), Field::default());
-    grown.add_vectors(&factory, enough, &slots[..enough - 1], rows.slice(ndarray::s![..enough - 1, ..])).unwrap();
+    grown
+        .add_vectors(
+            &factory,
+            enough,
+            &slots[..enough - 1],
+            rows.slice(ndarray::s![..enough - 1, ..]),
+        )
+        .unwrap();
     assert_eq!(grown.vectors().unwrap().kind(), VectorIndexKind::Flat);
-    grown.add_vectors(&factory, enough, &slots[enough - 1..], rows.slice(ndarray::s![enough - 1.., ..])).unwrap();
-    restored.restore_vectors(&factory, enough, slots.clone(), rows.mapv(f16::from_f32).into()).unwrap();
+    grown
+        .add_vectors(
+            &factory,
+            enough,
+            &slots[enough - 1..],
+            rows.slice(ndarray::s![enough - 1.., ..]),
+        )
+        .unwrap();
+    restored
+        .restore_vectors(&factory, enough, slots.clone(), rows.mapv(f16::from_f32).into())
+        .unwrap();
     for field in [&grown, &restored] {
         let graph = field.vectors().unwrap();
         assert_eq!((graph.kind(), graph.labels()), (VectorIndexKind::Hnsw, &slots[..]));

@@ -14,13 +14,22 @@ fn create(kind: VectorIndexKind, dimension: usize) -> Box<dyn VectorIndex> {
     FaissFactory::default().create(kind, dimension).unwrap()
 }
 
-/// Best first, ties by label, from scores that the index itself gives, so that rounding can't matter.
-fn brute_force(index: &dyn VectorIndex, model: &BTreeMap<u64, Array1<f32>>, query: ArrayView1<'_, f32>, k: usize) -> Vec<(u64, f32)> {
+/// Best first, ties by label, from scores that the index itself gives, so that rounding can't
+/// matter.
+fn brute_force(
+    index: &dyn VectorIndex,
+    model: &BTreeMap<u64, Array1<f32>>,
+    query: ArrayView1<'_, f32>,
+    k: usize,
+) -> Vec<(u64, f32)> {
     let labels: Vec<u64> = model.keys().copied().collect();
     let scores = index.scores(query, &labels);
     for (label, score) in labels.iter().zip(&scores) {
         let expected = model[label].dot(&query);
-        assert!((score.unwrap() - expected).abs() < 1e-5, "score of {label}: {score:?} against {expected}");
+        assert!(
+            (score.unwrap() - expected).abs() < 1e-5,
+            "score of {label}: {score:?} against {expected}"
+        );
     }
     let mut hits: Vec<(u64, f32)> = labels.into_iter().zip(scores.into_iter().flatten()).collect();
     hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -46,8 +55,10 @@ fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
         match random.below(10) {
             0..5 => {
                 let n = random.below(40);
-                // Few labels and few distinct vectors, so that replacements, repeats in a call and ties are common.
-                let labels: Vec<u64> = (0..n).map(|_| random.below(300) as u64 * 1_000_003).collect();
+                // Few labels and few distinct vectors, so that replacements, repeats in a call and
+                // ties are common.
+                let labels: Vec<u64> =
+                    (0..n).map(|_| random.below(300) as u64 * 1_000_003).collect();
                 let mut rows = random.directions(n, dimension);
                 for row in 1..n {
                     if random.below(4) == 0 {
@@ -56,17 +67,22 @@ fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
                     }
                 }
                 index.add(&labels, rows.view()).unwrap();
-                model.extend(labels.into_iter().zip(rows.rows().into_iter().map(|row| row.to_owned())));
+                model.extend(
+                    labels.into_iter().zip(rows.rows().into_iter().map(|row| row.to_owned())),
+                );
             }
             5..8 => {
-                let labels: Vec<u64> = (0..random.below(60)).map(|_| random.below(300) as u64 * 1_000_003).collect();
+                let labels: Vec<u64> =
+                    (0..random.below(60)).map(|_| random.below(300) as u64 * 1_000_003).collect();
                 let there = labels.iter().filter(|label| model.remove(label).is_some()).count();
                 assert_eq!(index.remove(&labels).unwrap(), there);
             }
             8 => {
                 let path = folder.path().join(format!("{step}.faiss"));
                 index.write(&path).unwrap();
-                index = FaissFactory::default().read(&path, dimension, index.labels().to_vec()).unwrap();
+                index = FaissFactory::default()
+                    .read(&path, dimension, index.labels().to_vec())
+                    .unwrap();
                 assert_eq!(index.kind(), kind);
             }
             _ => {}
@@ -74,14 +90,19 @@ fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
         assert_holds(&*index, &model);
         let query = random.directions(1, dimension);
         let k = random.below(30);
-        let (found, expected) = (index.search(query.row(0), k).unwrap(), brute_force(&*index, &model, query.row(0), k));
+        let (found, expected) =
+            (index.search(query.row(0), k).unwrap(), brute_force(&*index, &model, query.row(0), k));
         if kind == VectorIndexKind::Flat {
             assert_eq!(found, expected, "step {step}, k {k}, {} vectors", model.len());
         } else {
             assert_eq!(found.len(), expected.len());
             assert!(found.is_sorted_by(|a, b| a.1 > b.1 || (a.1 == b.1 && a.0 < b.0)));
-            let scores = index.scores(query.row(0), &found.iter().map(|hit| hit.0).collect::<Vec<_>>());
-            assert!(found.iter().zip(scores).all(|(hit, score)| score == Some(hit.1)), "scores agree with the search");
+            let scores =
+                index.scores(query.row(0), &found.iter().map(|hit| hit.0).collect::<Vec<_>>());
+            assert!(
+                found.iter().zip(scores).all(|(hit, score)| score == Some(hit.1)),
+                "scores agree with the search"
+            );
         }
     }
 }
@@ -136,17 +157,25 @@ fn wrong_shapes_and_numbers_change_nothing() {
         assert_eq!(index.labels(), [1]);
         assert_eq!(index.vectors(), array![[0.6_f32, 0.8]].into());
         assert_eq!(index.search(array![1.0].view(), 1).unwrap_err().kind(), ErrorKind::Index);
-        assert_eq!(index.search(array![1.0, f32::NAN].view(), 1).unwrap_err().kind(), ErrorKind::Index);
+        assert_eq!(
+            index.search(array![1.0, f32::NAN].view(), 1).unwrap_err().kind(),
+            ErrorKind::Index
+        );
         assert_eq!(index.scores(array![1.0].view(), &[1]), [None]);
     }
-    assert_eq!(FaissFactory::default().create(VectorIndexKind::Flat, 0).err().unwrap().kind(), ErrorKind::Index);
+    assert_eq!(
+        FaissFactory::default().create(VectorIndexKind::Flat, 0).err().unwrap().kind(),
+        ErrorKind::Index
+    );
 }
 
 #[test]
 fn ties_wider_than_k_go_to_the_lowest_labels() {
     let mut index = create(VectorIndexKind::Flat, 2);
     let labels: Vec<u64> = (0..500).rev().collect();
-    index.add(&labels, Array2::from_shape_fn((500, 2), |(_, column)| [0.6, 0.8][column]).view()).unwrap();
+    index
+        .add(&labels, Array2::from_shape_fn((500, 2), |(_, column)| [0.6, 0.8][column]).view())
+        .unwrap();
     let found = index.search(array![0.6, 0.8].view(), 3).unwrap();
     assert_eq!(found.iter().map(|hit| hit.0).collect::<Vec<_>>(), [0, 1, 2]);
 }
@@ -158,7 +187,8 @@ fn searches_run_at_the_same_time() {
     for kind in KINDS {
         let mut index = create(kind, 32);
         index.add(&(0..2000).collect::<Vec<u64>>(), rows.view()).unwrap();
-        let expected: Vec<_> = (0..50).map(|row| index.search(rows.row(row), 10).unwrap()).collect();
+        let expected: Vec<_> =
+            (0..50).map(|row| index.search(rows.row(row), 10).unwrap()).collect();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -189,7 +219,12 @@ fn hnsw_finds_what_brute_force_finds_in_clustered_vectors() {
     let mut found = 0;
     for query in queries.rows() {
         let exact = flat.search(query, k).unwrap();
-        found += hnsw.search(query, k).unwrap().iter().filter(|hit| exact.iter().any(|(label, _)| *label == hit.0)).count();
+        found += hnsw
+            .search(query, k)
+            .unwrap()
+            .iter()
+            .filter(|hit| exact.iter().any(|(label, _)| *label == hit.0))
+            .count();
     }
     let recall = found as f64 / (k * queries.nrows()) as f64;
     assert!(recall >= 0.95, "recall is {recall}");

@@ -23,8 +23,15 @@ impl Random {
         (0..4).map(|_| (self.next() >> 40) as f32 / (1u64 << 24) as f32 - 0.5).sum()
     }
 
-    /// Unit rows around `centres` random directions, as embeddings of talk are; `spread` is the noise's length beside a centre of length 1.
-    pub fn clustered(&mut self, n: usize, d: usize, centres: &Array2<f32>, spread: f32) -> Array2<f32> {
+    /// Unit rows around `centres` random directions, as embeddings of talk are; `spread` is the
+    /// noise's length beside a centre of length 1.
+    pub fn clustered(
+        &mut self,
+        n: usize,
+        d: usize,
+        centres: &Array2<f32>,
+        spread: f32,
+    ) -> Array2<f32> {
         let noise = spread / (d as f32).sqrt() * 3.0_f32.sqrt();
         let mut rows = Array2::zeros((n, d));
         for mut row in rows.rows_mut() {

@@ -29,11 +29,19 @@ impl Body {
         usage.prompt_tokens.or(usage.total_tokens).filter(|tokens| *tokens > 0)
     }
 
-    /// `count` rows in the order of the texts, each finite, of one length (`dimension` where it is known) and normalised.
-    pub(super) fn rows(self, count: usize, dimension: Option<usize>) -> Result<Vec<Vec<f32>>, Failure> {
+    /// `count` rows in the order of the texts, each finite, of one length (`dimension` where it is
+    /// known) and normalised.
+    pub(super) fn rows(
+        self,
+        count: usize,
+        dimension: Option<usize>,
+    ) -> Result<Vec<Vec<f32>>, Failure> {
         let fail = |what: String| Failure::new(Cause::Unusable, what);
         if self.data.len() != count {
-            return Err(fail(format!("server gave another number of vectors than the {count} asked for: `{}`", self.data.len())));
+            return Err(fail(format!(
+                "server gave another number of vectors than the {count} asked for: `{}`",
+                self.data.len()
+            )));
         }
         let mut rows: Vec<Option<Vec<f32>>> = vec![None; count];
         let mut expected = dimension;
@@ -41,15 +49,26 @@ impl Body {
             let index = row.index.unwrap_or(place);
             let length = row.embedding.len();
             match expected {
-                _ if length == 0 => return Err(fail(format!("server gave an empty vector for item `{}`", index + 1))),
+                _ if length == 0 => {
+                    return Err(fail(format!(
+                        "server gave an empty vector for item `{}`",
+                        index + 1
+                    )));
+                }
                 Some(dimension) if dimension != length => {
-                    return Err(fail(format!("server gave a vector of another dimension than {dimension}: `{length}`")));
+                    return Err(fail(format!(
+                        "server gave a vector of another dimension than {dimension}: `{length}`"
+                    )));
                 }
                 _ => expected = Some(length),
             }
             match rows.get_mut(index) {
                 Some(slot @ None) => *slot = Some(normalised(row.embedding, index).map_err(fail)?),
-                _ => return Err(fail(format!("server gave an index twice or out of range: `{index}`"))),
+                _ => {
+                    return Err(fail(format!(
+                        "server gave an index twice or out of range: `{index}`"
+                    )));
+                }
             }
         }
         Ok(rows.into_iter().flatten().collect())

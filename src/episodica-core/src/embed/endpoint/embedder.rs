@@ -24,7 +24,8 @@ const MAX_BATCH_SIZE: usize = 100;
 /// Sent to learn the dimension when there is no text with content.
 const PROBE: &str = "a";
 
-/// An embedding model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint` have no default.
+/// An embedding model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint`
+/// have no default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingSettings {
@@ -68,7 +69,8 @@ impl EmbeddingSettings {
     /// # Errors
     /// [`ErrorKind::Config`] for anything unknown or of the wrong type; secrets are not repeated.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|error| config(format!("settings of the embedder are not valid: {error}")))
+        serde_json::from_str(json)
+            .map_err(|error| config(format!("settings of the embedder are not valid: {error}")))
     }
 }
 
@@ -76,7 +78,8 @@ impl EmbeddingSettings {
 type Key = [u8; 32];
 type Vector = Arc<[f32]>;
 
-/// An [`Embedder`] that asks a server. Thread safe; make one for all users, because it holds cache and breaker.
+/// An [`Embedder`] that asks a server. Thread safe; make one for all users, because it holds cache
+/// and breaker.
 pub struct EndpointEmbedder {
     settings: EmbeddingSettings,
     remote: Remote,
@@ -86,7 +89,8 @@ pub struct EndpointEmbedder {
 }
 
 impl EndpointEmbedder {
-    /// Prepares the embedder; nothing is sent. Requests, tokens and failures are written into `ledger` under [`Phase::Embedding`].
+    /// Prepares the embedder; nothing is sent. Requests, tokens and failures are written into
+    /// `ledger` under [`Phase::Embedding`].
     ///
     /// # Errors
     /// [`ErrorKind::Config`] for values that can't be used.
@@ -98,28 +102,41 @@ impl EndpointEmbedder {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_timer(settings: EmbeddingSettings, ledger: Arc<Ledger>, timer: Arc<dyn Timer>) -> Result<Self> {
+    pub fn with_timer(
+        settings: EmbeddingSettings,
+        ledger: Arc<Ledger>,
+        timer: Arc<dyn Timer>,
+    ) -> Result<Self> {
         if settings.model.trim().is_empty() {
             return Err(config("name of the embedding model is empty"));
         }
         if !(1..=MAX_BATCH_SIZE).contains(&settings.batch_size) {
-            return Err(config(format!("batch_size of the embedder is outside 1 to {MAX_BATCH_SIZE}: `{}`", settings.batch_size)));
+            return Err(config(format!(
+                "batch_size of the embedder is outside 1 to {MAX_BATCH_SIZE}: `{}`",
+                settings.batch_size
+            )));
         }
         if settings.dimensions == Some(0) {
             return Err(config("dimensions of the embedder is not above 0: `0`"));
         }
         let remote = Remote::with_timer(&settings.endpoint, timer)?;
         let dimension = settings.dimensions.map_or_else(OnceLock::new, OnceLock::from);
-        let cache = NonZeroUsize::new(settings.cache_entries).map(|entries| Mutex::new(LruCache::new(entries)));
+        let cache = NonZeroUsize::new(settings.cache_entries)
+            .map(|entries| Mutex::new(LruCache::new(entries)));
         Ok(Self { settings, remote, dimension, cache, ledger })
     }
 
-    /// [`Embedder::embed`] that gives up soon after `control` says so; texts that were embedded by then stay in the cache.
+    /// [`Embedder::embed`] that gives up soon after `control` says so; texts that were embedded by
+    /// then stay in the cache.
     ///
     /// # Errors
-    /// [`ErrorKind::Embedding`] when the server has no answer, or one of another shape; `Interrupted`.
+    /// [`ErrorKind::Embedding`] when the server has no answer, or one of another shape;
+    /// `Interrupted`.
     pub fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
-        let keys: Vec<Option<Key>> = texts.iter().map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into())).collect();
+        let keys: Vec<Option<Key>> = texts
+            .iter()
+            .map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into()))
+            .collect();
         let mut known: HashMap<Key, Vector> = HashMap::new();
         // Each missing text once, with the place of its first occurrence.
         let mut missing: Vec<(usize, Key)> = Vec::new();
@@ -135,7 +152,8 @@ impl EndpointEmbedder {
             }
         }
         for batch in missing.chunks(self.settings.batch_size) {
-            let items: Vec<(usize, &str)> = batch.iter().map(|(place, _)| (*place, texts[*place])).collect();
+            let items: Vec<(usize, &str)> =
+                batch.iter().map(|(place, _)| (*place, texts[*place])).collect();
             let rows = self.embed_batch(&items, control)?;
             let mut cache = self.cache.as_ref().map(Mutex::lock);
             for ((_, key), row) in batch.iter().zip(rows) {
@@ -165,7 +183,8 @@ impl EndpointEmbedder {
         self.remote.is_available()
     }
 
-    /// Calls, retries, failures, state of the breaker and filling of the cache, for `health()`. No secret inside.
+    /// Calls, retries, failures, state of the breaker and filling of the cache, for `health()`. No
+    /// secret inside.
     pub fn health(&self) -> Value {
         let mut health = self.remote.health();
         health["model"] = self.settings.model.as_str().into();
@@ -173,27 +192,36 @@ impl EndpointEmbedder {
         health
     }
 
-    /// Rows for texts with content, named by their place. A batch that the server refuses is halved, for it may be too large, or hold one text
-    /// that is: then the error names that text.
+    /// Rows for texts with content, named by their place. A batch that the server refuses is
+    /// halved, for it may be too large, or hold one text that is: then the error names that text.
     fn embed_batch(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>> {
         match self.request(items, control) {
             Ok(rows) => Ok(rows),
-            Err(failure) if matches!(failure.cause(), Cause::Status(400 | 413 | 422)) => match items {
-                [(place, _)] => Err(Error::new(ErrorKind::Embedding, format!("cannot embed item `{}`", place + 1))
+            Err(failure) if matches!(failure.cause(), Cause::Status(400 | 413 | 422)) => {
+                match items {
+                    [(place, _)] => Err(Error::new(
+                        ErrorKind::Embedding,
+                        format!("cannot embed item `{}`", place + 1),
+                    )
                     .caused_by(failure.into_error(ErrorKind::Embedding))
                     .with_hint("the text may be longer than the model takes")),
-                _ => {
-                    let (first, second) = items.split_at(items.len() / 2);
-                    let mut rows = self.embed_batch(first, control)?;
-                    rows.extend(self.embed_batch(second, control)?);
-                    Ok(rows)
+                    _ => {
+                        let (first, second) = items.split_at(items.len() / 2);
+                        let mut rows = self.embed_batch(first, control)?;
+                        rows.extend(self.embed_batch(second, control)?);
+                        Ok(rows)
+                    }
                 }
-            },
+            }
             Err(failure) => Err(failure.into_error(ErrorKind::Embedding)),
         }
     }
 
-    fn request(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>, Failure> {
+    fn request(
+        &self,
+        items: &[(usize, &str)],
+        control: &dyn Control,
+    ) -> Result<Vec<Vec<f32>>, Failure> {
         let texts: Vec<&str> = items.iter().map(|(_, text)| *text).collect();
         let mut body = json!({"model": self.settings.model, "input": texts});
         if let Some(dimensions) = self.settings.dimensions {
@@ -213,7 +241,9 @@ impl EndpointEmbedder {
                 let answer = Answer {
                     text: String::new(),
                     model: self.settings.model.clone(),
-                    prompt_tokens: tokens.unwrap_or_else(|| texts.iter().map(|text| count_tokens(text) as u64).sum()),
+                    prompt_tokens: tokens.unwrap_or_else(|| {
+                        texts.iter().map(|text| count_tokens(text) as u64).sum()
+                    }),
                     completion_tokens: 0,
                     counted_locally: tokens.is_none(),
                     attempts: reply.attempts,

@@ -26,11 +26,25 @@ fn inputs(request: &Request) -> Vec<String> {
     serde_json::from_value(request.body["input"].clone()).unwrap()
 }
 
-fn embedder(server: &FaultServer, change: impl Fn(&mut EmbeddingSettings)) -> (EndpointEmbedder, Arc<Ledger>) {
-    let mut settings = EmbeddingSettings { endpoint: server.endpoint(), ..EmbeddingSettings::new("tiny-embed", "") };
+fn embedder(
+    server: &FaultServer,
+    change: impl Fn(&mut EmbeddingSettings),
+) -> (EndpointEmbedder, Arc<Ledger>) {
+    let mut settings = EmbeddingSettings {
+        endpoint: server.endpoint(),
+        ..EmbeddingSettings::new("tiny-embed", "")
+    };
     change(&mut settings);
     let ledger = Arc::new(Ledger::default());
-    (EndpointEmbedder::with_timer(settings, Arc::clone(&ledger), Arc::new(VirtualTimer::default())).unwrap(), ledger)
+    (
+        EndpointEmbedder::with_timer(
+            settings,
+            Arc::clone(&ledger),
+            Arc::new(VirtualTimer::default()),
+        )
+        .unwrap(),
+        ledger,
+    )
 }
 
 fn answers(rows: Value) -> FaultServer {
@@ -41,10 +55,16 @@ fn answers(rows: Value) -> FaultServer {
 fn rows_come_in_order_and_normalised() {
     let server = server();
     let (embedder, ledger) = embedder(&server, |_| {});
-    assert_eq!((embedder.dimension(), embedder.is_local(), embedder.model()), (None, false, "tiny-embed"));
+    assert_eq!(
+        (embedder.dimension(), embedder.is_local(), embedder.model()),
+        (None, false, "tiny-embed")
+    );
     let rows = embedder.embed(&["abc", "", "a", "  "]).unwrap();
     assert_eq!(rows.dim(), (4, 2));
-    assert!((rows[[0, 0]] / rows[[0, 1]] - 3.0).abs() < 1e-6 && (rows[[2, 0]] / rows[[2, 1]] - 1.0).abs() < 1e-6);
+    assert!(
+        (rows[[0, 0]] / rows[[0, 1]] - 3.0).abs() < 1e-6
+            && (rows[[2, 0]] / rows[[2, 1]] - 1.0).abs() < 1e-6
+    );
     for (row, length) in rows.rows().into_iter().zip([1.0, 0.0, 1.0, 0.0]) {
         assert!((row.dot(&row) - length).abs() < 1e-6);
     }
@@ -52,7 +72,11 @@ fn rows_come_in_order_and_normalised() {
     assert_eq!(server.requests()[0].body, json!({"model": "tiny-embed", "input": ["abc", "a"]}));
     let books = ledger.to_json();
     assert_eq!(
-        (&books["by_phase"]["embedding"]["calls"], &books["prompt_tokens"], &books["counted_locally"]),
+        (
+            &books["by_phase"]["embedding"]["calls"],
+            &books["prompt_tokens"],
+            &books["counted_locally"]
+        ),
         (&json!(1), &json!(4), &json!(0))
     );
 }
@@ -63,7 +87,10 @@ fn the_same_text_is_never_sent_twice() {
     let (embedder, _) = embedder(&server, |_| {});
     let first = embedder.embed(&["one", "two!", "one"]).unwrap();
     let second = embedder.embed(&["two!", "three", "one"]).unwrap();
-    assert_eq!(server.requests().iter().map(inputs).collect::<Vec<_>>(), [vec!["one", "two!"], vec!["three"]]);
+    assert_eq!(
+        server.requests().iter().map(inputs).collect::<Vec<_>>(),
+        [vec!["one", "two!"], vec!["three"]]
+    );
     assert_eq!((first.row(0), first.row(1)), (second.row(2), second.row(0)));
     assert_eq!(first.row(0), first.row(2));
     assert_eq!(embedder.health()["cache_entries"], 3);
@@ -93,7 +120,10 @@ fn many_texts_are_sent_in_batches() {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (embedder, _) = embedder(&server, |_| {});
     embedder.embed(&texts).unwrap();
-    assert_eq!(server.requests().iter().map(|request| inputs(request).len()).collect::<Vec<_>>(), [32, 32, 6]);
+    assert_eq!(
+        server.requests().iter().map(|request| inputs(request).len()).collect::<Vec<_>>(),
+        [32, 32, 6]
+    );
 }
 
 #[test]
@@ -112,16 +142,34 @@ fn nothing_but_white_space_still_has_a_shape() {
 #[test]
 fn answers_of_another_shape_are_refused() {
     for (rows, message) in [
-        (json!([{"index": 0, "embedding": [1.0]}]), "server gave another number of vectors than the 2 asked for: `1`"),
-        (json!([{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]), "server gave an index twice or out of range: `0`"),
-        (json!([{"index": 0, "embedding": [1.0]}, {"index": 2, "embedding": [1.0]}]), "server gave an index twice or out of range: `2`"),
+        (
+            json!([{"index": 0, "embedding": [1.0]}]),
+            "server gave another number of vectors than the 2 asked for: `1`",
+        ),
+        (
+            json!([{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]),
+            "server gave an index twice or out of range: `0`",
+        ),
+        (
+            json!([{"index": 0, "embedding": [1.0]}, {"index": 2, "embedding": [1.0]}]),
+            "server gave an index twice or out of range: `2`",
+        ),
         (
             json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]),
             "server gave a vector of another dimension than 1: `2`",
         ),
-        (json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": []}]), "server gave an empty vector for item `2`"),
-        (json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1e300]}]), "server's answer is not a list of embeddings"),
-        (json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [null]}]), "server's answer is not a list of embeddings"),
+        (
+            json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": []}]),
+            "server gave an empty vector for item `2`",
+        ),
+        (
+            json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1e300]}]),
+            "server's answer is not a list of embeddings",
+        ),
+        (
+            json!([{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [null]}]),
+            "server's answer is not a list of embeddings",
+        ),
     ] {
         let server = answers(rows);
         let (embedder, ledger) = embedder(&server, |_| {});
@@ -132,21 +180,34 @@ fn answers_of_another_shape_are_refused() {
     }
     let server = answers(json!([{"embedding": [0.0, 2.0]}, {"embedding": [0.0, 0.0]}]));
     let (embedder, ledger) = self::embedder(&server, |_| {});
-    assert_eq!(embedder.embed(&["a", "b"]).unwrap(), ndarray::array![[0.0, 1.0], [0.0, 0.0]], "the index may be left out");
+    assert_eq!(
+        embedder.embed(&["a", "b"]).unwrap(),
+        ndarray::array![[0.0, 1.0], [0.0, 0.0]],
+        "the index may be left out"
+    );
     assert_eq!(ledger.to_json()["counted_locally"], 1);
     assert!(embedder.embed(&["c"]).is_err(), "and another number of rows is still an error");
 }
 
 #[test]
 fn a_refused_text_is_found_and_named() {
-    let server = FaultServer::start(|_, request| match inputs(request).iter().any(|text| text.contains("secret")) {
-        true => Act::Json(400, r#"{"error":{"message":"secret is too long","code":"too_long"}}"#.into()),
-        false => embeddings(request),
+    let server = FaultServer::start(|_, request| {
+        match inputs(request).iter().any(|text| text.contains("secret")) {
+            true => Act::Json(
+                400,
+                r#"{"error":{"message":"secret is too long","code":"too_long"}}"#.into(),
+            ),
+            false => embeddings(request),
+        }
     });
     let (embedder, _) = embedder(&server, |_| {});
     let error = embedder.embed(&["a", "bb", "ccc", "the secret", "eeeee"]).unwrap_err();
     assert_eq!(error.to_string(), "cannot embed item `4`");
-    assert!(error.chain().contains("status `400` (too_long)") && !error.chain().contains("secret"), "{}", error.chain());
+    assert!(
+        error.chain().contains("status `400` (too_long)") && !error.chain().contains("secret"),
+        "{}",
+        error.chain()
+    );
     assert!(embedder.is_available(), "the server lives");
 }
 
@@ -174,18 +235,29 @@ fn outages_open_the_breaker_and_stops_are_stops() {
     let flag = CancelFlag::default();
     flag.cancel();
     let (embedder, ledger) = self::embedder(&server, |_| {});
-    assert_eq!(embedder.embed_controlled(&["a"], &flag).unwrap_err().kind(), ErrorKind::Interrupted);
+    assert_eq!(
+        embedder.embed_controlled(&["a"], &flag).unwrap_err().kind(),
+        ErrorKind::Interrupted
+    );
     assert_eq!(ledger.to_json()["failures"], 0);
 }
 
 #[test]
 fn settings_out_of_bounds_are_named() {
-    let make = |json: &str| EndpointEmbedder::new(EmbeddingSettings::from_json(json)?, Arc::default()).map(|embedder| embedder.dimension());
+    let make = |json: &str| {
+        EndpointEmbedder::new(EmbeddingSettings::from_json(json)?, Arc::default())
+            .map(|embedder| embedder.dimension())
+    };
     let endpoint = r#""endpoint":{"base_url":"http://localhost:1"}"#;
     assert_eq!(make(&format!(r#"{{"model":"m",{endpoint},"dimensions":8}}"#)).unwrap(), Some(8));
     let error = make(&format!(r#"{{"model":"m",{endpoint},"batch_size":101}}"#)).unwrap_err();
     assert_eq!(error.to_string(), "batch_size of the embedder is outside 1 to 100: `101`");
-    for wrong in [r#""model":" ""#, r#""model":"m","dimensions":0"#, r#""model":"m","dimension":1"#] {
-        assert_eq!(make(&format!("{{{wrong},{endpoint}}}")).unwrap_err().kind(), ErrorKind::Config, "{wrong}");
+    for wrong in [r#""model":" ""#, r#""model":"m","dimensions":0"#, r#""model":"m","dimension":1"#]
+    {
+        assert_eq!(
+            make(&format!("{{{wrong},{endpoint}}}")).unwrap_err().kind(),
+            ErrorKind::Config,
+            "{wrong}"
+        );
     }
 }

@@ -15,16 +15,18 @@ use super::weights::Weights;
 use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Tokens that one thread computes at once: enough for full speed of the matrix products, while their results stay in the cache.
+/// Tokens that one thread computes at once: enough for full speed of the matrix products, while
+/// their results stay in the cache.
 const TOKENS_PER_PACK: usize = 512;
 
-/// Bytes of a text that the tokenizer sees for each token that fits the model. Words are shorter; this only keeps a pasted file
-/// from being tokenised for nothing.
+/// Bytes of a text that the tokenizer sees for each token that fits the model. Words are shorter;
+/// this only keeps a pasted file from being tokenised for nothing.
 const BYTES_PER_TOKEN: usize = 64;
 
 /// A sentence encoder of the BERT family, computed on the CPU in this process.
 ///
-/// Texts beyond the model's longest input are cut, as sentence-transformers does. Vectors always have length 1.
+/// Texts beyond the model's longest input are cut, as sentence-transformers does. Vectors always
+/// have length 1.
 pub struct TransformerEmbedder {
     encoder: Encoder,
     tokenizer: Tokenizer,
@@ -34,12 +36,14 @@ pub struct TransformerEmbedder {
 }
 
 impl TransformerEmbedder {
-    /// Reads a folder as sentence-transformers saves it: `config.json` (`model_type` `bert`), `model.safetensors` (float32),
-    /// `tokenizer.json`, `modules.json`, `1_Pooling/config.json` (mean or `[CLS]`), and `sentence_bert_config.json` if it is there.
+    /// Reads a folder as sentence-transformers saves it: `config.json` (`model_type` `bert`),
+    /// `model.safetensors` (float32), `tokenizer.json`, `modules.json`, `1_Pooling/config.json`
+    /// (mean or `[CLS]`), and `sentence_bert_config.json` if it is there.
     ///
     /// # Errors
-    /// `Embedding`, with the path, for a file that is missing or not what it should be, an architecture, activation, pooling or module
-    /// that is not supported, and parameters of another shape than `config.json` says.
+    /// `Embedding`, with the path, for a file that is missing or not what it should be, an
+    /// architecture, activation, pooling or module that is not supported, and parameters of another
+    /// shape than `config.json` says.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let root = folder.as_ref();
         let Folder { config, pooling, tokenizer, max_tokens, lower_case } = Folder::read(root)?;
@@ -55,11 +59,11 @@ impl TransformerEmbedder {
         let limit = self.max_tokens.saturating_mul(BYTES_PER_TOKEN).min(text.len());
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let text = &text[..end];
-        let text = if self.lower_case { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) };
-        let encoding = self
-            .tokenizer
-            .encode_fast(text, true)
-            .map_err(|error| Error::new(ErrorKind::Embedding, "the tokenizer failed on a text").caused_by(error))?;
+        let text =
+            if self.lower_case { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) };
+        let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| {
+            Error::new(ErrorKind::Embedding, "the tokenizer failed on a text").caused_by(error)
+        })?;
         let blank = encoding.get_special_tokens_mask().iter().all(|special| *special == 1);
         Ok(if blank { Vec::new() } else { encoding.get_ids().to_vec() })
     }
@@ -80,13 +84,16 @@ impl Embedder for TransformerEmbedder {
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let sequences = texts.par_iter().map(|text| self.ids(text)).collect::<Result<Vec<_>>>()?;
-        // Longest first, so that no thread starts the largest pack when the others are done. Empty ones keep their rows of zeros.
-        let mut order: Vec<usize> = (0..texts.len()).filter(|at| !sequences[*at].is_empty()).collect();
+        // Longest first, so that no thread starts the largest pack when the others are done. Empty
+        // ones keep their rows of zeros.
+        let mut order: Vec<usize> =
+            (0..texts.len()).filter(|at| !sequences[*at].is_empty()).collect();
         order.sort_by_key(|at| Reverse(sequences[*at].len()));
         let vectors: Vec<(&[usize], Array2<f32>)> = packs(&order, &sequences)
             .into_par_iter()
             .map(|pack| {
-                let pack_sequences: Vec<&[u32]> = pack.iter().map(|at| sequences[*at].as_slice()).collect();
+                let pack_sequences: Vec<&[u32]> =
+                    pack.iter().map(|at| sequences[*at].as_slice()).collect();
                 (pack, self.encoder.embed(&pack_sequences))
             })
             .collect();
@@ -100,8 +107,8 @@ impl Embedder for TransformerEmbedder {
     }
 }
 
-/// Cuts `order` into runs of at most [`TOKENS_PER_PACK`] tokens, at least one sequence each, and at least one run a thread if
-/// there are that many sequences.
+/// Cuts `order` into runs of at most [`TOKENS_PER_PACK`] tokens, at least one sequence each, and at
+/// least one run a thread if there are that many sequences.
 fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
     let total: usize = order.iter().map(|at| sequences[*at].len()).sum();
     let limit = TOKENS_PER_PACK.min(total.div_ceil(rayon::current_num_threads()));
@@ -120,8 +127,14 @@ fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
     packs
 }
 
-/// A name that survives moving the folder: the dimension, and a digest of everything that the vectors depend on.
-fn model_name(root: &Path, weights: &[u8], encoder: &Encoder, settings: [usize; 2]) -> Result<String> {
+/// A name that survives moving the folder: the dimension, and a digest of everything that the
+/// vectors depend on.
+fn model_name(
+    root: &Path,
+    weights: &[u8],
+    encoder: &Encoder,
+    settings: [usize; 2],
+) -> Result<String> {
     let mut digest = Sha256::new();
     for name in ["config.json", "tokenizer.json"] {
         let path = root.join(name);
@@ -130,6 +143,7 @@ fn model_name(root: &Path, weights: &[u8], encoder: &Encoder, settings: [usize; 
     digest.update(weights);
     digest.update([encoder.pooling as u8]);
     settings.iter().for_each(|setting| digest.update((*setting as u64).to_le_bytes()));
-    let short: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let short: String =
+        digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("sentence-transformers-{}@{short}", encoder.dimension()))
 }

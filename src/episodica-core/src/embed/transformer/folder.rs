@@ -90,13 +90,23 @@ impl Folder {
         let config = read_config(&root.join("config.json"))?;
         let (encoder, pooling) = read_modules(root)?;
         if encoder != root {
-            return Err(unsupported("the encoder must be at the top of the folder, not in", encoder.display(), &root.join("modules.json")));
+            return Err(unsupported(
+                "the encoder must be at the top of the folder, not in",
+                encoder.display(),
+                &root.join("modules.json"),
+            ));
         }
         let input_path = root.join("sentence_bert_config.json");
-        let input: InputConfig = if input_path.exists() { json(&input_path)? } else { InputConfig::default() };
-        let max_tokens = input.max_seq_length.unwrap_or(usize::MAX).min(config.max_position_embeddings);
+        let input: InputConfig =
+            if input_path.exists() { json(&input_path)? } else { InputConfig::default() };
+        let max_tokens =
+            input.max_seq_length.unwrap_or(usize::MAX).min(config.max_position_embeddings);
         if max_tokens < 3 {
-            return Err(unsupported("no room between [CLS] and [SEP] for max_seq_length", max_tokens, &input_path));
+            return Err(unsupported(
+                "no room between [CLS] and [SEP] for max_seq_length",
+                max_tokens,
+                &input_path,
+            ));
         }
         let tokenizer = read_tokenizer(&root.join("tokenizer.json"), &config, max_tokens)?;
         Ok(Self { config, pooling, tokenizer, max_tokens, lower_case: input.do_lower_case })
@@ -106,16 +116,29 @@ impl Folder {
 fn read_config(path: &Path) -> Result<Config> {
     let config: Config = json(path)?;
     if config.model_type != "bert" {
-        return Err(unsupported("only `bert` can be computed here, not the architecture", &config.model_type, path)
-            .with_hint("serve other models behind an OpenAI-compatible endpoint, or pass a Python callable"));
+        return Err(unsupported(
+            "only `bert` can be computed here, not the architecture",
+            &config.model_type,
+            path,
+        )
+        .with_hint(
+            "serve other models behind an OpenAI-compatible endpoint, or pass a Python callable",
+        ));
     }
     if config.hidden_act != "gelu" {
         return Err(unsupported("hidden_act must be `gelu`, not", &config.hidden_act, path));
     }
-    if let Some(kind) = config.position_embedding_type.as_deref().filter(|kind| *kind != "absolute") {
+    if let Some(kind) = config.position_embedding_type.as_deref().filter(|kind| *kind != "absolute")
+    {
         return Err(unsupported("position_embedding_type must be `absolute`, not", kind, path));
     }
-    let sizes = [config.vocab_size, config.hidden_size, config.num_attention_heads, config.intermediate_size, config.type_vocab_size];
+    let sizes = [
+        config.vocab_size,
+        config.hidden_size,
+        config.num_attention_heads,
+        config.intermediate_size,
+        config.type_vocab_size,
+    ];
     if sizes.contains(&0) || !config.hidden_size.is_multiple_of(config.num_attention_heads) {
         return Err(unsupported(
             "hidden_size must be a multiple of num_attention_heads, and no size 0: hidden_size",
@@ -126,7 +149,8 @@ fn read_config(path: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// The encoder's folder, and the pooling. Vectors are normalised whether a `Normalize` module stands there or not.
+/// The encoder's folder, and the pooling. Vectors are normalised whether a `Normalize` module
+/// stands there or not.
 fn read_modules(root: &Path) -> Result<(PathBuf, Pooling)> {
     let path = root.join("modules.json");
     let modules: Vec<Module> = json(&path)?;
@@ -155,20 +179,27 @@ fn read_pooling(path: &Path) -> Result<Pooling> {
     match (config.pooling_mode_mean_tokens, config.pooling_mode_cls_token, others) {
         (true, false, false) => Ok(Pooling::Mean),
         (false, true, false) => Ok(Pooling::Cls),
-        _ => Err(failure("exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no other mode", path)),
+        _ => Err(failure(
+            "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no other mode",
+            path,
+        )),
     }
 }
 
 fn read_tokenizer(path: &Path, config: &Config, max_tokens: usize) -> Result<Tokenizer> {
     let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
-    let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| failure("not a tokenizer", path).caused_by(error))?;
+    let mut tokenizer = Tokenizer::from_bytes(bytes)
+        .map_err(|error| failure("not a tokenizer", path).caused_by(error))?;
     // Sequences are computed without padding; the file's own limit is that of its training.
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(truncation)).map_err(|error| failure("cannot shorten texts", path).caused_by(error))?;
+    tokenizer
+        .with_truncation(Some(truncation))
+        .map_err(|error| failure("cannot shorten texts", path).caused_by(error))?;
     let tokens = tokenizer.get_vocab_size(true);
     if tokens > config.vocab_size {
-        let context = format!("the tokenizer has {tokens} tokens, the model `{}`", config.vocab_size);
+        let context =
+            format!("the tokenizer has {tokens} tokens, the model `{}`", config.vocab_size);
         return Err(failure(context, path));
     }
     Ok(tokenizer)
@@ -176,7 +207,9 @@ fn read_tokenizer(path: &Path, config: &Config, max_tokens: usize) -> Result<Tok
 
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
-    serde_json::from_slice(&bytes).map_err(|error| failure("not the JSON that a sentence-transformers folder has", path).caused_by(error))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        failure("not the JSON that a sentence-transformers folder has", path).caused_by(error)
+    })
 }
 
 fn unsupported(what: &str, value: impl Display, path: &Path) -> Error {

@@ -1,8 +1,9 @@
 //! The forward pass of BERT (Devlin et al. 2019), over several sequences at once without padding.
 //!
-//! The tokens of all sequences stand below each other in one matrix, so the linear maps, where nearly all the time goes, are a few
-//! large products; only attention looks at one sequence at a time. Products go through matrixmultiply, which picks AVX2 and FMA at run
-//! time. A result does not depend on what else is in the pack by more than rounding.
+//! The tokens of all sequences stand below each other in one matrix, so the linear maps, where
+//! nearly all the time goes, are a few large products; only attention looks at one sequence at a
+//! time. Products go through matrixmultiply, which picks AVX2 and FMA at run time. A result does
+//! not depend on what else is in the pack by more than rounding.
 
 use std::ops::Range;
 
@@ -30,7 +31,8 @@ impl Encoder {
         self.weights.words.ncols()
     }
 
-    /// One vector of length 1 for each sequence of token ids, none of them empty, in order: (sequences, dimension).
+    /// One vector of length 1 for each sequence of token ids, none of them empty, in order:
+    /// (sequences, dimension).
     pub(super) fn embed(&self, sequences: &[&[u32]]) -> Array2<f32> {
         let (mut states, spans) = self.embeddings(sequences);
         for layer in &self.weights.layers {
@@ -39,9 +41,9 @@ impl Encoder {
         let mut vectors = Array2::zeros((sequences.len(), self.dimension()));
         for (mut vector, span) in vectors.rows_mut().into_iter().zip(spans) {
             vector.assign(&match self.pooling {
-                Pooling::Mean => {
-                    block(states.view(), &span, 0..self.dimension()).mean_axis(Axis(0)).expect("invariant: no sequence is empty")
-                }
+                Pooling::Mean => block(states.view(), &span, 0..self.dimension())
+                    .mean_axis(Axis(0))
+                    .expect("invariant: no sequence is empty"),
                 Pooling::Cls => states.row(span.start).to_owned(),
             });
             let length = vector.dot(&vector).sqrt();
@@ -74,7 +76,11 @@ impl Encoder {
         *states += &linear(&mixed, &layer.attention_output);
         normalise(states, &layer.attention_norm, self.eps);
         let mut inner = linear(states, &layer.expand);
-        inner.as_slice_mut().expect("invariant: a product is contiguous").iter_mut().for_each(|x| *x = gelu(*x));
+        inner
+            .as_slice_mut()
+            .expect("invariant: a product is contiguous")
+            .iter_mut()
+            .for_each(|x| *x = gelu(*x));
         *states += &linear(&inner, &layer.contract);
         normalise(states, &layer.output_norm, self.eps);
     }
@@ -88,7 +94,9 @@ impl Encoder {
         for span in spans {
             let mut scores = Array2::zeros((span.len(), span.len()));
             for head in (0..hidden).step_by(width) {
-                let part = |offset: usize| block(projected.view(), span, offset + head..offset + head + width);
+                let part = |offset: usize| {
+                    block(projected.view(), span, offset + head..offset + head + width)
+                };
                 general_mat_mul(scale, &part(0), &part(hidden).t(), 0.0, &mut scores);
                 scores.rows_mut().into_iter().for_each(|mut row| {
                     let highest = row.fold(f32::NEG_INFINITY, |a, b| a.max(*b));
@@ -103,8 +111,13 @@ impl Encoder {
     }
 }
 
-/// The part of a matrix in these rows and columns. (The `s!` macro of ndarray does not compile in a crate that forbids unsafe code.)
-fn block<S: RawData>(mut matrix: ArrayBase<S, Ix2>, rows: &Range<usize>, columns: Range<usize>) -> ArrayBase<S, Ix2> {
+/// The part of a matrix in these rows and columns. (The `s!` macro of ndarray does not compile in a
+/// crate that forbids unsafe code.)
+fn block<S: RawData>(
+    mut matrix: ArrayBase<S, Ix2>,
+    rows: &Range<usize>,
+    columns: Range<usize>,
+) -> ArrayBase<S, Ix2> {
     matrix.slice_axis_inplace(Axis(0), Slice::from(rows.clone()));
     matrix.slice_axis_inplace(Axis(1), Slice::from(columns));
     matrix
@@ -117,13 +130,16 @@ fn linear(x: &Array2<f32>, map: &Linear) -> Array2<f32> {
 }
 
 fn rows_of(row: &Array1<f32>, count: usize) -> Array2<f32> {
-    row.broadcast((count, row.len())).expect("invariant: a row broadcasts to any number of rows").to_owned()
+    row.broadcast((count, row.len()))
+        .expect("invariant: a row broadcasts to any number of rows")
+        .to_owned()
 }
 
 /// Layer normalisation of each row (Ba et al. 2016), with the biased variance.
 fn normalise(x: &mut Array2<f32>, norm: &Norm, eps: f32) {
     let contiguous = "invariant: arrays made from vectors are contiguous";
-    let (gain, shift) = (norm.gain.as_slice().expect(contiguous), norm.shift.as_slice().expect(contiguous));
+    let (gain, shift) =
+        (norm.gain.as_slice().expect(contiguous), norm.shift.as_slice().expect(contiguous));
     for row in x.as_slice_mut().expect(contiguous).chunks_exact_mut(gain.len()) {
         let count = row.len() as f32;
         let mean = ArrayView1::from(&*row).sum() / count;
@@ -141,14 +157,24 @@ fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
 }
 
-/// The error function as `x P(x²) / Q(x²)`, absolute error below 5e-7. P and Q come from a weighted least-squares fit on [0, 4], beyond
-/// which erf is 1 in f32. Branch-free, so that the compiler vectorises the loop around it.
+/// The error function as `x P(x²) / Q(x²)`, absolute error below 5e-7. P and Q come from a weighted
+/// least-squares fit on [0, 4], beyond which erf is 1 in f32. Branch-free, so that the compiler
+/// vectorises the loop around it.
 fn erf(x: f32) -> f32 {
-    const P: [f32; 7] = [1.128_378_6, 0.213_945_15, 0.052_433_528, 0.004_293_073, 0.000_155_537_35, -1.990_323_9e-6, 1.921_72e-8];
+    const P: [f32; 7] = [
+        1.128_378_6,
+        0.213_945_15,
+        0.052_433_528,
+        0.004_293_073,
+        0.000_155_537_35,
+        -1.990_323_9e-6,
+        1.921_72e-8,
+    ];
     const Q: [f32; 5] = [1.0, 0.522_931_64, 0.120_799_81, 0.015_551_129, 0.001_098_043];
     let x = x.clamp(-4.0, 4.0);
     let square = x * x;
-    let horner = |coefficients: &[f32]| coefficients.iter().rev().fold(0.0, |sum, c| sum * square + c);
+    let horner =
+        |coefficients: &[f32]| coefficients.iter().rev().fold(0.0, |sum, c| sum * square + c);
     x * horner(&P) / horner(&Q)
 }
 

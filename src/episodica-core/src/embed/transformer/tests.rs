@@ -14,7 +14,10 @@ const HEADS: usize = 3;
 const INNER: usize = 20;
 const LAYERS: usize = 2;
 const POSITIONS: usize = 10;
-const WORDS: [&str; 12] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "red", "green", "blue", "##ish", "sea", "sky", "."];
+const WORDS: [&str; 12] = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "red", "green", "blue", "##ish", "sea", "sky",
+    ".",
+];
 
 /// A folder with a BERT of random weights, and the weights by name.
 struct Tiny {
@@ -35,7 +38,12 @@ impl Tiny {
         };
         pair("embeddings.LayerNorm".into(), vec![HIDDEN]);
         for layer in (0..LAYERS).map(|number| format!("encoder.layer.{number}")) {
-            for part in ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"] {
+            for part in [
+                "attention.self.query",
+                "attention.self.key",
+                "attention.self.value",
+                "attention.output.dense",
+            ] {
                 pair(format!("{layer}.{part}"), vec![HIDDEN, HIDDEN]);
             }
             pair(format!("{layer}.intermediate.dense"), vec![INNER, HIDDEN]);
@@ -45,7 +53,9 @@ impl Tiny {
         }
         let mut state = 7u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             ((state >> 40) as f32 / (1u64 << 24) as f32 - 0.5) * 2.0
         };
         let tensors: Vec<_> = shapes
@@ -58,8 +68,14 @@ impl Tiny {
         let tiny = Self { folder: tempfile::tempdir().unwrap(), tensors };
         tiny.write("config.json", &config());
         tiny.write("modules.json", &modules());
-        tiny.write("1_Pooling/config.json", &json!({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false}));
-        tiny.write("sentence_bert_config.json", &json!({"max_seq_length": 8, "do_lower_case": false}));
+        tiny.write(
+            "1_Pooling/config.json",
+            &json!({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false}),
+        );
+        tiny.write(
+            "sentence_bert_config.json",
+            &json!({"max_seq_length": 8, "do_lower_case": false}),
+        );
         tiny.write("tokenizer.json", &tokenizer());
         tiny.write_weights(Dtype::F32, "");
         tiny
@@ -76,13 +92,16 @@ impl Tiny {
 
     fn write_weights(&self, dtype: Dtype, prefix: &str) {
         let size = if dtype == Dtype::F32 { 4 } else { 2 };
-        let bytes: Vec<Vec<u8>> =
-            self.tensors.iter().map(|(_, _, values)| values.iter().flat_map(|x| x.to_le_bytes()[4 - size..].to_vec()).collect()).collect();
-        let views = self
+        let bytes: Vec<Vec<u8>> = self
             .tensors
             .iter()
-            .zip(&bytes)
-            .map(|((name, shape, _), data)| (format!("{prefix}{name}"), TensorView::new(dtype, shape.clone(), data).unwrap()));
+            .map(|(_, _, values)| {
+                values.iter().flat_map(|x| x.to_le_bytes()[4 - size..].to_vec()).collect()
+            })
+            .collect();
+        let views = self.tensors.iter().zip(&bytes).map(|((name, shape, _), data)| {
+            (format!("{prefix}{name}"), TensorView::new(dtype, shape.clone(), data).unwrap())
+        });
         serialize_to_file(views, None, &self.path("model.safetensors")).unwrap();
     }
 
@@ -120,7 +139,8 @@ fn modules() -> Value {
 }
 
 fn tokenizer() -> Value {
-    let vocabulary: serde_json::Map<String, Value> = WORDS.iter().zip(0..).map(|(word, id)| ((*word).to_owned(), json!(id))).collect();
+    let vocabulary: serde_json::Map<String, Value> =
+        WORDS.iter().zip(0..).map(|(word, id)| ((*word).to_owned(), json!(id))).collect();
     let special = |id: usize| json!({"id": id, "content": WORDS[id], "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false});
     let token = |name: &str| json!({"SpecialToken": {"id": name, "type_id": 0}});
     json!({
@@ -149,26 +169,39 @@ fn straightforward(tiny: &Tiny, ids: &[usize]) -> Vec<Vec<f64>> {
     };
     let affine = |name: &str, x: &[f64]| -> Vec<f64> {
         let bias = tiny.tensor(&format!("{name}.bias")).1;
-        bias.iter().enumerate().map(|(out, bias)| bias + dot(&row(&format!("{name}.weight"), out), x)).collect()
+        bias.iter()
+            .enumerate()
+            .map(|(out, bias)| bias + dot(&row(&format!("{name}.weight"), out), x))
+            .collect()
     };
     let norm = |name: &str, x: Vec<f64>| -> Vec<f64> {
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / x.len() as f64;
-        let (gain, shift) = (tiny.tensor(&format!("{name}.weight")).1, tiny.tensor(&format!("{name}.bias")).1);
-        (0..x.len()).map(|i| (x[i] - mean) / (variance + 1e-5).sqrt() * gain[i] + shift[i]).collect()
+        let (gain, shift) =
+            (tiny.tensor(&format!("{name}.weight")).1, tiny.tensor(&format!("{name}.bias")).1);
+        (0..x.len())
+            .map(|i| (x[i] - mean) / (variance + 1e-5).sqrt() * gain[i] + shift[i])
+            .collect()
     };
     let add = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
     let mut states: Vec<Vec<f64>> = ids
         .iter()
         .enumerate()
         .map(|(position, id)| {
-            let place = add(&row("embeddings.position_embeddings.weight", position), &row("embeddings.token_type_embeddings.weight", 0));
-            norm("embeddings.LayerNorm", add(&row("embeddings.word_embeddings.weight", *id), &place))
+            let place = add(
+                &row("embeddings.position_embeddings.weight", position),
+                &row("embeddings.token_type_embeddings.weight", 0),
+            );
+            norm(
+                "embeddings.LayerNorm",
+                add(&row("embeddings.word_embeddings.weight", *id), &place),
+            )
         })
         .collect();
     for layer in (0..LAYERS).map(|number| format!("encoder.layer.{number}")) {
-        let project =
-            |part: &str| -> Vec<Vec<f64>> { states.iter().map(|x| affine(&format!("{layer}.attention.self.{part}"), x)).collect() };
+        let project = |part: &str| -> Vec<Vec<f64>> {
+            states.iter().map(|x| affine(&format!("{layer}.attention.self.{part}"), x)).collect()
+        };
         let (query, key, value) = (project("query"), project("key"), project("value"));
         states = (0..states.len())
             .map(|token| {
@@ -177,16 +210,34 @@ fn straightforward(tiny: &Tiny, ids: &[usize]) -> Vec<Vec<f64>> {
                     let span = head * HIDDEN / HEADS..(head + 1) * HIDDEN / HEADS;
                     let scores: Vec<f64> = key
                         .iter()
-                        .map(|key| (dot(&query[token][span.clone()], &key[span.clone()]) / ((HIDDEN / HEADS) as f64).sqrt()).exp())
+                        .map(|key| {
+                            (dot(&query[token][span.clone()], &key[span.clone()])
+                                / ((HIDDEN / HEADS) as f64).sqrt())
+                            .exp()
+                        })
                         .collect();
                     let total: f64 = scores.iter().sum();
-                    mixed.extend(span.map(|i| scores.iter().zip(&value).map(|(score, value)| score / total * value[i]).sum::<f64>()));
+                    mixed.extend(span.map(|i| {
+                        scores
+                            .iter()
+                            .zip(&value)
+                            .map(|(score, value)| score / total * value[i])
+                            .sum::<f64>()
+                    }));
                 }
-                let x = add(&states[token], &affine(&format!("{layer}.attention.output.dense"), &mixed));
+                let x = add(
+                    &states[token],
+                    &affine(&format!("{layer}.attention.output.dense"), &mixed),
+                );
                 let x = norm(&format!("{layer}.attention.output.LayerNorm"), x);
-                let inner: Vec<f64> =
-                    affine(&format!("{layer}.intermediate.dense"), &x).into_iter().map(|x| x * normal_distribution(x)).collect();
-                norm(&format!("{layer}.output.LayerNorm"), add(&x, &affine(&format!("{layer}.output.dense"), &inner)))
+                let inner: Vec<f64> = affine(&format!("{layer}.intermediate.dense"), &x)
+                    .into_iter()
+                    .map(|x| x * normal_distribution(x))
+                    .collect();
+                norm(
+                    &format!("{layer}.output.LayerNorm"),
+                    add(&x, &affine(&format!("{layer}.output.dense"), &inner)),
+                )
             })
             .collect();
     }
@@ -202,23 +253,31 @@ fn normal_distribution(x: f64) -> f64 {
     let density = |t: f64| (-t * t / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let steps = 2_000;
     let h = x / f64::from(steps);
-    let inside: f64 = (1..steps).map(|i| density(f64::from(i) * h) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
+    let inside: f64 =
+        (1..steps).map(|i| density(f64::from(i) * h) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
     0.5 + h / 3.0 * (density(0.0) + inside + density(x))
 }
 
 fn assert_close(actual: &[f32], expected: &[f64]) {
     let length = dot(expected, expected).sqrt();
     for (actual, expected) in actual.iter().zip(expected) {
-        assert!((f64::from(*actual) - expected / length).abs() < 1e-5, "{actual} {}", expected / length);
+        assert!(
+            (f64::from(*actual) - expected / length).abs() < 1e-5,
+            "{actual} {}",
+            expected / length
+        );
     }
 }
 
 #[test]
 fn vectors_equal_those_of_a_straightforward_loop() {
     let tiny = Tiny::new();
-    let texts = ["red sea.", "Blueish", "green green sky. sea red blueish sky", "", "sky blue red."];
-    // The third is cut to eight tokens; the tokenizer's own limit of four and its padding are not obeyed.
-    let ids: [&[usize]; 5] = [&[2, 5, 9, 11, 3], &[2, 7, 8, 3], &[2, 6, 6, 10, 11, 9, 5, 3], &[], &[2, 10, 7, 5, 11, 3]];
+    let texts =
+        ["red sea.", "Blueish", "green green sky. sea red blueish sky", "", "sky blue red."];
+    // The third is cut to eight tokens; the tokenizer's own limit of four and its padding are not
+    // obeyed.
+    let ids: [&[usize]; 5] =
+        [&[2, 5, 9, 11, 3], &[2, 7, 8, 3], &[2, 6, 6, 10, 11, 9, 5, 3], &[], &[2, 10, 7, 5, 11, 3]];
     for pooling in ["mean_tokens", "cls_token"] {
         tiny.write("1_Pooling/config.json", &json!({format!("pooling_mode_{pooling}"): true}));
         let rows = tiny.open().embed(&texts).unwrap();
@@ -228,7 +287,8 @@ fn vectors_equal_those_of_a_straightforward_loop() {
                 None => assert!(row.iter().all(|x| *x == 0.0)),
                 Some(cls) if pooling == "cls_token" => assert_close(row.as_slice().unwrap(), cls),
                 Some(_) => {
-                    let sum: Vec<f64> = (0..HIDDEN).map(|i| states.iter().map(|state| state[i]).sum()).collect();
+                    let sum: Vec<f64> =
+                        (0..HIDDEN).map(|i| states.iter().map(|state| state[i]).sum()).collect();
                     assert_close(row.as_slice().unwrap(), &sum);
                 }
             }
@@ -240,7 +300,8 @@ fn vectors_equal_those_of_a_straightforward_loop() {
 fn large_batches_and_prefixed_weights_change_nothing() {
     let tiny = Tiny::new();
     let embedder = tiny.open();
-    let texts: Vec<String> = (0..500).map(|i| ["red sky ", "blueish sea. "][i % 2].repeat(1 + i % 5)).collect();
+    let texts: Vec<String> =
+        (0..500).map(|i| ["red sky ", "blueish sea. "][i % 2].repeat(1 + i % 5)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let rows = embedder.embed(&texts).unwrap();
     tiny.write_weights(Dtype::F32, "bert.");
@@ -277,14 +338,26 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
         fs::remove_file(tiny.path(name)).unwrap();
         tiny.error()
     };
-    for name in ["config.json", "model.safetensors", "tokenizer.json", "modules.json", "1_Pooling/config.json"] {
-        assert_eq!(without(name), format!("cannot read a file of the embedding model in `FOLDER/{name}`"));
+    for name in [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "modules.json",
+        "1_Pooling/config.json",
+    ] {
+        assert_eq!(
+            without(name),
+            format!("cannot read a file of the embedding model in `FOLDER/{name}`")
+        );
     }
     assert_eq!(
         changed("model_type", json!("mpnet")),
         "only `bert` can be computed here, not the architecture `mpnet` in `FOLDER/config.json`"
     );
-    assert_eq!(changed("hidden_act", json!("relu")), "hidden_act must be `gelu`, not `relu` in `FOLDER/config.json`");
+    assert_eq!(
+        changed("hidden_act", json!("relu")),
+        "hidden_act must be `gelu`, not `relu` in `FOLDER/config.json`"
+    );
     assert_eq!(
         changed("position_embedding_type", json!("relative_key")),
         "position_embedding_type must be `absolute`, not `relative_key` in `FOLDER/config.json`"
@@ -301,12 +374,24 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
         changed("num_hidden_layers", json!(3)),
         "no tensor `encoder.layer.2.attention.self.query.weight` in `FOLDER/model.safetensors`"
     );
-    assert_eq!(changed("vocab_size", json!(11)), "the tokenizer has 12 tokens, the model `11` in `FOLDER/tokenizer.json`");
-    assert_eq!(with("config.json", json!([])), "not the JSON that a sentence-transformers folder has in `FOLDER/config.json`");
-    assert_eq!(with("tokenizer.json", json!({})), "not a tokenizer in `FOLDER/tokenizer.json`");
-    assert_eq!(with("modules.json", json!([])), "a Transformer and a Pooling module are needed in `FOLDER/modules.json`");
     assert_eq!(
-        with("modules.json", json!([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])),
+        changed("vocab_size", json!(11)),
+        "the tokenizer has 12 tokens, the model `11` in `FOLDER/tokenizer.json`"
+    );
+    assert_eq!(
+        with("config.json", json!([])),
+        "not the JSON that a sentence-transformers folder has in `FOLDER/config.json`"
+    );
+    assert_eq!(with("tokenizer.json", json!({})), "not a tokenizer in `FOLDER/tokenizer.json`");
+    assert_eq!(
+        with("modules.json", json!([])),
+        "a Transformer and a Pooling module are needed in `FOLDER/modules.json`"
+    );
+    assert_eq!(
+        with(
+            "modules.json",
+            json!([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])
+        ),
         "cannot compute the module `sentence_transformers.models.Dense` in `FOLDER/modules.json`"
     );
     assert_eq!(
@@ -317,24 +402,34 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
         with("sentence_bert_config.json", json!({"max_seq_length": 2})),
         "no room between [CLS] and [SEP] for max_seq_length `2` in `FOLDER/sentence_bert_config.json`"
     );
-    assert_eq!(with("model.safetensors", json!("x")), "not a safetensors file in `FOLDER/model.safetensors`");
+    assert_eq!(
+        with("model.safetensors", json!("x")),
+        "not a safetensors file in `FOLDER/model.safetensors`"
+    );
     let half = Tiny::new();
     half.write_weights(Dtype::BF16, "");
-    assert_eq!(half.error(), "tensor `embeddings.token_type_embeddings.weight` must be F32, not `BF16` in `FOLDER/model.safetensors`");
+    assert_eq!(
+        half.error(),
+        "tensor `embeddings.token_type_embeddings.weight` must be F32, not `BF16` in `FOLDER/model.safetensors`"
+    );
 }
 
-/// all-MiniLM-L6-v2 itself, if `EPISODICA_TEST_MODEL` says where it is; `tools/reference_fixture.py` made the expected vectors.
+/// all-MiniLM-L6-v2 itself, if `EPISODICA_TEST_MODEL` says where it is;
+/// `tools/reference_fixture.py` made the expected vectors.
 #[test]
 fn minilm_equals_its_reference() {
     let Some(folder) = std::env::var_os("EPISODICA_TEST_MODEL") else { return };
     let embedder = TransformerEmbedder::open(Path::new(&folder)).unwrap();
-    let fixture: Value = serde_json::from_str(include_str!("../../../../../tests/fixtures/minilm_reference.json")).unwrap();
+    let fixture: Value =
+        serde_json::from_str(include_str!("../../../../../tests/fixtures/minilm_reference.json"))
+            .unwrap();
     let cases = fixture["sentences"].as_array().unwrap();
     let texts: Vec<&str> = cases.iter().map(|case| case["text"].as_str().unwrap()).collect();
     let rows = embedder.embed(&texts).unwrap();
     assert!(texts.len() >= 12 && rows.ncols() == 384);
     for (case, row) in cases.iter().zip(rows.rows()) {
-        let expected: Vec<f32> = case["vector"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap() as f32).collect();
+        let expected: Vec<f32> =
+            case["vector"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap() as f32).collect();
         let cosine: f32 = row.iter().zip(expected).map(|(a, b)| a * b).sum();
         assert!(cosine >= 0.999, "{cosine}: {}", case["text"]);
     }

@@ -1,4 +1,5 @@
-//! The parameters of a BERT encoder, read from `model.safetensors` and checked against `config.json`.
+//! The parameters of a BERT encoder, read from `model.safetensors` and checked against
+//! `config.json`.
 
 use std::path::Path;
 
@@ -10,7 +11,8 @@ use crate::error::Result;
 
 /// An affine map: `x · weight + bias`.
 pub(super) struct Linear {
-    /// Shape (in, out), in rows: the file has it the other way round, but a product reads it faster like this.
+    /// Shape (in, out), in rows: the file has it the other way round, but a product reads it faster
+    /// like this.
     pub weight: Array2<f32>,
     pub bias: Array1<f32>,
 }
@@ -47,17 +49,32 @@ pub(super) struct Weights {
 impl Weights {
     /// Takes the parameters out of the bytes of `path`.
     pub(super) fn read(bytes: &[u8], path: &Path, config: &Config) -> Result<Self> {
-        let tensors = SafeTensors::deserialize(bytes).map_err(|error| failure("not a safetensors file", path).caused_by(error))?;
-        let prefix = if tensors.tensor("bert.embeddings.word_embeddings.weight").is_ok() { "bert." } else { "" };
+        let tensors = SafeTensors::deserialize(bytes)
+            .map_err(|error| failure("not a safetensors file", path).caused_by(error))?;
+        let prefix = if tensors.tensor("bert.embeddings.word_embeddings.weight").is_ok() {
+            "bert."
+        } else {
+            ""
+        };
         let source = Source { tensors, prefix, path };
         let hidden = config.hidden_size;
-        let types = source.matrix("embeddings.token_type_embeddings.weight", config.type_vocab_size, hidden)?;
-        let positions = source.matrix("embeddings.position_embeddings.weight", config.max_position_embeddings, hidden)?;
+        let types = source.matrix(
+            "embeddings.token_type_embeddings.weight",
+            config.type_vocab_size,
+            hidden,
+        )?;
+        let positions = source.matrix(
+            "embeddings.position_embeddings.weight",
+            config.max_position_embeddings,
+            hidden,
+        )?;
         Ok(Self {
             words: source.matrix("embeddings.word_embeddings.weight", config.vocab_size, hidden)?,
             positions: positions + types.row(0),
             embedding_norm: source.norm("embeddings.LayerNorm", hidden)?,
-            layers: (0..config.num_hidden_layers).map(|number| source.layer(number, config)).collect::<Result<_>>()?,
+            layers: (0..config.num_hidden_layers)
+                .map(|number| source.layer(number, config))
+                .collect::<Result<_>>()?,
         })
     }
 }
@@ -72,14 +89,23 @@ impl Source<'_> {
     fn layer(&self, number: usize, config: &Config) -> Result<Layer> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let name = |part: &str| format!("encoder.layer.{number}.{part}");
-        let heads = ["query", "key", "value"].map(|part| self.linear(&name(&format!("attention.self.{part}")), hidden, hidden));
+        let heads = ["query", "key", "value"]
+            .map(|part| self.linear(&name(&format!("attention.self.{part}")), hidden, hidden));
         let [query, key, value] = heads;
         let (query, key, value) = (query?, key?, value?);
         let joined = "invariant: the three maps have one shape";
         Ok(Layer {
             query_key_value: Linear {
-                weight: concatenate(Axis(1), &[query.weight.view(), key.weight.view(), value.weight.view()]).expect(joined),
-                bias: concatenate(Axis(0), &[query.bias.view(), key.bias.view(), value.bias.view()]).expect(joined),
+                weight: concatenate(
+                    Axis(1),
+                    &[query.weight.view(), key.weight.view(), value.weight.view()],
+                )
+                .expect(joined),
+                bias: concatenate(
+                    Axis(0),
+                    &[query.bias.view(), key.bias.view(), value.bias.view()],
+                )
+                .expect(joined),
             },
             attention_output: self.linear(&name("attention.output.dense"), hidden, hidden)?,
             attention_norm: self.norm(&name("attention.output.LayerNorm"), hidden)?,
@@ -91,16 +117,23 @@ impl Source<'_> {
 
     fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
         let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
-        Ok(Linear { weight: weight.t().as_standard_layout().into_owned(), bias: self.vector(&format!("{name}.bias"), outputs)? })
+        Ok(Linear {
+            weight: weight.t().as_standard_layout().into_owned(),
+            bias: self.vector(&format!("{name}.bias"), outputs)?,
+        })
     }
 
     fn norm(&self, name: &str, length: usize) -> Result<Norm> {
-        Ok(Norm { gain: self.vector(&format!("{name}.weight"), length)?, shift: self.vector(&format!("{name}.bias"), length)? })
+        Ok(Norm {
+            gain: self.vector(&format!("{name}.weight"), length)?,
+            shift: self.vector(&format!("{name}.bias"), length)?,
+        })
     }
 
     fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>> {
         let values = self.values(name, &[rows, columns])?;
-        Ok(Array2::from_shape_vec((rows, columns), values).expect("invariant: the shape was compared"))
+        Ok(Array2::from_shape_vec((rows, columns), values)
+            .expect("invariant: the shape was compared"))
     }
 
     fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>> {
@@ -109,13 +142,22 @@ impl Source<'_> {
 
     fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let name = format!("{}{name}", self.prefix);
-        let tensor = self.tensors.tensor(&name).map_err(|error| failure(format!("no tensor `{name}`"), self.path).caused_by(error))?;
+        let tensor = self
+            .tensors
+            .tensor(&name)
+            .map_err(|error| failure(format!("no tensor `{name}`"), self.path).caused_by(error))?;
         if tensor.shape() != shape {
-            let context = format!("tensor `{name}` has shape {:?}, config.json wants `{shape:?}`", tensor.shape());
+            let context = format!(
+                "tensor `{name}` has shape {:?}, config.json wants `{shape:?}`",
+                tensor.shape()
+            );
             return Err(failure(context, self.path));
         }
         if tensor.dtype() != Dtype::F32 {
-            return Err(failure(format!("tensor `{name}` must be F32, not `{}`", tensor.dtype()), self.path));
+            return Err(failure(
+                format!("tensor `{name}` must be F32, not `{}`", tensor.dtype()),
+                self.path,
+            ));
         }
         let (values, _) = tensor.data().as_chunks();
         Ok(values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())

@@ -1,6 +1,8 @@
-//! Telling phrases of Chinese (and of Japanese, as far as kanji and katakana go): no dictionary, but characters that subjects rarely hold.
+//! Telling phrases of Chinese (and of Japanese, as far as kanji and katakana go): no dictionary,
+//! but characters that subjects rarely hold.
 //!
-//! A run of Han characters is cut at function characters; the pieces, and what repeats within longer ones, are candidates.
+//! A run of Han characters is cut at function characters; the pieces, and what repeats within
+//! longer ones, are candidates.
 
 use std::collections::HashMap;
 
@@ -30,14 +32,31 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
             for word in unit.words.iter().filter(|word| word.unspaced) {
                 let run = turn.word_text(word);
                 pieces(run, |start, piece| {
-                    let mine = run[..start].ends_with("我的") || run[..start].ends_with("我家") || run[..start].ends_with("我家的");
+                    let mine = run[..start].ends_with("我的")
+                        || run[..start].ends_with("我家")
+                        || run[..start].ends_with("我家的");
                     let place = (number, word.start + start);
-                    offer(&mut candidates, piece, place, mine.then_some(turn.speaker), number, true);
-                    let starts: Vec<usize> = piece.char_indices().map(|(at, _)| at).chain([piece.len()]).collect();
+                    offer(
+                        &mut candidates,
+                        piece,
+                        place,
+                        mine.then_some(turn.speaker),
+                        number,
+                        true,
+                    );
+                    let starts: Vec<usize> =
+                        piece.char_indices().map(|(at, _)| at).chain([piece.len()]).collect();
                     for length in 2..=MAX_CHARS.min(starts.len().saturating_sub(2)) {
                         for pair in starts.windows(length + 1) {
                             let part = &piece[pair[0]..pair[length]];
-                            offer(&mut candidates, part, (number, word.start + start + pair[0]), None, number, false);
+                            offer(
+                                &mut candidates,
+                                part,
+                                (number, word.start + start + pair[0]),
+                                None,
+                                number,
+                                false,
+                            );
                         }
                     }
                 });
@@ -73,8 +92,14 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
             is_strong: is_repeated,
         });
     }
-    // The map's order is none: the caller sorts by score and place, and here ties in both are broken by the text.
-    found.sort_by(|a, b| a.place.cmp(&b.place).then(b.text.len().cmp(&a.text.len())).then_with(|| a.text.cmp(&b.text)));
+    // The map's order is none: the caller sorts by score and place, and here ties in both are
+    // broken by the text.
+    found.sort_by(|a, b| {
+        a.place
+            .cmp(&b.place)
+            .then(b.text.len().cmp(&a.text.len()))
+            .then_with(|| a.text.cmp(&b.text))
+    });
     found
 }
 
@@ -86,7 +111,11 @@ fn offer<'a>(
     number: usize,
     whole: bool,
 ) {
-    let known = candidates.entry(text).or_insert_with(|| Candidate { place, last_turn: usize::MAX, ..Candidate::default() });
+    let known = candidates.entry(text).or_insert_with(|| Candidate {
+        place,
+        last_turn: usize::MAX,
+        ..Candidate::default()
+    });
     if known.last_turn != number {
         known.turns += 1;
         known.last_turn = number;

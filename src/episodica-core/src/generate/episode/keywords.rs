@@ -1,8 +1,9 @@
 //! What an episode is about: weights of its words, its telling phrases, and the names in it.
 //!
-//! Phrases are runs of content words between function words and punctuation (Rose et al. 2010, RAKE), weighted by how many messages
-//! take them up (not by repetition within one, so that a pasted log does not become the subject), by their form (names, noun phrases)
-//! and by who says "my" before them. Chinese has no spaces: `han.rs` finds its phrases.
+//! Phrases are runs of content words between function words and punctuation (Rose et al. 2010,
+//! RAKE), weighted by how many messages take them up (not by repetition within one, so that a
+//! pasted log does not become the subject), by their form (names, noun phrases) and by who says
+//! "my" before them. Chinese has no spaces: `han.rs` finds its phrases.
 
 use super::han;
 use super::lexicon::{KeyMap, exact_key};
@@ -31,7 +32,8 @@ pub(super) struct Phrase {
     pub is_name: bool,
     /// More than one word, or a word that names something by itself.
     pub is_telling: bool,
-    /// It would be known again without its talk: a name, or a compound of words that aren't general.
+    /// It would be known again without its talk: a name, or a compound of words that aren't
+    /// general.
     pub is_strong: bool,
 }
 
@@ -58,7 +60,12 @@ impl Salience {
         let mut facts: KeyMap<WordFacts> = KeyMap::default();
         for (number, turn) in source.turns.iter().enumerate() {
             let number = number as u32 + 1;
-            for word in turn.units.iter().flat_map(|unit| &unit.words).filter(|word| !word.class.is_function() && !word.unspaced) {
+            for word in turn
+                .units
+                .iter()
+                .flat_map(|unit| &unit.words)
+                .filter(|word| !word.class.is_function() && !word.unspaced)
+            {
                 let known = facts.entry(word.key).or_default();
                 if known.last_turn != number {
                     known.turns += 1;
@@ -77,10 +84,16 @@ impl Salience {
 
     /// Is the word a name: written with a capital letter where only names are?
     pub fn is_name(&self, word: &Word) -> bool {
-        word.capital && !word.unspaced && self.facts.get(&word.key).is_some_and(|known| known.capital > 0 && known.capital >= known.plain)
+        word.capital
+            && !word.unspaced
+            && self
+                .facts
+                .get(&word.key)
+                .is_some_and(|known| known.capital > 0 && known.capital >= known.plain)
     }
 
-    /// Might a word that opens a sentence be a name? Alone, unless it also occurs in lower case; before others, if it owns them ("Emil's painting").
+    /// Might a word that opens a sentence be a name? Alone, unless it also occurs in lower case;
+    /// before others, if it owns them ("Emil's painting").
     fn may_be_name(&self, turn: &Turn, word: &Word, followed: bool) -> bool {
         let text = turn.word_text(word);
         let plain = self.facts.get(&word.key).is_some_and(|known| known.plain > 0);
@@ -107,7 +120,8 @@ impl Salience {
         }
         let spread = 1.0 + (known.turns.max(1) as f32).ln() * 0.8;
         let shared = if known.speakers.count_ones() > 1 { 1.15 } else { 1.0 };
-        let form = if self.is_name(word) { 1.3 } else { 1.0 } * if word.technical { 0.8 } else { 1.0 };
+        let form =
+            if self.is_name(word) { 1.3 } else { 1.0 } * if word.technical { 0.8 } else { 1.0 };
         let adverb = if text.ends_with("ly") && !word.capital { 0.5 } else { 1.0 };
         let general = if word.class.is_abstract() { 0.5 } else { 1.0 };
         general * spread * shared * length * form * adverb
@@ -120,10 +134,13 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
     let mut places: KeyMap<usize> = KeyMap::default();
     for (number, turn) in source.turns.iter().enumerate() {
         for unit in turn.units.iter().filter(|unit| !unit.is_code) {
-            visit_unit(source, salience, (number, turn, unit), &mut |phrase| match places.get(&exact_key(&phrase.text)) {
+            visit_unit(source, salience, (number, turn, unit), &mut |phrase| match places
+                .get(&exact_key(&phrase.text))
+            {
                 Some(at) => {
                     let known: &mut Phrase = &mut found[*at];
-                    known.score = known.score.max(phrase.score) + 0.35 * phrase.score.min(known.score);
+                    known.score =
+                        known.score.max(phrase.score) + 0.35 * phrase.score.min(known.score);
                     known.owner = known.owner.or(phrase.owner);
                     known.is_name |= phrase.is_name;
                     known.is_telling |= phrase.is_telling;
@@ -141,7 +158,9 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
     let mut kept: Vec<Phrase> = Vec::new();
     for phrase in found {
         let covered = |other: &Phrase| {
-            phrase.keys.iter().any(|key| other.keys.contains(key)) || other.text.contains(&phrase.text) || phrase.text.contains(&other.text)
+            phrase.keys.iter().any(|key| other.keys.contains(key))
+                || other.text.contains(&phrase.text)
+                || phrase.text.contains(&other.text)
         };
         if !kept.iter().any(covered) {
             kept.push(phrase);
@@ -154,7 +173,12 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
 }
 
 /// Finds the phrases of one sentence.
-fn visit_unit(source: &Source, salience: &Salience, (number, turn, unit): (usize, &Turn, &Unit), visit: &mut impl FnMut(Phrase)) {
+fn visit_unit(
+    source: &Source,
+    salience: &Salience,
+    (number, turn, unit): (usize, &Turn, &Unit),
+    visit: &mut impl FnMut(Phrase),
+) {
     let words = &unit.words;
     let mut at = 0;
     while at < words.len() {
@@ -172,7 +196,8 @@ fn visit_unit(source: &Source, salience: &Salience, (number, turn, unit): (usize
         {
             at += 1;
         }
-        let before = start.checked_sub(1).map(|before| &words[before]).filter(|_| !words[start].breaks);
+        let before =
+            start.checked_sub(1).map(|before| &words[before]).filter(|_| !words[start].breaks);
         if let Some(phrase) = phrase_of(salience, number, turn, unit, before, &words[start..at]) {
             visit(phrase);
         }
@@ -187,15 +212,28 @@ fn continues(word: &Word) -> bool {
     !word.unspaced && word.class.is_content()
 }
 
-fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, before: Option<&Word>, words: &[Word]) -> Option<Phrase> {
+fn phrase_of(
+    salience: &Salience,
+    number: usize,
+    turn: &Turn,
+    unit: &Unit,
+    before: Option<&Word>,
+    words: &[Word],
+) -> Option<Phrase> {
     let determined = before.is_some_and(|word| word.class.is_determiner());
     let mut words = words;
     // A verb form that no article precedes takes the noun phrase as its object: "booked Iceland".
-    while words.len() > 1 && !determined && is_verb_form(turn.word_text(&words[0])) && !words[0].capital_inside() {
+    while words.len() > 1
+        && !determined
+        && is_verb_form(turn.word_text(&words[0]))
+        && !words[0].capital_inside()
+    {
         words = &words[1..];
     }
     // An adverb or a bare number at either end is no part of the name.
-    while let Some((last, rest)) = words.split_last().filter(|(last, _)| turn.word_text(last).ends_with("ly") && !last.capital) {
+    while let Some((last, rest)) =
+        words.split_last().filter(|(last, _)| turn.word_text(last).ends_with("ly") && !last.capital)
+    {
         let _ = last;
         words = rest;
     }
@@ -214,7 +252,8 @@ fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, befor
         return None;
     }
     let is_name = words.iter().any(|word| salience.is_name(word));
-    let lone_verb = words.len() == 1 && !determined && !is_name && is_verb_form(turn.word_text(&words[0]));
+    let lone_verb =
+        words.len() == 1 && !determined && !is_name && is_verb_form(turn.word_text(&words[0]));
     let form = match content {
         1 => 1.0,
         2 => 1.35,
@@ -223,13 +262,18 @@ fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, befor
     } * if determined { 1.2 } else { 1.0 }
         * if lone_verb { 0.4 } else { 1.0 }
         * if unit.asks { 0.75 } else { 1.0 };
-    let is_repeated =
-        words.iter().any(|word| word.class.is_content() && salience.facts.get(&word.key).is_some_and(|known| known.turns > 1));
+    let is_repeated = words.iter().any(|word| {
+        word.class.is_content()
+            && salience.facts.get(&word.key).is_some_and(|known| known.turns > 1)
+    });
     let form = if content == 1 && !is_name && !is_repeated { 0.75 * form } else { form };
     let general = words.iter().all(|word| word.class.is_abstract() || !word.class.is_content());
-    let is_adjective =
-        words.len() == 1 && ["ive", "ous", "ful", "able", "less", "ing", "ed"].iter().any(|end| turn.word_text(&words[0]).ends_with(end));
-    let owner = before.filter(|word| turn.word_text(word).eq_ignore_ascii_case("my")).map(|_| turn.speaker);
+    let is_adjective = words.len() == 1
+        && ["ive", "ous", "ful", "able", "less", "ing", "ed"]
+            .iter()
+            .any(|end| turn.word_text(&words[0]).ends_with(end));
+    let owner =
+        before.filter(|word| turn.word_text(word).eq_ignore_ascii_case("my")).map(|_| turn.speaker);
     Some(Phrase {
         text: written(salience, turn, words),
         owner,
@@ -237,8 +281,18 @@ fn phrase_of(salience: &Salience, number: usize, turn: &Turn, unit: &Unit, befor
         score: best * form * if owner.is_some() { 1.15 } else { 1.0 },
         place: (number, start),
         is_name,
-        is_telling: (words.len() > 1 || is_name || owner.is_some() || is_repeated && !lone_verb && !is_adjective) && !general,
-        is_strong: is_name || content > 1 && words.iter().filter(|word| word.class.is_content() && !word.class.is_abstract()).count() > 1,
+        is_telling: (words.len() > 1
+            || is_name
+            || owner.is_some()
+            || is_repeated && !lone_verb && !is_adjective)
+            && !general,
+        is_strong: is_name
+            || content > 1
+                && words
+                    .iter()
+                    .filter(|word| word.class.is_content() && !word.class.is_abstract())
+                    .count()
+                    > 1,
     })
 }
 
@@ -262,7 +316,8 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
         }
         let text = turn.word_text(word).trim_end_matches("'s").trim_end_matches("’s");
         let text = if at + 1 < words.len() { turn.word_text(word) } else { text };
-        let shouted = text.chars().filter(|c| c.is_alphabetic()).count() > 4 && !text.chars().any(char::is_lowercase);
+        let shouted = text.chars().filter(|c| c.is_alphabetic()).count() > 4
+            && !text.chars().any(char::is_lowercase);
         let opens = at == 0 && opens_name(salience, words);
         match word.capital
             && !word.technical
@@ -280,19 +335,29 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
     out
 }
 
-/// Does a name begin here? At the start of a sentence, where every word has a capital letter, the next one must have it too.
+/// Does a name begin here? At the start of a sentence, where every word has a capital letter, the
+/// next one must have it too.
 fn opens_name(salience: &Salience, words: &[Word]) -> bool {
     let word = &words[0];
-    let follows =
-        words.get(1).is_some_and(|next| !next.breaks && salience.is_name(next) && !next.class.is_function() && next.class.is_content());
-    !word.class.is_function() && (salience.is_name(word) || word.capital && word.class.is_content() && follows)
+    let follows = words.get(1).is_some_and(|next| {
+        !next.breaks
+            && salience.is_name(next)
+            && !next.class.is_function()
+            && next.class.is_content()
+    });
+    !word.class.is_function()
+        && (salience.is_name(word) || word.capital && word.class.is_content() && follows)
 }
 
-/// Names that occur: the speakers', then runs of capitalised words, identifiers and titles in order of appearance.
+/// Names that occur: the speakers', then runs of capitalised words, identifiers and titles in order
+/// of appearance.
 pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let add = |name: &str, found: &mut Vec<String>| {
-        if found.len() < most && name.chars().count() > 1 && !found.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        if found.len() < most
+            && name.chars().count() > 1
+            && !found.iter().any(|known| known.eq_ignore_ascii_case(name))
+        {
             found.push(name.to_owned());
         }
     };
@@ -304,7 +369,8 @@ pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec
             let mut at = 0;
             while at < unit.words.len() {
                 let word = &unit.words[at];
-                let identifier = word.technical && turn.word_text(word).bytes().any(|byte| byte.is_ascii_alphabetic());
+                let identifier = word.technical
+                    && turn.word_text(word).bytes().any(|byte| byte.is_ascii_alphabetic());
                 if !identifier && !opens_name(salience, &unit.words[at..]) {
                     at += 1;
                     continue;
@@ -321,7 +387,9 @@ pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec
                 }
                 let text = &turn.text[word.start..unit.words[at - 1].end];
                 let text = text.trim_end_matches("'s").trim_end_matches("’s");
-                let own = unit.words[start..at].iter().all(|word| source.name_keys.contains_key(&word.key));
+                let own = unit.words[start..at]
+                    .iter()
+                    .all(|word| source.name_keys.contains_key(&word.key));
                 let lone_everyday = at - start == 1 && !word.class.is_content();
                 if !own && !lone_everyday && text.len() <= MAX_PHRASE_BYTES {
                     add(text, &mut found);

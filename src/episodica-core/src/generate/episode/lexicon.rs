@@ -1,15 +1,19 @@
-//! General English and Chinese word lists that tell subjects from the words around them, and the key under which forms of a word are one.
+//! General English and Chinese word lists that tell subjects from the words around them, and the
+//! key under which forms of a word are one.
 //!
-//! The lists are everyday language; none names people, places or things. Looking a word up costs one hash.
+//! The lists are everyday language; none names people, places or things. Looking a word up costs
+//! one hash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
 /// Words before a noun phrase.
-const DETERMINERS: &str = "a an the this that these those my your our his her its their some any every each no another";
+const DETERMINERS: &str =
+    "a an the this that these those my your our his her its their some any every each no another";
 
-/// Words without a subject of their own: pronouns, prepositions, conjunctions, auxiliaries, question words.
+/// Words without a subject of their own: pronouns, prepositions, conjunctions, auxiliaries,
+/// question words.
 const FUNCTION: &str = "i me myself mine you yours yourself he him himself hers she herself it itself we us ours ourselves they them theirs themselves who whom whose \
     which what when where why how and or but if so than then as of at by for with about to from in on into over under up down out off through between \
     after before since until during without within along across around against behind beside near upon via per am is are was were be been being do does \
@@ -20,7 +24,8 @@ const FUNCTION: &str = "i me myself mine you yours yourself he him himself hers 
     wanna gotta kinda sorta ok okay yes yeah yep yup no nope nah oh ah uh um hmm hm wow haha hahaha lol omg btw hey hi hello bye goodbye please thanks \
     thank cheers sorry well anyway really actually maybe perhaps probably definitely absolutely totally quite rather pretty almost nearly exactly etc";
 
-/// Everyday verbs, adjectives, adverbs and nouns that rarely tell what a talk is about (all their forms count).
+/// Everyday verbs, adjectives, adverbs and nouns that rarely tell what a talk is about (all their
+/// forms count).
 const EVERYDAY: &str = "get go make take give come see look find know think say tell ask want need like love hate feel seem try use put keep let begin start stop end \
     finish help show hear listen talk speak chat call mean believe hope wish guess wonder suppose remember forget mind care happen become turn leave stay \
     bring send hold sit stand wait watch meet follow add change set run walk move live work play read write buy pay spend win lose learn understand agree \
@@ -49,7 +54,8 @@ const EVERYDAY: &str = "get go make take give come see look find know think say 
     done gone been given taken seen known written spoken eaten fallen chosen broken worn grown thrown hurt cost terrible awful horrible worried tired \
     afraid glad curious lucky wild clever silly funny hundred hundreds thousand thousands million millions minus plus died dead born lots till yours afraid busy able custom fixed random pregnant keep tuned stay touch forward sounding looks looking thinking going doing coming getting having making trying saying telling";
 
-/// Adjectives and ordinals that may open a noun phrase without being a subject themselves ("new job").
+/// Adjectives and ordinals that may open a noun phrase without being a subject themselves ("new
+/// job").
 const OPENERS: &str = "new old big small little first second third last final next young hot cold full free early late short long main special real open dark light strong";
 
 /// Words of general talk about life and work: they weigh half, and alone they make no title.
@@ -161,19 +167,28 @@ static CLASSES: LazyLock<KeyMap<u8>> = LazyLock::new(|| {
     classes
 });
 
-static STOP_CHAR_KEYS: LazyLock<KeyMap<()>> = LazyLock::new(|| STOP_CHARS.chars().map(|c| (u64::from(c), ())).collect());
+static STOP_CHAR_KEYS: LazyLock<KeyMap<()>> =
+    LazyLock::new(|| STOP_CHARS.chars().map(|c| (u64::from(c), ())).collect());
 static STOP_WORD_KEYS: LazyLock<KeyMap<()>> =
     LazyLock::new(|| STOP_WORDS_HAN.split_whitespace().map(|word| (exact_key(word), ())).collect());
 
 /// What the lists say of a word, in any case.
 pub(super) fn class_of(word: &str) -> Class {
     if let Some((stem, suffix)) = word.split_once(['\'', '’']) {
-        let contracted = matches!(suffix, "m" | "ve" | "re" | "ll" | "d") || suffix == "t" && stem.ends_with('n');
-        let verb = suffix == "s" && CLASSES.get(&exact_key(stem)).is_some_and(|class| class & Class::FUNCTION != 0);
-        return if contracted || verb { Class(Class::FUNCTION | (class_of(stem).0 & Class::DANGLING)) } else { class_of(stem) };
+        let contracted = matches!(suffix, "m" | "ve" | "re" | "ll" | "d")
+            || suffix == "t" && stem.ends_with('n');
+        let verb = suffix == "s"
+            && CLASSES.get(&exact_key(stem)).is_some_and(|class| class & Class::FUNCTION != 0);
+        return if contracted || verb {
+            Class(Class::FUNCTION | (class_of(stem).0 & Class::DANGLING))
+        } else {
+            class_of(stem)
+        };
     }
     let exact = CLASSES.get(&exact_key(word)).copied();
-    Class(exact.unwrap_or_else(|| CLASSES.get(&key(word)).copied().unwrap_or(0) & (Class::EVERYDAY | Class::ABSTRACT)))
+    Class(exact.unwrap_or_else(|| {
+        CLASSES.get(&key(word)).copied().unwrap_or(0) & (Class::EVERYDAY | Class::ABSTRACT)
+    }))
 }
 
 /// Does the character stand between Chinese subjects, not in them?
@@ -202,11 +217,14 @@ pub(super) fn exact_key(word: &str) -> u64 {
     hash
 }
 
-/// A key that is the same for most forms of an English word (`moves`, `moving`, `moved`), exact for what is not plain ASCII.
+/// A key that is the same for most forms of an English word (`moves`, `moving`, `moved`), exact for
+/// what is not plain ASCII.
 pub(super) fn key(word: &str) -> u64 {
     const LONGEST: usize = 40;
     let bytes = word.as_bytes();
-    if bytes.len() > LONGEST || !bytes.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'\'') {
+    if bytes.len() > LONGEST
+        || !bytes.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'\'')
+    {
         return exact_key(word);
     }
     let mut buffer = [0_u8; LONGEST];
@@ -220,7 +238,11 @@ pub(super) fn key(word: &str) -> u64 {
         end -= 3;
     } else if end > 4 && lower[..end].ends_with(b"ed") {
         end -= 2;
-    } else if end > 3 && lower[..end].ends_with(b"s") && !lower[..end].ends_with(b"ss") && !lower[..end].ends_with(b"us") {
+    } else if end > 3
+        && lower[..end].ends_with(b"s")
+        && !lower[..end].ends_with(b"ss")
+        && !lower[..end].ends_with(b"us")
+    {
         end -= 1;
     }
     if end > 3 && lower[end - 1] == b'e' {
@@ -245,13 +267,20 @@ mod tests {
 
     #[test]
     fn forms_of_a_word_share_a_key_and_everyday_words_are_known_in_all_forms() {
-        for (one, other) in
-            [("move", "moving"), ("Move", "moved"), ("class", "classes"), ("city", "cities"), ("stop", "stopped"), ("Lena", "lena's")]
-        {
+        for (one, other) in [
+            ("move", "moving"),
+            ("Move", "moved"),
+            ("class", "classes"),
+            ("city", "cities"),
+            ("stop", "stopped"),
+            ("Lena", "lena's"),
+        ] {
             assert_eq!(key(one), key(other), "{one} {other}");
         }
         assert_ne!(key("bus"), key("bu"));
-        for word in ["thinking", "Looks", "the", "I'm", "going", "really", "loved", "I'm", "don't", "that’s"] {
+        for word in [
+            "thinking", "Looks", "the", "I'm", "going", "really", "loved", "I'm", "don't", "that’s",
+        ] {
             assert!(!class_of(word).is_content(), "{word}");
         }
         for word in ["pottery", "Lena's", "Iceland", "ankle", "rustls", "FG-1042"] {

@@ -1,7 +1,8 @@
 //! An episode's text by a model: the question, and what is made of the answer, however poor.
 //!
-//! What the answer lacks comes from the rules ([`write_offline`]); what is too long is cut at a sentence. An answer that holds neither title nor
-//! narrative, or is in another language than the talk, is unusable as a whole.
+//! What the answer lacks comes from the rules ([`write_offline`]); what is too long is cut at a
+//! sentence. An answer that holds neither title nor narrative, or is in another language than the
+//! talk, is unusable as a whole.
 
 use std::sync::Arc;
 
@@ -11,7 +12,10 @@ use serde_json::{Map, Value, json};
 use super::offline::{EpisodeText, write_offline};
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render, single_line};
+use crate::llm::{
+    AnswerSchema, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render,
+    single_line,
+};
 use crate::model::Message;
 use crate::text::{Language, count_tokens, language, sentences};
 
@@ -68,7 +72,11 @@ struct Values {
 /// # Errors
 /// `Internal` when the prompt can't be filled in.
 pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
-    let (system, user) = render(Template::Episode, is_chinese(messages), &Values { conversation: conversation(messages, 0) })?;
+    let (system, user) = render(
+        Template::Episode,
+        is_chinese(messages),
+        &Values { conversation: conversation(messages, 0) },
+    )?;
     let list = json!({"type": "array", "items": {"type": "string"}});
     let text = json!({"type": "string"});
     let schema = json!({
@@ -77,7 +85,13 @@ pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
         "required": ["title", "summary", "narrative", "timestamp", "topics", "entities"],
         "additionalProperties": false,
     });
-    Ok(Prompt { phase: Template::Episode.phase(), system, user, schema: AnswerSchema { name: "episode", schema }, max_tokens: 3_000 })
+    Ok(Prompt {
+        phase: Template::Episode.phase(),
+        system,
+        user,
+        schema: AnswerSchema { name: "episode", schema },
+        max_tokens: 3_000,
+    })
 }
 
 /// Makes an episode of an answer about `messages`.
@@ -91,12 +105,15 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
         let real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
         if real { text.to_owned() } else { String::new() }
     };
-    let (title, summary, narrative) = (single_line(&text("title")), single_line(&text("summary")), text("narrative"));
+    let (title, summary, narrative) =
+        (single_line(&text("title")), single_line(&text("summary")), text("narrative"));
     if title.is_empty() || narrative.is_empty() && summary.is_empty() {
         return Err(Unusable::Malformed);
     }
     let all = format!("{title} {summary} {narrative}");
-    if all.chars().count() >= TELLING_CHARS && is_chinese(messages) != (language(&all) == Language::Chinese) {
+    if all.chars().count() >= TELLING_CHARS
+        && is_chinese(messages) != (language(&all) == Language::Chinese)
+    {
         return Err(Unusable::OtherLanguage);
     }
     let rules = write_offline(messages);
@@ -106,13 +123,19 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
         None if narrative.is_empty() => rules.content,
         None => fit(&narrative, MAX_NARRATIVE_TOKENS),
     };
-    let summary = if summary.is_empty() { rules.summary } else { fit(&summary, MAX_SUMMARY_TOKENS) };
-    let (topics, entities) = (labels(&value, "topics", MAX_TOPICS), labels(&value, "entities", MAX_ENTITIES));
-    let said: Vec<String> =
-        messages.iter().flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()]).collect();
+    let summary =
+        if summary.is_empty() { rules.summary } else { fit(&summary, MAX_SUMMARY_TOKENS) };
+    let (topics, entities) =
+        (labels(&value, "topics", MAX_TOPICS), labels(&value, "entities", MAX_ENTITIES));
+    let said: Vec<String> = messages
+        .iter()
+        .flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()])
+        .collect();
     // Names that nobody said are nobody's.
-    let mut entities: Vec<String> =
-        entities.into_iter().filter(|name| said.iter().any(|text| text.contains(&name.to_lowercase()))).collect();
+    let mut entities: Vec<String> = entities
+        .into_iter()
+        .filter(|name| said.iter().any(|text| text.contains(&name.to_lowercase())))
+        .collect();
     if entities.is_empty() {
         entities = rules.entities;
     }
@@ -131,9 +154,14 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
 
 fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
-    for label in value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for label in
+        value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
         let label: String = single_line(label).chars().take(MAX_LABEL_CHARS).collect();
-        if label.chars().any(char::is_alphanumeric) && !labels.contains(&label) && labels.len() < most {
+        if label.chars().any(char::is_alphanumeric)
+            && !labels.contains(&label)
+            && labels.len() < most
+        {
             labels.push(label);
         }
     }
@@ -151,12 +179,16 @@ fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
     if bytes > 8 * SHORT_TOKENS {
         return None;
     }
-    let lines: Vec<String> = messages.iter().map(|message| format!("{}: {}", message.speaker(), single_line(&message.content))).collect();
+    let lines: Vec<String> = messages
+        .iter()
+        .map(|message| format!("{}: {}", message.speaker(), single_line(&message.content)))
+        .collect();
     let source = lines.join("\n");
     (count_tokens(&source) <= SHORT_TOKENS).then_some(source)
 }
 
-/// As many whole sentences as the budget holds; a first sentence that is too long is cut at a character.
+/// As many whole sentences as the budget holds; a first sentence that is too long is cut at a
+/// character.
 fn fit(text: &str, budget: usize) -> String {
     if text.len() <= budget || count_tokens(text) <= budget {
         return text.to_owned();
@@ -242,9 +274,13 @@ mod tests {
     #[test]
     fn lengths_are_bounded_and_short_talks_are_their_own_narrative() {
         let long = "Ann spoke of Lyon and of the long way there. ".repeat(600);
-        let answer = json!({"title": "x".repeat(500), "summary": long, "narrative": long}).to_string();
+        let answer =
+            json!({"title": "x".repeat(500), "summary": long, "narrative": long}).to_string();
         let text = read(&answer, &talk()).expect("usable").text;
-        assert!(count_tokens(&text.summary) <= MAX_SUMMARY_TOKENS && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS);
+        assert!(
+            count_tokens(&text.summary) <= MAX_SUMMARY_TOKENS
+                && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS
+        );
         assert_eq!(text.title.chars().count(), MAX_TITLE_CHARS);
         let short = [said(0, "user", Some("Ann"), "2024-03-11T09:30:00Z", "Lunch at noon?")];
         let answer = r#"{"title":"Lunch","summary":"Ann asked about lunch.","narrative":"Ann asked whether to have lunch at noon."}"#;

@@ -1,8 +1,10 @@
-//! L1: what was said, told in the third person, attributed, with dates that can be read years later.
+//! L1: what was said, told in the third person, attributed, with dates that can be read years
+//! later.
 //!
-//! First-person statements whose grammar allows it are told ("Maya moved …"), everything else is quoted. Dates in told sentences are
-//! replaced, in quotes the date is added in brackets, so that a quote stays one. A talk that is longer than the budget loses its least telling
-//! sentences, greetings first, never its order.
+//! First-person statements whose grammar allows it are told ("Maya moved …"), everything else is
+//! quoted. Dates in told sentences are replaced, in quotes the date is added in brackets, so that a
+//! quote stays one. A talk that is longer than the budget loses its least telling sentences,
+//! greetings first, never its order.
 
 use super::person;
 use super::salience::Scored;
@@ -19,10 +21,23 @@ const MAX_UNIT_BYTES: usize = 1_200;
 /// A block of code longer than this many lines loses its middle.
 const MAX_CODE_LINES: usize = 14;
 
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const WEEKDAYS_HAN: [&str; 7] = ["一", "二", "三", "四", "五", "六", "日"];
-const MONTHS: [&str; 12] =
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
 
 /// A sentence ready to be put into a text.
 pub(super) enum Passage {
@@ -51,7 +66,8 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
     compressed(source, scored, moments)
 }
 
-/// Is `text` at most `tokens` tokens long? Short texts need no counting: no token is shorter than a byte.
+/// Is `text` at most `tokens` tokens long? Short texts need no counting: no token is shorter than a
+/// byte.
 pub(super) fn fits(text: &str, tokens: usize) -> bool {
     text.len() <= tokens || count_tokens(text) <= tokens
 }
@@ -63,7 +79,10 @@ fn estimate_tokens(text: &str) -> usize {
 
 fn compressed(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
     let mut order: Vec<usize> = (0..scored.len()).collect();
-    let worth: Vec<f32> = scored.iter().map(|scored| if unit_of(source, scored).is_code { 0.5 } else { scored.score() }).collect();
+    let worth: Vec<f32> = scored
+        .iter()
+        .map(|scored| if unit_of(source, scored).is_code { 0.5 } else { scored.score() })
+        .collect();
     order.sort_by(|a, b| worth[*b].total_cmp(&worth[*a]).then(a.cmp(b)));
     let mut budget = MAX_TOKENS * 4 / 5;
     while budget > 8 {
@@ -71,7 +90,8 @@ fn compressed(source: &Source, scored: &[Scored], moments: &[Moment]) -> String 
         let mut spent = 0;
         for at in &order {
             let cost = estimate_tokens(
-                &source.turns[scored[*at].turn].text[unit_of(source, &scored[*at]).start..unit_of(source, &scored[*at]).end],
+                &source.turns[scored[*at].turn].text
+                    [unit_of(source, &scored[*at]).start..unit_of(source, &scored[*at]).end],
             )
             .min(MAX_UNIT_BYTES / 3)
                 + 8;
@@ -134,7 +154,10 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
         return Passage::Aside(text);
     }
     // A name alone only calls for attention, and the attribution says who talks to whom.
-    if unit.words.len() == 1 && turn.units.len() > 1 && source.name_keys.contains_key(&unit.words[0].key) {
+    if unit.words.len() == 1
+        && turn.units.len() > 1
+        && source.name_keys.contains_key(&unit.words[0].key)
+    {
         return Passage::Said(String::new());
     }
     let found = mentions(&text, moment);
@@ -145,9 +168,14 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
         Language::Other => false,
     };
     if !unit.asks && may_tell {
-        let resolved = if relative { resolve_text(&text, moment, turn.language) } else { text.clone() };
+        let resolved =
+            if relative { resolve_text(&text, moment, turn.language) } else { text.clone() };
         let resolved = source.without_address(&resolved);
-        let told = if turn.language == Language::Chinese { person::chinese(resolved, name) } else { person::english(resolved, name) };
+        let told = if turn.language == Language::Chinese {
+            person::chinese(resolved, name)
+        } else {
+            person::english(resolved, name)
+        };
         if let Some(told) = told {
             return Passage::Told(told);
         }
@@ -163,7 +191,11 @@ fn with_dates(text: &str, found: &[TimeMention], language: Language) -> String {
     for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
         out.push_str(&text[done..mention.end]);
         let days = mention.describe(language);
-        out.push_str(&if language == Language::Chinese { format!("（{days}）") } else { format!(" [{days}]") });
+        out.push_str(&if language == Language::Chinese {
+            format!("（{days}）")
+        } else {
+            format!(" [{days}]")
+        });
         done = mention.end;
     }
     out.push_str(&text[done..]);
@@ -233,7 +265,12 @@ fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String
     let spaced = if name.ends_with(|c: char| c.is_ascii_alphanumeric()) { " " } else { "" };
     match language {
         _ if text.is_empty() => format!("{}:", capitalised(name)),
-        Language::English => format!("{} {}: \"{}\"", capitalised(name), if asked { "asked" } else { "said" }, text.replace('"', "'")),
+        Language::English => format!(
+            "{} {}: \"{}\"",
+            capitalised(name),
+            if asked { "asked" } else { "said" },
+            text.replace('"', "'")
+        ),
         Language::Chinese => format!("{name}{spaced}{}：“{text}”", if asked { "问" } else { "说" }),
         Language::Other => format!("{}: {text}", capitalised(name)),
     }
@@ -248,8 +285,12 @@ pub(super) fn capitalised(text: &str) -> String {
 /// The first line: when, and who.
 fn heading(source: &Source, moment: Option<Moment>) -> String {
     let Some(moment) = moment else { return String::new() };
-    let names: Vec<&str> =
-        source.speakers.iter().map(|speaker| if speaker.is_role { &*speaker.short } else { &*speaker.full }).take(8).collect();
+    let names: Vec<&str> = source
+        .speakers
+        .iter()
+        .map(|speaker| if speaker.is_role { &*speaker.short } else { &*speaker.full })
+        .take(8)
+        .collect();
     let local = moment.local();
     let weekday = usize::from(local.weekday().to_monday_zero_offset().unsigned_abs()) % 7;
     match source.language {
@@ -275,9 +316,20 @@ fn heading(source: &Source, moment: Option<Moment>) -> String {
                 all => format!("{}的对话", all.join("和")),
             };
             let (year, month, day) = (local.year(), local.month(), local.day());
-            format!("{year}年{month}月{day}日（星期{}）{:02}:{:02}，{who}。", WEEKDAYS_HAN[weekday], local.hour(), local.minute())
+            format!(
+                "{year}年{month}月{day}日（星期{}）{:02}:{:02}，{who}。",
+                WEEKDAYS_HAN[weekday],
+                local.hour(),
+                local.minute()
+            )
         }
-        Language::Other => format!("{} {:02}:{:02} — {}", local.date(), local.hour(), local.minute(), names.join(", ")),
+        Language::Other => format!(
+            "{} {:02}:{:02} — {}",
+            local.date(),
+            local.hour(),
+            local.minute(),
+            names.join(", ")
+        ),
     }
 }
 
@@ -289,7 +341,13 @@ fn new_day(moment: Moment, language: Language) -> String {
             let month = MONTHS[usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
             format!("On {} {} {month} {}:", WEEKDAYS[weekday], local.day(), local.year())
         }
-        Language::Chinese => format!("{}年{}月{}日（星期{}）：", local.year(), local.month(), local.day(), WEEKDAYS_HAN[weekday]),
+        Language::Chinese => format!(
+            "{}年{}月{}日（星期{}）：",
+            local.year(),
+            local.month(),
+            local.day(),
+            WEEKDAYS_HAN[weekday]
+        ),
         Language::Other => format!("{}:", local.date()),
     }
 }

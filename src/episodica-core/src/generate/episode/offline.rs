@@ -32,14 +32,15 @@ pub struct EpisodeText {
 
 /// Writes the episode that `messages` make, in the language they are in.
 ///
-/// Only the messages count: no statistics of other conversations take part, so the text doesn't depend on what the store held when it was
-/// written. Without messages everything is empty.
+/// Only the messages count: no statistics of other conversations take part, so the text doesn't
+/// depend on what the store held when it was written. Without messages everything is empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
     if messages.is_empty() {
         return EpisodeText::default();
     }
     let source = Source::read(messages);
-    let moments: Vec<Moment> = source.turns.iter().map(|turn| messages[turn.message].timestamp).collect();
+    let moments: Vec<Moment> =
+        source.turns.iter().map(|turn| messages[turn.message].timestamp).collect();
     let words = Salience::of(&source);
     let phrases = phrases(&source, &words);
     let scored = salience::scored(&source, &words);

@@ -1,7 +1,8 @@
 //! From what somebody says of themself to what is told of them: "I moved" by Maya -> "Maya moved".
 //!
-//! Only sentences whose grammar stays right are rewritten: one first-person subject near the front, a verb whose third-person form is known, nobody
-//! addressed. Everything else is left to be quoted, so that no statement says more than the speaker did.
+//! Only sentences whose grammar stays right are rewritten: one first-person subject near the front,
+//! a verb whose third-person form is known, nobody addressed. Everything else is left to be quoted,
+//! so that no statement says more than the speaker did.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -14,7 +15,8 @@ const PRESENT: &str = "admire agree aim appreciate ask attend avoid bake believe
     smell sound speak spend stand start stay struggle study suffer suggest support suppose swear swim take talk teach tend thank think train translate travel treat trust try understand \
     use visit volunteer wait wake walk want watch wear wish wonder work worry write";
 
-/// Irregular past forms, which are the same in every person. Forms that are also the present ("put", "read") are left out.
+/// Irregular past forms, which are the same in every person. Forms that are also the present
+/// ("put", "read") are left out.
 const PAST: &str = "ate became began bent bit blew bought broke brought built burnt came caught chose did dreamt drew drank drove dug fell felt fought found flew forgot gave got \
     grew had heard held hid kept knew laid learnt led left lent lost made meant met paid ran rang rode rose said sang sat saw sent shook shot slept sold spent spoke spilt stole stood \
     struck stuck swam swore taught thought threw told took tore understood was went woke won wore wrote";
@@ -27,10 +29,10 @@ const ADVERBS: &str = "also just really still always never often usually sometim
     generally normally rarely suddenly simply truly certainly once almost nearly eventually barely hardly honestly literally absolutely accidentally secretly then first";
 
 /// Words for the listener or for a group: a sentence that holds one is quoted.
-const OTHERS_MEANT: &str =
-    "you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll we'd let's u ur y'all";
+const OTHERS_MEANT: &str = "you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll we'd let's u ur y'all";
 
-/// Words that may stand before "I" in a sentence whose subject it is: adverbs and times, nothing that has a subject of its own.
+/// Words that may stand before "I" in a sentence whose subject it is: adverbs and times, nothing
+/// that has a subject of its own.
 const LEADING: &str = "also actually honestly luckily sadly unfortunately finally recently lately today yesterday tonight tomorrow now then later currently once sometimes usually \
     on in at for since the of last this next past every week weekend month year night morning afternoon evening day days weeks months years ago monday tuesday \
     wednesday thursday friday saturday sunday january february march april may june july august september october november december spring summer autumn winter \
@@ -43,7 +45,8 @@ const FILLERS: &str = "oh yeah yes yep well haha hahaha wow hey ok okay ah hmm s
 type List = LazyLock<HashSet<&'static str>>;
 
 static PRESENT_SET: List = LazyLock::new(|| PRESENT.split_whitespace().collect());
-static PAST_SET: List = LazyLock::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
+static PAST_SET: List =
+    LazyLock::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
 static ADVERB_SET: List = LazyLock::new(|| ADVERBS.split_whitespace().collect());
 static OTHERS_SET: List = LazyLock::new(|| OTHERS_MEANT.split_whitespace().collect());
 static LEADING_SET: List = LazyLock::new(|| LEADING.split_whitespace().collect());
@@ -57,7 +60,8 @@ pub(super) fn may_be_english(sentence: &str) -> bool {
         // "I ", "I'm", "I’m", "im ", "ive ".
         before && matches!(bytes.get(at + 1), Some(b' ' | b'\'' | 0xe2 | b'm' | b'v'))
     };
-    sentence.starts_with("My ") || bytes.iter().enumerate().any(|(at, byte)| matches!(byte, b'I' | b'i') && whole(at))
+    sentence.starts_with("My ")
+        || bytes.iter().enumerate().any(|(at, byte)| matches!(byte, b'I' | b'i') && whole(at))
 }
 
 /// The third-person form of an English sentence of `name`'s, or `None` where it must be quoted.
@@ -70,7 +74,10 @@ pub(super) fn english(sentence: &str, name: &str) -> Option<String> {
         return None;
     }
     let mut words: Vec<&str> = sentence.split(' ').filter(|word| !word.is_empty()).collect();
-    while words.len() > 2 && words[0].ends_with([',', '!', '.']) && FILLER_SET.contains(&*bare(words[0])) {
+    while words.len() > 2
+        && words[0].ends_with([',', '!', '.'])
+        && FILLER_SET.contains(&*bare(words[0]))
+    {
         words.remove(0);
     }
     let bares: Vec<String> = words.iter().map(|word| bare(word)).collect();
@@ -82,12 +89,18 @@ pub(super) fn english(sentence: &str, name: &str) -> Option<String> {
     let opens_with_my = bares.first().is_some_and(|word| word == "my");
     match subject {
         Some(at)
-            if subjects == 1 && at <= 6 && bares[..at].iter().all(|word| LEADING_SET.contains(&**word) || word.parse::<u32>().is_ok()) => {}
+            if subjects == 1
+                && at <= 6
+                && bares[..at]
+                    .iter()
+                    .all(|word| LEADING_SET.contains(&**word) || word.parse::<u32>().is_ok()) => {}
         None if opens_with_my => {}
         _ => return None,
     }
     // "They give me strength": two meanings of "them" in one sentence.
-    let others = bares.iter().any(|word| matches!(&**word, "they" | "them" | "their" | "they're" | "they've"));
+    let others = bares
+        .iter()
+        .any(|word| matches!(&**word, "they" | "them" | "their" | "they're" | "they've"));
     if others && bares.iter().any(|word| matches!(&**word, "my" | "me" | "mine" | "myself")) {
         return None;
     }
@@ -121,8 +134,15 @@ fn is_subject(word: &str) -> bool {
     matches!(word, "i" | "i'm" | "i've" | "i'll" | "i'd" | "im" | "ive")
 }
 
-/// Pushes the name and the words up to the verb, with the verb in the third person; the number of words taken after the subject.
-fn conjugate(subject: &str, name: &str, words: &[&str], bares: &[String], out: &mut Vec<String>) -> Option<usize> {
+/// Pushes the name and the words up to the verb, with the verb in the third person; the number of
+/// words taken after the subject.
+fn conjugate(
+    subject: &str,
+    name: &str,
+    words: &[&str],
+    bares: &[String],
+    out: &mut Vec<String>,
+) -> Option<usize> {
     out.push(name.to_owned());
     match subject {
         "i'm" | "im" => out.push("is".to_owned()),
@@ -142,7 +162,8 @@ fn conjugate(subject: &str, name: &str, words: &[&str], bares: &[String], out: &
                 taken += 1;
             }
             let (word, lower) = (words.get(taken)?, &**bares.get(taken)?);
-            let punctuation = word.trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'' || c == '’');
+            let punctuation =
+                word.trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'' || c == '’');
             let form = match lower {
                 "am" => "is".to_owned(),
                 "have" => "has".to_owned(),
@@ -152,15 +173,16 @@ fn conjugate(subject: &str, name: &str, words: &[&str], bares: &[String], out: &
                 _ if PAST_SET.contains(lower) => lower.to_owned(),
                 _ if PRESENT_SET.contains(lower) => {
                     // A second verb would need its ending too: "I bake and sell".
-                    if bares[taken + 1..]
-                        .windows(2)
-                        .any(|pair| matches!(&*pair[0], "and" | "or" | "but") && PRESENT_SET.contains(&*pair[1]))
-                    {
+                    if bares[taken + 1..].windows(2).any(|pair| {
+                        matches!(&*pair[0], "and" | "or" | "but") && PRESENT_SET.contains(&*pair[1])
+                    }) {
                         return None;
                     }
                     third_person(lower)
                 }
-                _ if lower.len() > 4 && lower.ends_with("ed") && !lower.ends_with("eed") => lower.to_owned(),
+                _ if lower.len() > 4 && lower.ends_with("ed") && !lower.ends_with("eed") => {
+                    lower.to_owned()
+                }
                 _ => return None,
             };
             out.push(format!("{form}{punctuation}"));
@@ -189,7 +211,11 @@ pub(super) fn possessive(name: &str) -> String {
 /// Lower case without punctuation around it, straight apostrophes.
 fn bare(word: &str) -> String {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-    if word.is_ascii() { word.to_ascii_lowercase() } else { word.replace('’', "'").to_lowercase() }
+    if word.is_ascii() {
+        word.to_ascii_lowercase()
+    } else {
+        word.replace('’', "'").to_lowercase()
+    }
 }
 
 /// A capital letter in front, a full stop at the end.
@@ -223,14 +249,21 @@ pub(super) fn chinese(sentence: &str, name: &str) -> Option<String> {
     }
     let rest = &text[at + '我'.len_utf8()..];
     // "我妈" is "Maya's mother", not a name of its own.
-    let kin =
-        rest.starts_with(['妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔', '姑', '舅', '姨']);
+    let kin = rest.starts_with([
+        '妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔',
+        '姑', '舅', '姨',
+    ]);
     let rest = rest.replace("我的", "自己的").replace("我自己", "自己");
     if rest.contains('我') {
         return None;
     }
     let spaced = name.ends_with(|c: char| c.is_ascii_alphanumeric());
-    let mut out = format!("{}{name}{}{}{rest}", &text[..at], if spaced { " " } else { "" }, if kin { "的" } else { "" });
+    let mut out = format!(
+        "{}{name}{}{}{rest}",
+        &text[..at],
+        if spaced { " " } else { "" },
+        if kin { "的" } else { "" }
+    );
     let end = out.trim_end_matches(['!', '！', '~', '～', ' ', '.', '。']).len();
     out.truncate(end);
     out.push('。');
@@ -277,8 +310,17 @@ mod tests {
 
     #[test]
     fn chinese_has_no_endings() {
-        assert_eq!(chinese("我上周五提了辞职!", "林晓禾").as_deref(), Some("林晓禾上周五提了辞职。"));
-        assert_eq!(chinese("我妈买了一箱芒果", "林晓禾").as_deref(), Some("林晓禾的妈买了一箱芒果。"));
-        assert_eq!(chinese("嗯，我搬到了我的新家", "Maya").as_deref(), Some("Maya 搬到了自己的新家。"));
+        assert_eq!(
+            chinese("我上周五提了辞职!", "林晓禾").as_deref(),
+            Some("林晓禾上周五提了辞职。")
+        );
+        assert_eq!(
+            chinese("我妈买了一箱芒果", "林晓禾").as_deref(),
+            Some("林晓禾的妈买了一箱芒果。")
+        );
+        assert_eq!(
+            chinese("嗯，我搬到了我的新家", "Maya").as_deref(),
+            Some("Maya 搬到了自己的新家。")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! How telling each sentence is, and what it is telling of: what summaries and long narratives select by.
+//! How telling each sentence is, and what it is telling of: what summaries and long narratives
+//! select by.
 
 use super::keywords::Salience;
 use super::lexicon::{exact_key, is_stop_char};
@@ -30,8 +31,15 @@ impl Scored {
 
     /// How much it tells that `told` (sorted keys) doesn't, by its length.
     pub fn gain(&self, told: &[u64]) -> f32 {
-        let news: f32 =
-            self.features.iter().map(|(key, weight)| if told.binary_search(key).is_ok() { 0.15 * weight } else { *weight }).sum();
+        let news: f32 = self
+            .features
+            .iter()
+            .map(
+                |(key, weight)| {
+                    if told.binary_search(key).is_ok() { 0.15 * weight } else { *weight }
+                },
+            )
+            .sum();
         news * self.form / (self.length + 6.0).sqrt()
     }
 }
@@ -41,9 +49,20 @@ pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
     let mut all = Vec::new();
     for (turn_at, turn) in source.turns.iter().enumerate() {
         for (unit_at, unit) in turn.units.iter().enumerate() {
-            let features = if unit.is_code { Vec::new() } else { features(source, turn, unit, salience) };
-            let length = unit.words.iter().map(|word| if word.unspaced { (word.end - word.start) as f32 / 6.0 } else { 1.0 }).sum();
-            all.push(Scored { turn: turn_at, unit: unit_at, features, form: form(turn, unit), length });
+            let features =
+                if unit.is_code { Vec::new() } else { features(source, turn, unit, salience) };
+            let length = unit
+                .words
+                .iter()
+                .map(|word| if word.unspaced { (word.end - word.start) as f32 / 6.0 } else { 1.0 })
+                .sum();
+            all.push(Scored {
+                turn: turn_at,
+                unit: unit_at,
+                features,
+                form: form(turn, unit),
+                length,
+            });
         }
     }
     all
@@ -68,7 +87,11 @@ fn features(source: &Source, turn: &Turn, unit: &Unit, salience: &Salience) -> V
                 before = Some((at, c));
             }
         } else if !source.is_speaker_name(turn, word) {
-            let weight = if word.technical && text.bytes().any(|byte| byte.is_ascii_digit()) { 0.8 } else { salience.weight(turn, word) };
+            let weight = if word.technical && text.bytes().any(|byte| byte.is_ascii_digit()) {
+                0.8
+            } else {
+                salience.weight(turn, word)
+            };
             if weight > 0.0 {
                 found.push((word.key, weight));
             }
@@ -89,12 +112,19 @@ fn form(turn: &Turn, unit: &Unit) -> f32 {
     if first.class.dangles() {
         form *= 0.75;
     }
-    let tells = |word: &str| matches!(word, "I" | "I'm" | "I've" | "I’m" | "I’ve" | "My" | "my" | "We" | "we");
-    if unit.words.iter().take(4).any(|word| tells(turn.word_text(word))) || first.unspaced && opening.starts_with('我') {
+    let tells = |word: &str| {
+        matches!(word, "I" | "I'm" | "I've" | "I’m" | "I’ve" | "My" | "my" | "We" | "we")
+    };
+    if unit.words.iter().take(4).any(|word| tells(turn.word_text(word)))
+        || first.unspaced && opening.starts_with('我')
+    {
         form *= 1.25;
     }
-    let listener =
-        |word: &str| word.eq_ignore_ascii_case("you") || word.eq_ignore_ascii_case("your") || word.eq_ignore_ascii_case("you're");
+    let listener = |word: &str| {
+        word.eq_ignore_ascii_case("you")
+            || word.eq_ignore_ascii_case("your")
+            || word.eq_ignore_ascii_case("you're")
+    };
     if unit.words.iter().take(6).any(|word| listener(turn.word_text(word))) {
         form *= 0.75;
     }

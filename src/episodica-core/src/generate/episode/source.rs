@@ -1,7 +1,8 @@
-//! The messages of an episode as the writers see them: cleaned turns, split into sentences and words, within bounds.
+//! The messages of an episode as the writers see them: cleaned turns, split into sentences and
+//! words, within bounds.
 //!
-//! Control characters go, code keeps its lines, and of a very long message only its front and its end are read (the whole stays in the
-//! message itself, which is indexed on its own).
+//! Control characters go, code keeps its lines, and of a very long message only its front and its
+//! end are read (the whole stays in the message itself, which is indexed on its own).
 
 use std::sync::Arc;
 
@@ -35,7 +36,8 @@ pub(super) struct Source {
 pub(super) struct Speaker {
     /// As in the messages, clipped.
     pub full: String,
-    /// As the narrative calls them in a sentence ("Haruto" for "Haruto (Pebble Support)", "the user" for a role).
+    /// As the narrative calls them in a sentence ("Haruto" for "Haruto (Pebble Support)", "the
+    /// user" for a role).
     pub short: String,
     /// Is it a role, not a name?
     pub is_role: bool,
@@ -63,10 +65,11 @@ impl Source {
         let mut votes = [0_usize; 3];
         for (at, message) in messages.iter().enumerate() {
             let name = clean_line(message.speaker(), MAX_NAME_CHARS);
-            let speaker = speakers.iter().position(|known| known.full == name).unwrap_or_else(|| {
-                speakers.push(Speaker::new(name, message.name.is_none()));
-                speakers.len() - 1
-            });
+            let speaker =
+                speakers.iter().position(|known| known.full == name).unwrap_or_else(|| {
+                    speakers.push(Speaker::new(name, message.name.is_none()));
+                    speakers.len() - 1
+                });
             let text = clean(&message.content);
             let language = language(&text[..floor(&text, LANGUAGE_BYTES)]);
             votes[slot(language)] += text.len().min(400);
@@ -80,16 +83,18 @@ impl Source {
             speaker.localise(main);
         }
         for turn in &mut turns {
-            if turn.language != main && turn.text.chars().filter(|c| c.is_alphabetic()).take(8).count() < 8 {
+            if turn.language != main
+                && turn.text.chars().filter(|c| c.is_alphabetic()).take(8).count() < 8
+            {
                 turn.language = main;
             }
             turn.units = units(&turn.text);
         }
         let mut name_keys = KeyMap::default();
         for speaker in speakers.iter().filter(|speaker| !speaker.is_role) {
-            for word in
-                std::iter::once(&*speaker.short).chain(speaker.full.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1))
-            {
+            for word in std::iter::once(&*speaker.short).chain(
+                speaker.full.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1),
+            ) {
                 name_keys.insert(key(word), ());
                 name_keys.insert(exact_key(word), ());
             }
@@ -103,22 +108,33 @@ impl Source {
             return true;
         }
         let text = turn.word_text(word);
-        word.capital && text.len() >= 2 && self.speakers.iter().any(|speaker| !speaker.is_role && speaker.short.starts_with(text))
+        word.capital
+            && text.len() >= 2
+            && self
+                .speakers
+                .iter()
+                .any(|speaker| !speaker.is_role && speaker.short.starts_with(text))
     }
 
     /// A sentence without whom it is said to: "Hey Jon, …" and "…, Jon!".
     pub fn without_address<'a>(&self, text: &'a str) -> &'a str {
         let mut text = text;
-        let names = || self.speakers.iter().filter(|speaker| !speaker.is_role).map(|speaker| &*speaker.short);
+        let names = || {
+            self.speakers.iter().filter(|speaker| !speaker.is_role).map(|speaker| &*speaker.short)
+        };
         if let Some((front, rest)) = text.split_once([',', '!', '，', '！'])
             && front.len() <= 30
             && !rest.trim().is_empty()
-            && names().any(|name| front.ends_with(name) && front[..front.len() - name.len()].trim().split(' ').count() < 2)
+            && names().any(|name| {
+                front.ends_with(name)
+                    && front[..front.len() - name.len()].trim().split(' ').count() < 2
+            })
         {
             text = rest.trim_start();
         }
         let bare = text.trim_end_matches(['.', '!', ' ', '。', '！']);
-        let cut = names().find_map(|name| bare.strip_suffix(name)?.trim_end().strip_suffix([',', '，']));
+        let cut =
+            names().find_map(|name| bare.strip_suffix(name)?.trim_end().strip_suffix([',', '，']));
         cut.filter(|cut| cut.len() > 8).unwrap_or(text)
     }
 
@@ -152,7 +168,9 @@ impl Speaker {
             return;
         }
         let word = match (language, &*self.full) {
-            (Language::English, "user" | "assistant" | "system" | "tool") => format!("the {}", self.full),
+            (Language::English, "user" | "assistant" | "system" | "tool") => {
+                format!("the {}", self.full)
+            }
             (Language::Chinese, "user") => "用户".to_owned(),
             (Language::Chinese, "assistant") => "助手".to_owned(),
             (Language::Chinese, "system") => "系统".to_owned(),
@@ -177,7 +195,8 @@ impl Turn {
 
 /// One line, no control characters, at most `chars` characters.
 pub(super) fn clean_line(text: &str, chars: usize) -> String {
-    let line: String = text.chars().take(chars * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String =
+        text.chars().take(chars * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut out = String::new();
     for (count, word) in line.split_whitespace().enumerate() {
         if count > 0 {
@@ -203,7 +222,8 @@ fn floor(text: &str, bytes: usize) -> usize {
 /// Without control characters; of a very long text the front and the end.
 fn clean(text: &str) -> String {
     let push = |part: &str, out: &mut String| {
-        if part.bytes().all(|byte| byte >= b' ' && byte != 0x7f || byte == b'\n') && part.is_ascii() {
+        if part.bytes().all(|byte| byte >= b' ' && byte != 0x7f || byte == b'\n') && part.is_ascii()
+        {
             out.push_str(part);
             return;
         }
@@ -238,6 +258,10 @@ mod tests {
     fn long_messages_are_read_at_both_ends() {
         let text = format!("{}END", "words and \u{0}more ".repeat(100_000));
         let cleaned = clean(&text);
-        assert!(cleaned.len() < FRONT_BYTES + BACK_BYTES + 16 && cleaned.ends_with("END") && !cleaned.contains('\u{0}'));
+        assert!(
+            cleaned.len() < FRONT_BYTES + BACK_BYTES + 16
+                && cleaned.ends_with("END")
+                && !cleaned.contains('\u{0}')
+        );
     }
 }

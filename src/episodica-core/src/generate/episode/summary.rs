@@ -1,4 +1,5 @@
-//! L0: the two or three sentences that together tell most of what was talked about, in order, each attributed.
+//! L0: the two or three sentences that together tell most of what was talked about, in order, each
+//! attributed.
 
 use super::narrative::{Passage, attribute, clip, fits, tell};
 use super::salience::Scored;
@@ -21,7 +22,10 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
     let mut refused: Vec<usize> = Vec::new();
     while chosen.len() < MAX_SENTENCES && refused.len() < 4 {
         let free = (0..scored.len()).filter(|at| !chosen.contains(at) && !refused.contains(at));
-        let Some((best, gain)) = free.map(|at| (at, scored[at].gain(&told))).max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))) else {
+        let Some((best, gain)) = free
+            .map(|at| (at, scored[at].gain(&told)))
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+        else {
             break;
         };
         if gain <= 0.0 {
@@ -46,7 +50,8 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
 fn fallback(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
     let spoken = (0..scored.len()).filter(|at| !source.turns[scored[*at].turn].text.is_empty());
     for count in [2, 1] {
-        let text = assemble(source, scored, &spoken.clone().take(count).collect::<Vec<_>>(), moments);
+        let text =
+            assemble(source, scored, &spoken.clone().take(count).collect::<Vec<_>>(), moments);
         if fits(&text, MAX_TOKENS) {
             return text;
         }
@@ -62,7 +67,12 @@ fn assemble(source: &Source, scored: &[Scored], chosen: &[usize], moments: &[Mom
         let turn = &source.turns[number];
         let mut parts = Vec::new();
         while at < chosen.len() && scored[chosen[at]].turn == number {
-            parts.push(shortened(tell(source, turn, &turn.units[scored[chosen[at]].unit], moments[number])));
+            parts.push(shortened(tell(
+                source,
+                turn,
+                &turn.units[scored[chosen[at]].unit],
+                moments[number],
+            )));
             at += 1;
         }
         if !out.is_empty() && turn.language != Language::Chinese {
@@ -82,7 +92,12 @@ fn shortened(told: Passage) -> Passage {
         Passage::Asked(text) => Passage::Asked(clip(&plain(&text), MAX_SENTENCE_BYTES)),
         Passage::Aside(text) => Passage::Aside(clip(&text, MAX_SENTENCE_BYTES)),
         Passage::Code(text) => Passage::Said(clip(
-            &text.lines().map(str::trim).filter(|line| !line.starts_with("```")).collect::<Vec<_>>().join(" "),
+            &text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.starts_with("```"))
+                .collect::<Vec<_>>()
+                .join(" "),
             MAX_SENTENCE_BYTES,
         )),
     }

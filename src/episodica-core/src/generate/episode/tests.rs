@@ -20,7 +20,8 @@ fn talk(start: &str, lines: &[(&str, &str)]) -> Vec<Arc<Message>> {
             role: role.unwrap_or("user").into(),
             name: role.is_none().then(|| (*name).into()),
             content: (*content).to_owned(),
-            timestamp: Moment::new(start.micros() + at as i64 * 60_000_000, start.offset_seconds()).unwrap(),
+            timestamp: Moment::new(start.micros() + at as i64 * 60_000_000, start.offset_seconds())
+                .unwrap(),
             session_id: None,
             metadata: None,
         })
@@ -50,7 +51,10 @@ const MOVE: [(&str, &str); 8] = [
     ("Tom", "Wow, Lyon? What happened to the flat in Brussels?"),
     ("Maya", "I sold it in January. My new job at the botanical garden starts on 18 March."),
     ("Tom", "The botanical garden! Are you going to look after the orchids?"),
-    ("Maya", "Orchids and carnivorous plants, in the big greenhouse. My sister Irène helped me with the boxes."),
+    (
+        "Maya",
+        "Orchids and carnivorous plants, in the big greenhouse. My sister Irène helped me with the boxes.",
+    ),
     ("Tom", "haha yes she is strong"),
     ("Maya", "She carried the piano stool and 14 boxes of books."),
     ("Tom", "Congratulations! Talk to you soon."),
@@ -60,14 +64,27 @@ const MOVE: [(&str, &str); 8] = [
 fn a_move_is_told_as_one() {
     let text = written("2024-03-11T09:30:00+01:00", &MOVE);
     let telling = ["Lyon", "botanical garden", "Orchids", "orchids", "Irène", "carnivorous"];
-    assert!(telling.iter().filter(|word| text.title.contains(**word)).count() >= 1, "{}", text.title);
-    assert!(text.content.starts_with("On Monday 11 March 2024 at 09:30, Maya and Tom talked."), "{}", text.content);
+    assert!(
+        telling.iter().filter(|word| text.title.contains(**word)).count() >= 1,
+        "{}",
+        text.title
+    );
+    assert!(
+        text.content.starts_with("On Monday 11 March 2024 at 09:30, Maya and Tom talked."),
+        "{}",
+        text.content
+    );
     assert!(text.content.contains("8 March 2024"), "{}", text.content);
     for kept in ["Lyon", "Brussels", "18 March", "14 boxes", "Irène", "Maya's sister"] {
         assert!(text.content.contains(kept), "{kept}: {}", text.content);
     }
     assert!(text.summary.contains("Maya"), "{}", text.summary);
-    assert!(text.entities.iter().any(|name| name == "Lyon") && text.entities.iter().any(|name| name == "Brussels"), "{:?}", text.entities);
+    assert!(
+        text.entities.iter().any(|name| name == "Lyon")
+            && text.entities.iter().any(|name| name == "Brussels"),
+        "{:?}",
+        text.entities
+    );
 }
 
 #[test]
@@ -83,9 +100,21 @@ fn chinese_stays_chinese() {
             ("周远", "哈哈哈"),
         ],
     );
-    assert!(!text.title.contains(' ') && text.title.contains(|c: char| c > '\u{4e00}'), "{}", text.title);
-    assert!(["阳台", "橘猫", "成都"].iter().any(|word| text.title.contains(word)), "{}", text.title);
-    assert!(text.content.starts_with("2024年3月11日（星期一）20:00，林夏和周远的对话。"), "{}", text.content);
+    assert!(
+        !text.title.contains(' ') && text.title.contains(|c: char| c > '\u{4e00}'),
+        "{}",
+        text.title
+    );
+    assert!(
+        ["阳台", "橘猫", "成都"].iter().any(|word| text.title.contains(word)),
+        "{}",
+        text.title
+    );
+    assert!(
+        text.content.starts_with("2024年3月11日（星期一）20:00，林夏和周远的对话。"),
+        "{}",
+        text.content
+    );
     assert!(text.content.contains("林夏2024年3月10日搬到成都了。"), "{}", text.content);
     assert!(!text.content.contains("said"), "{}", text.content);
 }
@@ -99,9 +128,18 @@ fn work_logs_keep_their_code_and_identifiers() {
                 "user",
                 "The ferry proxy crashed:\n```\nthread 'main' panicked at src/pool.rs:188:9:\nindex out of bounds: the len is 3\n```\nAny idea?",
             ),
-            ("assistant", "The bug is in `checkout`. See https://docs.example.org/pool?id=7#x for the `PooledConn` guard."),
-            ("user", "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\n    raise ValueError(FG-1042)"),
-            ("assistant", "I'll prepare the patch for src/pool.rs. **Decision**: release 2.3.1 tomorrow."),
+            (
+                "assistant",
+                "The bug is in `checkout`. See https://docs.example.org/pool?id=7#x for the `PooledConn` guard.",
+            ),
+            (
+                "user",
+                "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\n    raise ValueError(FG-1042)",
+            ),
+            (
+                "assistant",
+                "I'll prepare the patch for src/pool.rs. **Decision**: release 2.3.1 tomorrow.",
+            ),
         ],
     );
     for kept in [
@@ -114,7 +152,11 @@ fn work_logs_keep_their_code_and_identifiers() {
     ] {
         assert!(text.content.contains(kept), "{kept}: {}", text.content);
     }
-    assert!(text.content.contains("The assistant will prepare the patch for src/pool.rs."), "{}", text.content);
+    assert!(
+        text.content.contains("The assistant will prepare the patch for src/pool.rs."),
+        "{}",
+        text.content
+    );
     assert!(text.entities.iter().any(|name| name == "PooledConn"), "{:?}", text.entities);
     assert!(!text.title.contains("```"), "{}", text.title);
 }
@@ -149,9 +191,11 @@ fn long_talks_lose_their_small_talk_first_and_keep_their_order() {
             format!("haha yes! {filler} The harbour crane number {at} lifted {} containers from the vessel Antares.", at * 7 + 3),
         ));
     }
-    let borrowed: Vec<(&str, &str)> = lines.iter().map(|(name, line)| (name.as_str(), line.as_str())).collect();
+    let borrowed: Vec<(&str, &str)> =
+        lines.iter().map(|(name, line)| (name.as_str(), line.as_str())).collect();
     let text = written("2024-03-11T09:30:00Z", &borrowed);
-    let places: Vec<usize> = (0..25).filter_map(|at| text.content.find(&format!("crane number {at} lifted"))).collect();
+    let places: Vec<usize> =
+        (0..25).filter_map(|at| text.content.find(&format!("crane number {at} lifted"))).collect();
     assert!(places.len() >= 20 && places.is_sorted(), "{} {}", places.len(), text.content);
 }
 
@@ -161,7 +205,12 @@ fn huge_messages_are_bounded() {
     let started = std::time::Instant::now();
     let text = written(
         "2024-03-11T09:30:00Z",
-        &[("Maya", &huge), ("Tom", &"A".repeat(1 << 20)), ("Maya", &"我".repeat(1 << 20)), ("Tom", &"\n".repeat(1 << 20))],
+        &[
+            ("Maya", &huge),
+            ("Tom", &"A".repeat(1 << 20)),
+            ("Maya", &"我".repeat(1 << 20)),
+            ("Tom", &"\n".repeat(1 << 20)),
+        ],
     );
     assert!(text.content.contains("Ingrid"));
     assert!(started.elapsed().as_secs() < 20);

@@ -1,4 +1,5 @@
-//! The title: the most telling phrases, whose they are, or the most telling sentence where no phrase stands out.
+//! The title: the most telling phrases, whose they are, or the most telling sentence where no
+//! phrase stands out.
 
 use super::keywords::Phrase;
 use super::lexicon::class_of;
@@ -24,8 +25,15 @@ const MIN_CLAUSE_CHARS: usize = 8;
 /// A further phrase is at least this telling, compared with the first.
 const LEAST_SHARE: f32 = 0.5;
 /// Writes the title.
-pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase], moments: &[Moment]) -> String {
-    let title = of_phrases(source, phrases).or_else(|| of_sentence(source, scored, moments)).unwrap_or_else(|| of_names(source));
+pub(super) fn write(
+    source: &Source,
+    scored: &[Scored],
+    phrases: &[Phrase],
+    moments: &[Moment],
+) -> String {
+    let title = of_phrases(source, phrases)
+        .or_else(|| of_sentence(source, scored, moments))
+        .unwrap_or_else(|| of_names(source));
     capitalised(&title)
 }
 
@@ -36,8 +44,13 @@ fn of_phrases(source: &Source, phrases: &[Phrase]) -> Option<String> {
     }
     let best = phrases.iter().find(|phrase| phrase.is_telling)?;
     let (mut parts, mut owners, mut strong, mut length) = (Vec::new(), Vec::new(), 0, 0);
-    for phrase in phrases.iter().filter(|phrase| phrase.is_telling && phrase.score >= LEAST_SHARE * best.score) {
-        let owner = phrase.owner.filter(|owner| !source.speakers[*owner].is_role && !owners.contains(owner));
+    for phrase in phrases
+        .iter()
+        .filter(|phrase| phrase.is_telling && phrase.score >= LEAST_SHARE * best.score)
+    {
+        let owner = phrase
+            .owner
+            .filter(|owner| !source.speakers[*owner].is_role && !owners.contains(owner));
         let name = owner.map(|owner| &*source.speakers[owner].short);
         let text = match (name, source.language) {
             (Some(name), Language::Chinese) => format!("{name}的{}", phrase.text),
@@ -74,13 +87,24 @@ fn joined(parts: Vec<String>, language: Language) -> String {
 
 /// The most telling sentence, whole if there is one that fits.
 fn of_sentence(source: &Source, scored: &[Scored], moments: &[Moment]) -> Option<String> {
-    let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0 && !is_note(source, scored)).collect();
+    let mut order: Vec<&Scored> =
+        scored.iter().filter(|scored| scored.score() > 0.0 && !is_note(source, scored)).collect();
     order.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let best = order.first().copied();
     let least = best.map_or(0.0, |best| LEAST_SENTENCE_SHARE * best.score());
-    let whole = order.iter().take_while(|scored| scored.score() >= least).find_map(|scored| headline(source, scored, moments, true));
+    let whole = order
+        .iter()
+        .take_while(|scored| scored.score() >= least)
+        .find_map(|scored| headline(source, scored, moments, true));
     whole.or_else(|| {
-        headline(source, best.or_else(|| scored.iter().find(|scored| !source.turns[scored.turn].text.is_empty()))?, moments, false)
+        headline(
+            source,
+            best.or_else(|| {
+                scored.iter().find(|scored| !source.turns[scored.turn].text.is_empty())
+            })?,
+            moments,
+            false,
+        )
     })
 }
 
@@ -90,7 +114,8 @@ fn is_note(source: &Source, scored: &Scored) -> bool {
     turn.unit_text(&turn.units[scored.unit]).starts_with('[')
 }
 
-/// A sentence as a title; with `whole`, only one that is told in the third person and needn't be clipped.
+/// A sentence as a title; with `whole`, only one that is told in the third person and needn't be
+/// clipped.
 fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -> Option<String> {
     let turn = &source.turns[scored.turn];
     let unit = &turn.units[scored.unit];
@@ -98,7 +123,8 @@ fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -
         return None;
     }
     let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn], turn.language);
-    let text = plain(source.without_address(&resolved)).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text =
+        plain(source.without_address(&resolved)).split_whitespace().collect::<Vec<_>>().join(" ");
     let name = &source.speaker(turn).short;
     let told = match turn.language {
         _ if unit.asks || unit.is_code => None,
@@ -107,7 +133,9 @@ fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -
         Language::Other => None,
     };
     if whole {
-        return told.filter(|told| told.chars().count() <= MAX_CHARS).map(|told| clip_chars(&told, MAX_CHARS));
+        return told
+            .filter(|told| told.chars().count() <= MAX_CHARS)
+            .map(|told| clip_chars(&told, MAX_CHARS));
     }
     if let Some(told) = told {
         return Some(clip_chars(&told, MAX_CHARS));
@@ -130,7 +158,10 @@ fn clause(text: &str) -> &str {
 
 fn of_names(source: &Source) -> String {
     let names: Vec<&str> = source.speakers.iter().map(|speaker| &*speaker.short).take(3).collect();
-    clip_chars(&names.join(if source.language == Language::Chinese { "、" } else { ", " }), MAX_CHARS)
+    clip_chars(
+        &names.join(if source.language == Language::Chinese { "、" } else { ", " }),
+        MAX_CHARS,
+    )
 }
 
 /// At most `chars` characters, not ending in the middle of a word or in a word that leads on.

@@ -27,7 +27,8 @@ pub(super) struct Word {
     /// Same for all forms of the word.
     pub key: u64,
     pub class: Class,
-    /// Punctuation (more than a space) stands between it and the word before, or it opens the sentence.
+    /// Punctuation (more than a space) stands between it and the word before, or it opens the
+    /// sentence.
     pub breaks: bool,
     /// First word of its sentence.
     pub first: bool,
@@ -88,20 +89,36 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
         }
         let from = sentence.as_ptr() as usize - text.as_ptr() as usize;
         let to = from + sentence.len();
-        let asks = sentence.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '?' && c != '？').ends_with(['?', '？'])
+        let asks = sentence
+            .trim_end_matches(|c: char| !c.is_alphanumeric() && c != '?' && c != '？')
+            .ends_with(['?', '？'])
             || sentence.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(['吗', '呢']);
-        found.push(Unit { start: from, end: to, is_code: false, asks, words: words(text, from, to) });
+        found.push(Unit {
+            start: from,
+            end: to,
+            is_code: false,
+            asks,
+            words: words(text, from, to),
+        });
     }
 }
 
-/// Characters that belong to a word only between two letters or digits (paths, versions, identifiers, contractions).
+/// Characters that belong to a word only between two letters or digits (paths, versions,
+/// identifiers, contractions).
 fn joins(c: char) -> bool {
     matches!(c, '\'' | '’' | ',' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')
 }
 
 /// Characters that come before a word without breaking a phrase.
 fn is_gap(c: char) -> bool {
-    c == ' ' || c == '\u{a0}' || c == '`' || c == '*' || c == '_' || c == '"' || c == '“' || c == '”'
+    c == ' '
+        || c == '\u{a0}'
+        || c == '`'
+        || c == '*'
+        || c == '_'
+        || c == '"'
+        || c == '“'
+        || c == '”'
 }
 
 fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
@@ -118,14 +135,18 @@ fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
         let mut previous = c;
         while let Some((next_at, next)) = chars.peek().copied() {
             if next.is_alphanumeric() && is_cjk(next) == unspaced {
-                technical |= next.is_ascii_digit() || next.is_uppercase() && previous.is_lowercase();
+                technical |=
+                    next.is_ascii_digit() || next.is_uppercase() && previous.is_lowercase();
                 stop = next_at + next.len_utf8();
                 previous = next;
                 chars.next();
             } else if !unspaced
                 && joins(next)
                 && (next != ',' || previous.is_ascii_digit())
-                && text[next_at + next.len_utf8()..end].chars().next().is_some_and(|c| (c.is_alphanumeric() || c == ':') && !is_cjk(c))
+                && text[next_at + next.len_utf8()..end]
+                    .chars()
+                    .next()
+                    .is_some_and(|c| (c.is_alphanumeric() || c == ':') && !is_cjk(c))
             {
                 technical |= !matches!(next, '\'' | '’' | ',' | '-' | '·' | '&');
                 previous = next;
@@ -163,7 +184,19 @@ mod tests {
     fn identifiers_stay_whole_and_sentences_lose_their_stops() {
         assert_eq!(
             split("Error FG-1042 in src/net/pool.rs, line 188: rustls 0.22 (e.g. std::fs). Don't!"),
-            ["Error", "FG-1042", "in", "src/net/pool.rs", "line", "188", "rustls", "0.22", "e.g", "std::fs", "Don't"]
+            [
+                "Error",
+                "FG-1042",
+                "in",
+                "src/net/pool.rs",
+                "line",
+                "188",
+                "rustls",
+                "0.22",
+                "e.g",
+                "std::fs",
+                "Don't"
+            ]
         );
         assert_eq!(split("我用Rust写代码"), ["我用", "Rust", "写代码"]);
     }
@@ -171,7 +204,8 @@ mod tests {
     #[test]
     fn code_is_one_unit() {
         let text = "Look:\n```rust\nfn main() {\n  run();\n}\n```\nIt fails. Why?";
-        let kinds: Vec<(bool, bool)> = units(text).iter().map(|unit| (unit.is_code, unit.asks)).collect();
+        let kinds: Vec<(bool, bool)> =
+            units(text).iter().map(|unit| (unit.is_code, unit.asks)).collect();
         assert_eq!(kinds, [(false, false), (true, false), (false, false), (false, true)]);
     }
 }

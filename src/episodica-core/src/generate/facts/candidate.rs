@@ -20,8 +20,8 @@ pub struct Candidate {
     pub subject: String,
     /// Which attribute of the subject it states (`employer`, `home`, …); may be empty.
     pub attribute: String,
-    /// Which value the attribute takes, normalised: lower case, without articles and final punctuation. `not X` states that
-    /// the value X ended; empty where the rules can't tell.
+    /// Which value the attribute takes, normalised: lower case, without articles and final
+    /// punctuation. `not X` states that the value X ended; empty where the rules can't tell.
     pub value: String,
     /// From when on it held: the date the message gives, else when it was said.
     pub valid_from: Moment,

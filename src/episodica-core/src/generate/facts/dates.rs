@@ -1,6 +1,7 @@
 //! Which day a mention means, now that the tense of its clause is known.
 //!
-//! The resolver reads a bare "Saturday" or "11 March" as the last one. That is right for what happened; a plan means the next.
+//! The resolver reads a bare "Saturday" or "11 March" as the last one. That is right for what
+//! happened; a plan means the next.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -18,17 +19,25 @@ pub(super) fn meant(mention: &TimeMention, surface: &str, ahead: bool, today: Da
     }
 }
 
-/// The reading of a date without year, or of a bare weekday, that lies one turn later; `None` where the words fix the year or week.
+/// The reading of a date without year, or of a bare weekday, that lies one turn later; `None` where
+/// the words fix the year or week.
 pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> {
     let lower = surface.to_lowercase();
-    let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"].iter().any(|word| lower.contains(word))
+    let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"]
+        .iter()
+        .any(|word| lower.contains(word))
         || lower.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() == 4);
     if fixed || !mention.relative {
         return None;
     }
-    let weekday = WEEKDAYS.iter().any(|day| lower.trim_start_matches("on ").starts_with(day)) && !mention.confident;
+    let weekday = WEEKDAYS.iter().any(|day| lower.trim_start_matches("on ").starts_with(day))
+        && !mention.confident;
     let step = if weekday { 7.days() } else { 1.year() };
-    Some(TimeMention { from: mention.from.checked_add(step).ok()?, to: mention.to.checked_add(step).ok()?, ..*mention })
+    Some(TimeMention {
+        from: mention.from.checked_add(step).ok()?,
+        to: mention.to.checked_add(step).ok()?,
+        ..*mention
+    })
 }
 
 /// Is the mention vague ("a few weeks ago"), so that its days are only about right?
@@ -57,6 +66,10 @@ pub(super) fn stated(text: &str, mention: &TimeMention) -> (Date, Date) {
     } else {
         0
     };
-    let to = if mention.grain == Grain::Day { mention.to.checked_add(days.days()).unwrap_or(mention.to) } else { mention.to };
+    let to = if mention.grain == Grain::Day {
+        mention.to.checked_add(days.days()).unwrap_or(mention.to)
+    } else {
+        mention.to
+    };
     (mention.from, to)
 }

@@ -63,27 +63,45 @@ impl Talk {
     /// Does the name belong to somebody who takes part (in full or by its first word)?
     pub(super) fn is_participant(&self, name: &str) -> bool {
         let first = name.split_whitespace().next().unwrap_or_default();
-        self.participants.iter().any(|known| known == name || known.split_whitespace().next() == Some(first))
+        self.participants
+            .iter()
+            .any(|known| known == name || known.split_whitespace().next() == Some(first))
     }
 }
 
 /// Names under which programs speak.
-const AGENT_NAMES: [&str; 13] =
-    ["assistant", "ai", "bot", "chatbot", "agent", "system", "copilot", "model", "助手", "助理", "机器人", "客服", "ai助手"];
+const AGENT_NAMES: [&str; 13] = [
+    "assistant",
+    "ai",
+    "bot",
+    "chatbot",
+    "agent",
+    "system",
+    "copilot",
+    "model",
+    "助手",
+    "助理",
+    "机器人",
+    "客服",
+    "ai助手",
+];
 
 /// Is the speaker of a message a program? By role, unless a personal name says otherwise.
 pub(super) fn is_agent(message: &Message) -> bool {
     let named = |name: &str| AGENT_NAMES.contains(&name.trim().to_lowercase().as_str());
     match message.name.as_deref() {
-        Some(name) => named(name) || matches!(&*message.role, "system" | "tool" | "developer" | "function"),
+        Some(name) => {
+            named(name) || matches!(&*message.role, "system" | "tool" | "developer" | "function")
+        }
         None => !matches!(&*message.role, "user" | "human"),
     }
 }
 
 /// The statements of a segment that are worth keeping.
 ///
-/// Deterministic: the same messages and configuration give the same candidates. A candidate's ids are those of `messages`.
-/// Statements about a user come from the user's words and from what an agent says about the user; where two people talk, both are users.
+/// Deterministic: the same messages and configuration give the same candidates. A candidate's ids
+/// are those of `messages`. Statements about a user come from the user's words and from what an
+/// agent says about the user; where two people talk, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
     let mut walk = Walk::new(messages, config);
     for (index, message) in messages.iter().enumerate() {
@@ -103,7 +121,9 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(messages: &'a [Arc<Message>], config: &'a Config) -> Self {
         let mut speakers: Vec<&str> = Vec::new();
-        for message in messages.iter().filter(|message| !matches!(&*message.role, "system" | "tool")) {
+        for message in
+            messages.iter().filter(|message| !matches!(&*message.role, "system" | "tool"))
+        {
             if !speakers.contains(&message.speaker()) {
                 speakers.push(message.speaker());
             }
@@ -112,10 +132,13 @@ impl<'a> Walk<'a> {
     }
 
     fn message(&mut self, index: usize, message: &Message) {
-        if matches!(&*message.role, "system" | "tool" | "developer" | "function") || message.content.len() > MAX_MESSAGE_BYTES {
+        if matches!(&*message.role, "system" | "tool" | "developer" | "function")
+            || message.content.len() > MAX_MESSAGE_BYTES
+        {
             return;
         }
-        let chinese = message.content.bytes().any(|byte| byte >= 0xe3) && language(&message.content) == Language::Chinese;
+        let chinese = message.content.bytes().any(|byte| byte >= 0xe3)
+            && language(&message.content) == Language::Chinese;
         let mut talk: Option<Talk> = None;
         let mut fenced = false;
         for sentence in sentences(&message.content) {
@@ -139,12 +162,16 @@ impl<'a> Walk<'a> {
             None if is_agent(message) => if chinese { "助手" } else { "the assistant" }.to_owned(),
             None => if chinese { "用户" } else { "the user" }.to_owned(),
         };
-        let mut others =
-            self.messages.iter().filter(|other| other.speaker() != message.speaker() && !matches!(&*other.role, "system" | "tool"));
-        let other = (self.speakers.len() == 2).then(|| others.next().map(|other| label(other))).flatten();
-        // An agent that talks alone still talks to its user.
+        let mut others = self.messages.iter().filter(|other| {
+            other.speaker() != message.speaker() && !matches!(&*other.role, "system" | "tool")
+        });
         let other =
-            other.or_else(|| (self.speakers.len() == 1 && is_agent(message)).then(|| if chinese { "用户" } else { "the user" }.to_owned()));
+            (self.speakers.len() == 2).then(|| others.next().map(|other| label(other))).flatten();
+        // An agent that talks alone still talks to its user.
+        let other = other.or_else(|| {
+            (self.speakers.len() == 1 && is_agent(message))
+                .then(|| if chinese { "用户" } else { "the user" }.to_owned())
+        });
         Talk {
             speaker: label(message),
             other,
@@ -181,28 +208,50 @@ impl<'a> Walk<'a> {
             (english::procedure(sentence), english::is_solution(sentence))
         };
         if procedure {
-            let draft = whole(MemoryKind::Procedure, "", "procedure", 0.75, 0.55, sentence.to_owned());
+            let draft =
+                whole(MemoryKind::Procedure, "", "procedure", 0.75, 0.55, sentence.to_owned());
             self.admit(draft, &[index], message.timestamp);
         }
-        let Some((at, problem)) = solution.then(|| self.problem_before(index, sentence, chinese)).flatten() else { return };
+        let Some((at, problem)) =
+            solution.then(|| self.problem_before(index, sentence, chinese)).flatten()
+        else {
+            return;
+        };
         let (subject, content) = match chinese {
             true => ("助手", format!("问题：{problem} 解决：{sentence}")),
             false => ("assistant", format!("Problem: {problem} Solution: {sentence}")),
         };
         let sources = if at == index { vec![index] } else { vec![at, index] };
-        self.admit(whole(MemoryKind::Case, subject, "case", 0.72, 0.62, content), &sources, message.timestamp);
+        self.admit(
+            whole(MemoryKind::Case, subject, "case", 0.72, 0.62, content),
+            &sources,
+            message.timestamp,
+        );
     }
 
     /// The latest sentence before `solution` that tells of a failure, with its message.
-    fn problem_before(&self, index: usize, solution: &str, chinese: bool) -> Option<(usize, String)> {
-        let is_problem = |sentence: &str| if chinese { chinese::is_problem(sentence) } else { english::is_problem(sentence) };
+    fn problem_before(
+        &self,
+        index: usize,
+        solution: &str,
+        chinese: bool,
+    ) -> Option<(usize, String)> {
+        let is_problem = |sentence: &str| {
+            if chinese { chinese::is_problem(sentence) } else { english::is_problem(sentence) }
+        };
         (index.saturating_sub(CASE_REACH)..=index).rev().find_map(|at| {
             let content = &self.messages[at].content;
-            let before = if at == index { content.split(solution).next().unwrap_or_default() } else { content };
+            let before = if at == index {
+                content.split(solution).next().unwrap_or_default()
+            } else {
+                content
+            };
             if before.len() > MAX_MESSAGE_BYTES {
                 return None;
             }
-            let found = sentences(before).into_iter().rfind(|sentence| sentence.len() <= MAX_SENTENCE_BYTES && is_problem(sentence))?;
+            let found = sentences(before)
+                .into_iter()
+                .rfind(|sentence| sentence.len() <= MAX_SENTENCE_BYTES && is_problem(sentence))?;
             Some((at, found.to_owned()))
         })
     }
@@ -223,7 +272,11 @@ impl<'a> Walk<'a> {
         if !self.seen.insert(normalized_hash(&draft.content)) {
             return self.out.reject(RejectReason::Duplicate);
         }
-        let valid_from = draft.from.and_then(|date| midnight(date, said)).filter(|moment| *moment < said).unwrap_or(said);
+        let valid_from = draft
+            .from
+            .and_then(|date| midnight(date, said))
+            .filter(|moment| *moment < said)
+            .unwrap_or(said);
         self.out.candidates.push(Candidate {
             content: draft.content,
             kind: draft.kind,
@@ -233,7 +286,10 @@ impl<'a> Walk<'a> {
             attribute: draft.attribute,
             value: draft.value,
             valid_from,
-            source_messages: sources.iter().map(|index| self.messages[*index].message_id.clone()).collect(),
+            source_messages: sources
+                .iter()
+                .map(|index| self.messages[*index].message_id.clone())
+                .collect(),
         });
     }
 }
@@ -247,5 +303,9 @@ fn capitalise(text: &mut String) {
 /// The start of a day on the clock that `said` was read from.
 fn midnight(date: Date, said: Moment) -> Option<Moment> {
     let days = date.duration_since(jiff::civil::date(1970, 1, 1)).as_secs();
-    Moment::new((days - i64::from(said.offset_seconds())).checked_mul(1_000_000)?, said.offset_seconds()).ok()
+    Moment::new(
+        (days - i64::from(said.offset_seconds())).checked_mul(1_000_000)?,
+        said.offset_seconds(),
+    )
+    .ok()
 }

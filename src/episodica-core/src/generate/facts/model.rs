@@ -1,7 +1,8 @@
 //! Statements by a model: what was to be expected, and what was said beyond it.
 //!
-//! An answer is read item by item, and an item is kept only if the messages it cites carry it ([`supported`]), share words with it, and nothing of
-//! it comes from a prompt. What was turned down is counted by reason. An empty list is a good answer; no list is [`None`].
+//! An answer is read item by item, and an item is kept only if the messages it cites carry it
+//! ([`supported`]), share words with it, and nothing of it comes from a prompt. What was turned
+//! down is counted by reason. An empty list is a good answer; no list is [`None`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +16,10 @@ use super::support::{shares_words, supported};
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::error::Result;
-use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render, single_line};
+use crate::llm::{
+    AnswerSchema, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render,
+    single_line,
+};
 use crate::model::{Episode, MemoryKind, Message, SemanticMemory};
 use crate::text::normalized_hash;
 
@@ -42,26 +46,39 @@ struct Expectation {
 /// # Errors
 /// `Internal` when the prompt can't be filled in.
 pub fn prediction_question(episode: &Episode, known: &[Arc<SemanticMemory>]) -> Result<Prompt> {
-    let lines: Vec<String> = known.iter().map(|memory| format!("- {}", single_line(&memory.content))).collect();
+    let lines: Vec<String> =
+        known.iter().map(|memory| format!("- {}", single_line(&memory.content))).collect();
     let values = Expectation {
         known: lines.join("\n"),
         title: single_line(&episode.title),
-        participants: participants(&episode.original_messages).iter().map(|name| single_line(name)).collect::<Vec<_>>().join(", "),
+        participants: participants(&episode.original_messages)
+            .iter()
+            .map(|name| single_line(name))
+            .collect::<Vec<_>>()
+            .join(", "),
         date: episode.timestamp.local().date().to_string(),
     };
-    let (system, user) = render(Template::Predict, is_chinese(&episode.original_messages), &values)?;
+    let (system, user) =
+        render(Template::Predict, is_chinese(&episode.original_messages), &values)?;
     let schema = json!({
         "type": "object",
         "properties": {"prediction": {"type": "string"}},
         "required": ["prediction"],
         "additionalProperties": false,
     });
-    Ok(Prompt { phase: Template::Predict.phase(), system, user, schema: AnswerSchema { name: "prediction", schema }, max_tokens: 400 })
+    Ok(Prompt {
+        phase: Template::Predict.phase(),
+        system,
+        user,
+        schema: AnswerSchema { name: "prediction", schema },
+        max_tokens: 400,
+    })
 }
 
 /// What a model expects; prose without JSON will do.
 pub fn read_prediction(answer: &str) -> Option<String> {
-    let found = json::object(answer).and_then(|found| found.value.get("prediction").and_then(Value::as_str).map(str::to_owned));
+    let found = json::object(answer)
+        .and_then(|found| found.value.get("prediction").and_then(Value::as_str).map(str::to_owned));
     let text = found.unwrap_or_else(|| answer.to_owned());
     let text: String = text.trim().chars().take(MAX_PREDICTION_CHARS).collect();
     text.chars().any(char::is_alphanumeric).then_some(text)
@@ -80,7 +97,11 @@ struct Values {
 /// `Internal` when the prompt can't be filled in.
 pub fn statements_question(messages: &[Arc<Message>], prediction: Option<&str>) -> Result<Prompt> {
     let kinds: Vec<&str> = MemoryKind::ALL.iter().map(|kind| kind.name()).collect();
-    let values = Values { prediction: prediction.map(str::to_owned), kinds: kinds.join(", "), conversation: conversation(messages, 0) };
+    let values = Values {
+        prediction: prediction.map(str::to_owned),
+        kinds: kinds.join(", "),
+        conversation: conversation(messages, 0),
+    };
     let (system, user) = render(Template::Extract, is_chinese(messages), &values)?;
     let text = json!({"type": "string"});
     let statement = json!({
@@ -104,7 +125,13 @@ pub fn statements_question(messages: &[Arc<Message>], prediction: Option<&str>) 
         "required": ["statements"],
         "additionalProperties": false,
     });
-    Ok(Prompt { phase: Template::Extract.phase(), system, user, schema: AnswerSchema { name: "statements", schema }, max_tokens: 3_000 })
+    Ok(Prompt {
+        phase: Template::Extract.phase(),
+        system,
+        user,
+        schema: AnswerSchema { name: "statements", schema },
+        max_tokens: 3_000,
+    })
 }
 
 /// What was made of an answer.
@@ -117,7 +144,11 @@ pub struct Statements {
 }
 
 /// Reads an answer about `messages`; `None` if it holds no list at all.
-pub fn read_statements(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Statements> {
+pub fn read_statements(
+    answer: &str,
+    messages: &[Arc<Message>],
+    config: &Config,
+) -> Option<Statements> {
     let items = json::items(answer, "statements");
     if !items.found {
         return None;
@@ -127,7 +158,9 @@ pub fn read_statements(answer: &str, messages: &[Arc<Message>], config: &Config)
     let mut extraction = Extraction::default();
     for value in items.values.iter().take(MAX_STATEMENTS) {
         match read_one(value, messages, &names, config) {
-            Ok(candidate) if seen.insert(normalized_hash(&candidate.content)) => extraction.candidates.push(candidate),
+            Ok(candidate) if seen.insert(normalized_hash(&candidate.content)) => {
+                extraction.candidates.push(candidate)
+            }
             Ok(_) => extraction.reject(RejectReason::Duplicate),
             Err(reason) => extraction.reject(reason),
         }
@@ -135,10 +168,16 @@ pub fn read_statements(answer: &str, messages: &[Arc<Message>], config: &Config)
     Some(Statements { extraction, salvaged: items.salvaged || items.lost > 0 })
 }
 
-fn read_one(value: &Value, messages: &[Arc<Message>], names: &[&str], config: &Config) -> Result<Candidate, RejectReason> {
+fn read_one(
+    value: &Value,
+    messages: &[Arc<Message>],
+    names: &[&str],
+    config: &Config,
+) -> Result<Candidate, RejectReason> {
     let text = |key: &str| single_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
     let content = text("content");
-    if !content.chars().any(char::is_alphanumeric) || content.chars().count() > MAX_STATEMENT_CHARS {
+    if !content.chars().any(char::is_alphanumeric) || content.chars().count() > MAX_STATEMENT_CHARS
+    {
         return Err(RejectReason::Empty);
     }
     if is_from_prompt(&content) {
@@ -147,7 +186,10 @@ fn read_one(value: &Value, messages: &[Arc<Message>], names: &[&str], config: &C
     if content.ends_with(['?', '？']) {
         return Err(RejectReason::Question);
     }
-    let confidence = value.get("confidence").and_then(Value::as_f64).map_or(UNSAID_CONFIDENCE, |value| value.clamp(0.0, 1.0) as f32);
+    let confidence = value
+        .get("confidence")
+        .and_then(Value::as_f64)
+        .map_or(UNSAID_CONFIDENCE, |value| value.clamp(0.0, 1.0) as f32);
     if confidence < config.min_confidence {
         return Err(RejectReason::LowConfidence);
     }
@@ -164,7 +206,8 @@ fn read_one(value: &Value, messages: &[Arc<Message>], names: &[&str], config: &C
     let kind = kind(&text("kind"));
     let subject = text("subject");
     let of_agents = sources.iter().all(|message| is_agent(message));
-    let about_agent = sources.iter().any(|message| is_agent(message) && same_name(&subject, message.speaker()));
+    let about_agent =
+        sources.iter().any(|message| is_agent(message) && same_name(&subject, message.speaker()));
     if of_agents && about_agent && !matches!(kind, MemoryKind::Case | MemoryKind::Procedure) {
         return Err(RejectReason::NotAboutUser);
     }
@@ -186,11 +229,16 @@ fn same_name(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
-/// Places of the messages that a statement cites, each once, in order; numbers that stand for none are passed over.
+/// Places of the messages that a statement cites, each once, in order; numbers that stand for none
+/// are passed over.
 fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
     let numbers = value.get("messages").and_then(Value::as_array).into_iter().flatten();
-    let numbers = numbers.filter_map(|number| number.as_u64().or_else(|| number.as_str()?.trim().parse().ok()));
-    let mut cited: Vec<usize> = numbers.filter_map(|number| usize::try_from(number).ok()).filter(|at| *at < messages.len()).collect();
+    let numbers = numbers
+        .filter_map(|number| number.as_u64().or_else(|| number.as_str()?.trim().parse().ok()));
+    let mut cited: Vec<usize> = numbers
+        .filter_map(|number| usize::try_from(number).ok())
+        .filter(|at| *at < messages.len())
+        .collect();
     cited.sort_unstable();
     cited.dedup();
     cited
@@ -203,11 +251,15 @@ fn importance(value: Option<&Value>) -> f32 {
             "medium" => 0.5,
             "high" => 0.75,
             "critical" => 1.0,
-            other => {
-                other.parse::<f32>().ok().filter(|number| number.is_finite()).map_or(UNSAID_IMPORTANCE, |number| number.clamp(0.0, 1.0))
-            }
+            other => other
+                .parse::<f32>()
+                .ok()
+                .filter(|number| number.is_finite())
+                .map_or(UNSAID_IMPORTANCE, |number| number.clamp(0.0, 1.0)),
         },
-        Some(Value::Number(number)) => number.as_f64().map_or(UNSAID_IMPORTANCE, |number| number.clamp(0.0, 1.0) as f32),
+        Some(Value::Number(number)) => {
+            number.as_f64().map_or(UNSAID_IMPORTANCE, |number| number.clamp(0.0, 1.0) as f32)
+        }
         _ => UNSAID_IMPORTANCE,
     }
 }
@@ -237,7 +289,13 @@ mod tests {
 
     fn talk() -> Vec<Arc<Message>> {
         vec![
-            said(0, "user", Some("Ann"), DAY, "I moved to Lyon last Friday and started at Renault."),
+            said(
+                0,
+                "user",
+                Some("Ann"),
+                DAY,
+                "I moved to Lyon last Friday and started at Renault.",
+            ),
             said(1, "assistant", None, DAY, "Lovely! I am a language model, I never move."),
         ]
     }
@@ -254,7 +312,8 @@ mod tests {
 
     #[test]
     fn a_supported_statement_is_kept_with_its_sources() {
-        let found = read(vec![statement("Ann moved to Lyon on 8 March 2024.", "Ann", json!([0, "0", 77]))]);
+        let found =
+            read(vec![statement("Ann moved to Lyon on 8 March 2024.", "Ann", json!([0, "0", 77]))]);
         let [candidate] = &found.candidates[..] else { panic!("{found:?}") };
         assert_eq!((candidate.attribute.as_str(), candidate.value.as_str()), ("home", "lyon"));
         assert_eq!(candidate.source_messages, ["m0"]);
@@ -275,7 +334,10 @@ mod tests {
             (statement("Ann moved to Lyon.", "Ann", json!([9])), NoSource),
             (statement("An empty list is a good answer", "Ann", json!([0])), Echo),
             (statement("Did Ann move to Lyon?", "Ann", json!([0])), Question),
-            (statement("The assistant is a language model.", "assistant", json!([1])), NotAboutUser),
+            (
+                statement("The assistant is a language model.", "assistant", json!([1])),
+                NotAboutUser,
+            ),
             (statement("", "Ann", json!([0])), Empty),
             (doubtful, LowConfidence),
         ] {
@@ -292,13 +354,25 @@ mod tests {
         assert_eq!(read.extraction.candidates.len(), 1);
         assert!(read.salvaged);
         assert_eq!(read_statements("no idea", &talk(), &Config::default()), None);
-        assert!(read_statements(r#"{"statements":[]}"#, &talk(), &Config::default()).expect("empty").extraction.candidates.is_empty());
+        assert!(
+            read_statements(r#"{"statements":[]}"#, &talk(), &Config::default())
+                .expect("empty")
+                .extraction
+                .candidates
+                .is_empty()
+        );
     }
 
     #[test]
     fn predictions_may_be_prose() {
-        assert_eq!(read_prediction(r#"{"prediction":"Ann will talk of Lyon."}"#).as_deref(), Some("Ann will talk of Lyon."));
-        assert_eq!(read_prediction("She will talk of work.").as_deref(), Some("She will talk of work."));
+        assert_eq!(
+            read_prediction(r#"{"prediction":"Ann will talk of Lyon."}"#).as_deref(),
+            Some("Ann will talk of Lyon.")
+        );
+        assert_eq!(
+            read_prediction("She will talk of work.").as_deref(),
+            Some("She will talk of work.")
+        );
         assert_eq!(read_prediction("  "), None);
     }
 }

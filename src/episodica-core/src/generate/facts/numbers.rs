@@ -1,7 +1,8 @@
 //! The numbers of a text, in digits or in words, English and Chinese, in one spelling.
 
-/// Every number of `text` in digits: "1,150" and "eleven hundred and fifty" are `1150`, "十二" is `12`. Small Chinese and English
-/// words for one are left out: they are articles more often than numbers.
+/// Every number of `text` in digits: "1,150" and "eleven hundred and fifty" are `1150`, "十二" is
+/// `12`. Small Chinese and English words for one are left out: they are articles more often than
+/// numbers.
 pub(super) fn numbers(text: &str) -> Vec<String> {
     let mut found = digits(text);
     english(text, &mut found);
@@ -16,7 +17,9 @@ fn digits(text: &str) -> Vec<String> {
     let mut current = String::new();
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        let joins = matches!(character, '.' | ',') && !current.is_empty() && characters.peek().is_some_and(char::is_ascii_digit);
+        let joins = matches!(character, '.' | ',')
+            && !current.is_empty()
+            && characters.peek().is_some_and(char::is_ascii_digit);
         if character.is_ascii_digit() {
             current.push(character);
         } else if joins {
@@ -55,7 +58,8 @@ const UNITS: [&str; 20] = [
     "eighteen",
     "nineteen",
 ];
-const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+const TENS: [&str; 8] =
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 fn unit(word: &str) -> Option<u64> {
     let found = UNITS.iter().position(|unit| *unit == word).map(|at| at as u64);
@@ -81,11 +85,16 @@ fn english(text: &str, found: &mut Vec<String>) {
         }
         *total = 0;
     };
-    for word in text.split(|character: char| !character.is_alphabetic()).filter(|word| !word.is_empty()) {
+    for word in
+        text.split(|character: char| !character.is_alphabetic()).filter(|word| !word.is_empty())
+    {
         let lower = word.to_ascii_lowercase();
         if let Some(unit) = unit(&lower) {
             match value {
-                Some(open) if open >= 20 && open % 10 == 0 && unit < 10 || value.is_some_and(|open| open >= 100 && open % 100 == 0) => {
+                Some(open)
+                    if open >= 20 && open % 10 == 0 && unit < 10
+                        || value.is_some_and(|open| open >= 100 && open % 100 == 0) =>
+                {
                     value = Some(open + unit)
                 }
                 Some(_) => {
@@ -134,11 +143,16 @@ fn chinese_value(run: &str) -> Option<u64> {
     let digit = |character: char| match character {
         '两' => Some(2),
         '〇' => Some(0),
-        _ => "零一二三四五六七八九".chars().position(|known| known == character).map(|at| at as u64),
+        _ => {
+            "零一二三四五六七八九".chars().position(|known| known == character).map(|at| at as u64)
+        }
     };
-    let positional = run.chars().count() > 1 && run.chars().all(|character| digit(character).is_some());
+    let positional =
+        run.chars().count() > 1 && run.chars().all(|character| digit(character).is_some());
     if positional {
-        return run.chars().try_fold(0_u64, |value, character| value.checked_mul(10)?.checked_add(digit(character)?));
+        return run.chars().try_fold(0_u64, |value, character| {
+            value.checked_mul(10)?.checked_add(digit(character)?)
+        });
     }
     let (mut total, mut section, mut open) = (0_u64, 0_u64, None);
     for character in run.chars() {
@@ -147,7 +161,9 @@ fn chinese_value(run: &str) -> Option<u64> {
             '百' => 100,
             '千' => 1000,
             '万' => {
-                total = total.checked_add(section.checked_add(open.take().unwrap_or(0))?.max(1).checked_mul(10_000)?)?;
+                total = total.checked_add(
+                    section.checked_add(open.take().unwrap_or(0))?.max(1).checked_mul(10_000)?,
+                )?;
                 section = 0;
                 continue;
             }

@@ -1,7 +1,9 @@
-//! Is a statement supported by the messages it cites? Names, numbers and dates are looked up; meaning is not judged.
+//! Is a statement supported by the messages it cites? Names, numbers and dates are looked up;
+//! meaning is not judged.
 //!
-//! The check is for statements of any origin: the rules' own, a model's, a caller's. It errs towards refusal where a name is
-//! concerned (a translation of a name is not found) and towards acceptance where words are common.
+//! The check is for statements of any origin: the rules' own, a model's, a caller's. It errs
+//! towards refusal where a name is concerned (a translation of a name is not found) and towards
+//! acceptance where words are common.
 
 use std::collections::HashSet;
 
@@ -16,22 +18,29 @@ use crate::model::Message;
 use crate::text::is_han;
 use crate::text::time::{TimeMention, mentions};
 
-/// Han characters that statements use to say whatever they say: they never make a name by themselves.
+/// Han characters that statements use to say whatever they say: they never make a name by
+/// themselves.
 const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望决定喜欢爱讨厌最更比较常经偶尔每天年月日周星期上下前后中里外内\
      他她它我你您们咱自己这那哪谁什么怎样为因所以但而且或者如果从到去来回往对于向把被让给用以之其此等个名位只条家间次种些第几多少大小新旧老好高低长短\
      工作居住生活学习上班职业公司岗位任职就读毕业专业学校生日年龄岁来自家乡搬过买卖做吃喝看读写听说话叫姓用户助手表示提到认为觉得知道目标问题解决方法决定选择朋友家人\
      父母亲妈爸哥姐弟妹妻丈夫孩子儿女婚离订宠物狗猫养了着地得因由养患敏感健康运动完成参加举行访问旅行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣";
 
-/// Checks that every name, number and date of `statement` occurs in, or resolves from, the messages it cites.
+/// Checks that every name, number and date of `statement` occurs in, or resolves from, the messages
+/// it cites.
 ///
-/// `participants` are the names of all who take part in the talk: they may be named although the cited message only says "you".
-/// Dates resolve against each message's own timestamp, and the day of the message itself counts as mentioned; a statement may be
-/// vaguer than its message ("in March" for "on 8 March"), not more precise. Names are words with a capital letter that do not open a
-/// sentence as a common word; in Chinese, runs of uncommon characters that no message has.
+/// `participants` are the names of all who take part in the talk: they may be named although the
+/// cited message only says "you". Dates resolve against each message's own timestamp, and the day
+/// of the message itself counts as mentioned; a statement may be vaguer than its message ("in
+/// March" for "on 8 March"), not more precise. Names are words with a capital letter that do not
+/// open a sentence as a common word; in Chinese, runs of uncommon characters that no message has.
 ///
 /// # Errors
 /// The first reason found, in the order date, number, name.
-pub fn supported(statement: &str, sources: &[&Message], participants: &[&str]) -> Result<(), RejectReason> {
+pub fn supported(
+    statement: &str,
+    sources: &[&Message],
+    participants: &[&str],
+) -> Result<(), RejectReason> {
     if !statement.chars().any(char::is_alphanumeric) {
         return Err(RejectReason::Empty);
     }
@@ -48,7 +57,11 @@ pub fn supported(statement: &str, sources: &[&Message], participants: &[&str]) -
             return Err(RejectReason::UnsupportedNumber);
         }
     }
-    if names_supported(&rest, sources, participants) { Ok(()) } else { Err(RejectReason::UnsupportedName) }
+    if names_supported(&rest, sources, participants) {
+        Ok(())
+    } else {
+        Err(RejectReason::UnsupportedName)
+    }
 }
 
 /// The share of a statement's words that its messages must have.
@@ -56,16 +69,20 @@ const SHARED_WORDS: f64 = 0.25;
 /// Letters by which forms of a word are taken to be the same.
 const KEY_LETTERS: usize = 4;
 
-/// Do the messages have at least one, and a quarter, of the statement's content words (names of participants aside)?
+/// Do the messages have at least one, and a quarter, of the statement's content words (names of
+/// participants aside)?
 ///
-/// Statements of a model pass [`supported`] without saying anything that was said if they hold no name, number or date.
+/// Statements of a model pass [`supported`] without saying anything that was said if they hold no
+/// name, number or date.
 pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
     let speakers: HashSet<String> = participants.iter().flat_map(|name| keys(name)).collect();
-    let stated: HashSet<String> = keys(statement).into_iter().filter(|key| !speakers.contains(key)).collect();
+    let stated: HashSet<String> =
+        keys(statement).into_iter().filter(|key| !speakers.contains(key)).collect();
     if stated.is_empty() {
         return true;
     }
-    let known: HashSet<String> = sources.iter().flat_map(|message| keys(&message.content)).collect();
+    let known: HashSet<String> =
+        sources.iter().flat_map(|message| keys(&message.content)).collect();
     let shared = stated.iter().filter(|key| known.contains(*key)).count();
     shared > 0 && shared as f64 >= SHARED_WORDS * stated.len() as f64
 }
@@ -75,14 +92,19 @@ fn keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for_each_word(text, |word, unspaced| match unspaced {
         true => drop(for_each_bigram(word, |pair| keys.push(pair.to_owned()))),
-        false if word.chars().count() > 2 && !is_function_word(word) => keys.push(word.chars().take(KEY_LETTERS).collect()),
+        false if word.chars().count() > 2 && !is_function_word(word) => {
+            keys.push(word.chars().take(KEY_LETTERS).collect())
+        }
         false => {}
     });
     keys
 }
 
 fn texts<'a>(sources: &'a [&Message], participants: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    sources.iter().flat_map(|message| [message.content.as_str(), message.speaker()]).chain(participants.iter().copied())
+    sources
+        .iter()
+        .flat_map(|message| [message.content.as_str(), message.speaker()])
+        .chain(participants.iter().copied())
 }
 
 fn dates_supported(statement: &str, found: &[TimeMention], sources: &[&Message]) -> bool {
@@ -122,7 +144,8 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
     let needed: Vec<&str> = capitalised(statement);
     if !needed.is_empty() {
         let lower: Vec<String> = texts(sources, participants).map(str::to_lowercase).collect();
-        let known: HashSet<&str> = lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect();
+        let known: HashSet<&str> =
+            lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect();
         if !needed.iter().all(|name| is_known(&name.to_lowercase(), &known)) {
             return false;
         }
@@ -130,7 +153,8 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
     if statement.is_ascii() || !statement.contains(is_han) {
         return true;
     }
-    let known: HashSet<char> = texts(sources, participants).flat_map(str::chars).chain(COMMON_HAN.chars()).collect();
+    let known: HashSet<char> =
+        texts(sources, participants).flat_map(str::chars).chain(COMMON_HAN.chars()).collect();
     let mut run = 0;
     for character in statement.chars() {
         run = if is_han(character) && !known.contains(&character) { run + 1 } else { 0 };
@@ -145,7 +169,8 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
 fn titled(statement: &str) -> impl Iterator<Item = String> {
     const FAMILY: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘蒋蔡余杜叶程苏魏吕丁沈姚卢姜崔钟谭陆汪范石廖贾夏韦付方邹熊孟秦江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔向汤";
     let characters: Vec<char> = statement.chars().take(2).collect();
-    let familiar = matches!(characters.as_slice(), ['小' | '老' | '阿', family] if FAMILY.contains(*family));
+    let familiar =
+        matches!(characters.as_slice(), ['小' | '老' | '阿', family] if FAMILY.contains(*family));
     familiar.then(|| characters.iter().collect()).into_iter()
 }
 
@@ -158,9 +183,12 @@ fn capitalised(statement: &str) -> Vec<&str> {
         let between = &statement[done..start];
         opens |= between.contains(['.', '!', '?', ':', '"', '“', '\n', '「', '。', '：']);
         done = start + word.len();
-        if word.chars().any(char::is_uppercase) && !matches!(word, "I" | "I'm" | "I've" | "I'd" | "I'll") {
+        if word.chars().any(char::is_uppercase)
+            && !matches!(word, "I" | "I'm" | "I've" | "I'd" | "I'll")
+        {
             let lower = word.to_lowercase();
-            let common = known_word(&lower).class.has(COMMON_OPENERS) || lower.ends_with("ing") && lower.len() > 5;
+            let common = known_word(&lower).class.has(COMMON_OPENERS)
+                || lower.ends_with("ing") && lower.len() > 5;
             if !(opens && common) {
                 found.push(word);
             }
@@ -170,10 +198,14 @@ fn capitalised(statement: &str) -> Vec<&str> {
     found
 }
 
-/// The words of a text with their places: letters and digits, joined by `'`, `-`, `&` and inner dots.
+/// The words of a text with their places: letters and digits, joined by `'`, `-`, `&` and inner
+/// dots.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let joins = |character: char| matches!(character, '\'' | '’' | '-' | '&' | '+');
-    text.split(move |character: char| !(character.is_alphanumeric() || joins(character)) || is_han(character)).filter_map(move |word| {
+    text.split(move |character: char| {
+        !(character.is_alphanumeric() || joins(character)) || is_han(character)
+    })
+    .filter_map(move |word| {
         let start = word.as_ptr() as usize - text.as_ptr() as usize;
         let trimmed = word.trim_start_matches(joins);
         let start = start + word.len() - trimmed.len();
@@ -194,8 +226,13 @@ fn bare(word: &str) -> &str {
 
 fn is_known(name: &str, known: &HashSet<&str>) -> bool {
     let bare = bare(name);
-    let found = |word: &str| known.contains(word) || word.strip_suffix('s').is_some_and(|stem| stem.len() > 2 && known.contains(stem));
-    found(bare) || bare.contains(['-', '&']) && bare.split(['-', '&']).all(|part| part.is_empty() || found(part))
+    let found = |word: &str| {
+        known.contains(word)
+            || word.strip_suffix('s').is_some_and(|stem| stem.len() > 2 && known.contains(stem))
+    };
+    found(bare)
+        || bare.contains(['-', '&'])
+            && bare.split(['-', '&']).all(|part| part.is_empty() || found(part))
 }
 
 #[cfg(test)]

@@ -11,8 +11,14 @@ pub(super) use crate::model::testing::said;
 use crate::model::{MemoryKind, Message};
 
 /// The kinds and statements of one sentence that `speaker` says to `other`, who greets first.
-pub(super) fn statements(speaker: &str, other: &str, when: &str, sentence: &str) -> Vec<(&'static str, String)> {
-    let talk = [said(0, "user", Some(other), when, "Hi."), said(1, "user", Some(speaker), when, sentence)];
+pub(super) fn statements(
+    speaker: &str,
+    other: &str,
+    when: &str,
+    sentence: &str,
+) -> Vec<(&'static str, String)> {
+    let talk =
+        [said(0, "user", Some(other), when, "Hi."), said(1, "user", Some(speaker), when, sentence)];
     let found = extract_offline(&talk, &Config::default()).candidates;
     found.into_iter().map(|candidate| (candidate.kind.name(), candidate.content)).collect()
 }
@@ -20,7 +26,11 @@ pub(super) fn statements(speaker: &str, other: &str, when: &str, sentence: &str)
 const DAY: &str = "2024-03-11T09:30:00+01:00";
 
 fn contents(messages: &[Arc<Message>]) -> Vec<String> {
-    extract_offline(messages, &Config::default()).candidates.into_iter().map(|candidate| candidate.content).collect()
+    extract_offline(messages, &Config::default())
+        .candidates
+        .into_iter()
+        .map(|candidate| candidate.content)
+        .collect()
 }
 
 #[test]
@@ -29,7 +39,10 @@ fn dates_come_from_the_message_and_date_the_fact() {
     let candidate = extract_offline(&talk, &Config::default()).candidates.remove(0);
     assert_eq!(candidate.content, "Alice moved to Lyon on 8 March 2024.");
     assert_eq!(candidate.valid_from, Moment::parse("2024-03-08T00:00:00+01:00").expect("valid"));
-    assert_eq!((candidate.subject.as_str(), candidate.attribute.as_str(), candidate.value.as_str()), ("Alice", "home", "lyon"));
+    assert_eq!(
+        (candidate.subject.as_str(), candidate.attribute.as_str(), candidate.value.as_str()),
+        ("Alice", "home", "lyon")
+    );
     assert_eq!(candidate.source_messages, ["m0"]);
     let later = [said(0, "user", Some("Ben"), "2023-12-31T23:00:00Z", "I visited Bath yesterday.")];
     assert_eq!(contents(&later), ["Ben visited Bath on 30 December 2023."]);
@@ -44,7 +57,10 @@ fn a_bare_weekday_in_the_past_is_the_last_one_whatever_the_verb() {
 
 #[test]
 fn users_without_a_name_are_the_user() {
-    assert_eq!(contents(&[said(0, "user", None, DAY, "I work at Siemens.")]), ["The user works at Siemens."]);
+    assert_eq!(
+        contents(&[said(0, "user", None, DAY, "I work at Siemens.")]),
+        ["The user works at Siemens."]
+    );
     assert_eq!(contents(&[said(0, "user", None, DAY, "我住在杭州。")]), ["用户住在杭州。"]);
 }
 
@@ -55,13 +71,22 @@ fn an_agent_is_not_a_user_but_may_speak_of_one() {
     assert!(contents(&[user.clone(), agent("I live in the cloud and I love hiking.")]).is_empty());
     assert!(contents(&[user.clone(), agent("You should try Lisbon in May.")]).is_empty());
     let shipped = agent("Your order 88-3141 was shipped yesterday.");
-    assert_eq!(contents(&[user, shipped]), ["The user's order 88-3141 was shipped on 10 March 2024."]);
-    assert_eq!(contents(&[agent("Your order 88-3141 is on hold.")]), ["The user's order 88-3141 is on hold."]);
+    assert_eq!(
+        contents(&[user, shipped]),
+        ["The user's order 88-3141 was shipped on 10 March 2024."]
+    );
+    assert_eq!(
+        contents(&[agent("Your order 88-3141 is on hold.")]),
+        ["The user's order 88-3141 is on hold."]
+    );
 }
 
 #[test]
 fn two_named_people_are_both_users_whatever_their_roles() {
-    let talk = [said(0, "user", Some("Ada"), DAY, "I live in Delft."), said(1, "assistant", Some("Ben"), DAY, "I live in Bath.")];
+    let talk = [
+        said(0, "user", Some("Ada"), DAY, "I live in Delft."),
+        said(1, "assistant", Some("Ben"), DAY, "I live in Bath."),
+    ];
     assert_eq!(contents(&talk), ["Ada lives in Delft.", "Ben lives in Bath."]);
 }
 
@@ -70,14 +95,23 @@ fn you_is_named_only_between_two() {
     let ada = said(0, "user", Some("Ada"), DAY, "Hi.");
     let ben = said(1, "user", Some("Ben"), DAY, "Hello.");
     let cleo = said(2, "user", Some("Cleo"), DAY, "I bought a lamp for your kitchen in Delft.");
-    assert_eq!(contents(&[ada.clone(), cleo.clone()]), ["Cleo bought a lamp for Ada's kitchen in Delft."]);
+    assert_eq!(
+        contents(&[ada.clone(), cleo.clone()]),
+        ["Cleo bought a lamp for Ada's kitchen in Delft."]
+    );
     assert!(contents(&[ada, ben, cleo]).is_empty());
 }
 
 #[test]
 fn a_problem_and_its_solution_make_a_case() {
     let talk = [
-        said(0, "user", Some("Renske"), DAY, "The build fails with a linker error on the staging host."),
+        said(
+            0,
+            "user",
+            Some("Renske"),
+            DAY,
+            "The build fails with a linker error on the staging host.",
+        ),
         said(1, "assistant", None, DAY, "The fix is a newer linker in the base image."),
     ];
     let case = extract_offline(&talk, &Config::default()).candidates.remove(0);
@@ -86,7 +120,10 @@ fn a_problem_and_its_solution_make_a_case() {
         case.content,
         "Problem: The build fails with a linker error on the staging host. Solution: The fix is a newer linker in the base image."
     );
-    assert_eq!((case.subject.as_str(), case.source_messages), ("assistant", vec!["m0".to_owned(), "m1".to_owned()]));
+    assert_eq!(
+        (case.subject.as_str(), case.source_messages),
+        ("assistant", vec!["m0".to_owned(), "m1".to_owned()])
+    );
 }
 
 #[test]

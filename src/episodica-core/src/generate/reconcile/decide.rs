@@ -11,7 +11,8 @@ use crate::text::normalized;
 pub struct Decision {
     /// Which of the five outcomes.
     pub event: EventKind,
-    /// Index into the nearest memories. With `Add` it names a newer memory of the same attribute: the candidate enters as history.
+    /// Index into the nearest memories. With `Add` it names a newer memory of the same attribute:
+    /// the candidate enters as history.
     pub target: Option<usize>,
     /// The text to store, where it differs from the candidate's.
     pub content: Option<String>,
@@ -19,7 +20,8 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// Attributes that take one value at a time for one subject. Every other attribute may hold many values side by side.
+/// Attributes that take one value at a time for one subject. Every other attribute may hold many
+/// values side by side.
 const SINGLE_VALUED: [&str; 20] = [
     "address",
     "age",
@@ -48,10 +50,12 @@ pub fn is_single_valued(attribute: &str) -> bool {
     attribute.starts_with("favourite:") || SINGLE_VALUED.contains(&attribute)
 }
 
-/// Decides by rules what becomes of `candidate`, given the owner's nearest memories with their cosines.
+/// Decides by rules what becomes of `candidate`, given the owner's nearest memories with their
+/// cosines.
 ///
-/// Conservative: where no rule speaks the candidate is added. A memory is superseded only by a later statement with another value of
-/// the same single-valued attribute of the same subject; the cosines only order the choice among several fitting memories.
+/// Conservative: where no rule speaks the candidate is added. A memory is superseded only by a
+/// later statement with another value of the same single-valued attribute of the same subject; the
+/// cosines only order the choice among several fitting memories.
 pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
     let mut order: Vec<usize> = (0..nearest.len()).collect();
     order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
@@ -62,16 +66,23 @@ pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32
     if let Some(index) = order.iter().filter(current).find(same_text) {
         return decision(EventKind::Ignore, Some(*index), "says the same");
     }
-    if let Some(found) = order.iter().find_map(|index| by_attribute(candidate, nearest[*index].0, *index)) {
+    if let Some(found) =
+        order.iter().find_map(|index| by_attribute(candidate, nearest[*index].0, *index))
+    {
         return found;
     }
-    if let Some(found) = order.iter().filter(current).find_map(|index| by_extent(candidate, nearest[*index].0, *index)) {
+    if let Some(found) = order
+        .iter()
+        .filter(current)
+        .find_map(|index| by_extent(candidate, nearest[*index].0, *index))
+    {
         return found;
     }
     decision(EventKind::Add, None, "new")
 }
 
-/// Does any rule have something to say about a candidate and one known memory? All others may be left out of `nearest` above.
+/// Does any rule have something to say about a candidate and one known memory? All others may be
+/// left out of `nearest` above.
 pub(crate) fn concerns(candidate: &Candidate, known: &SemanticMemory) -> bool {
     reconcile_offline(candidate, &[(known, 0.0)]).target.is_some()
 }
@@ -79,14 +90,24 @@ pub(crate) fn concerns(candidate: &Candidate, known: &SemanticMemory) -> bool {
 /// Another value of the same single-valued attribute: the later one holds.
 fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
     let value = known_value(known);
-    if !known.is_current() || !same_attribute(candidate, known) || candidate.value.is_empty() || value.is_empty() {
+    if !known.is_current()
+        || !same_attribute(candidate, known)
+        || candidate.value.is_empty()
+        || value.is_empty()
+    {
         return None;
     }
     if candidate.value == value {
-        // A repeated value with fewer or other words is not news; one with more words is looked at by extent.
+        // A repeated value with fewer or other words is not news; one with more words is looked at
+        // by extent.
         let news = words(&candidate.content).len() > words(&known.content).len();
-        return (!news && is_single_valued(&candidate.attribute))
-            .then(|| decision(EventKind::Ignore, Some(index), &format!("{} is known to be {value}", candidate.attribute)));
+        return (!news && is_single_valued(&candidate.attribute)).then(|| {
+            decision(
+                EventKind::Ignore,
+                Some(index),
+                &format!("{} is known to be {value}", candidate.attribute),
+            )
+        });
     }
     let (ended, known_ended) = (candidate.value.strip_prefix("not "), value.strip_prefix("not "));
     let contradicts = match (ended, known_ended) {
@@ -98,10 +119,13 @@ fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> 
     if !contradicts {
         return None;
     }
-    let change = format!("{} of {}: {value} -> {}", candidate.attribute, candidate.subject, candidate.value);
+    let change =
+        format!("{} of {}: {value} -> {}", candidate.attribute, candidate.subject, candidate.value);
     match candidate.valid_from.cmp(&known.valid_from) {
         std::cmp::Ordering::Greater => Some(decision(EventKind::Supersede, Some(index), &change)),
-        std::cmp::Ordering::Less => Some(decision(EventKind::Add, Some(index), &format!("history; {} is newer", value))),
+        std::cmp::Ordering::Less => {
+            Some(decision(EventKind::Add, Some(index), &format!("history; {} is newer", value)))
+        }
         std::cmp::Ordering::Equal => None,
     }
 }
@@ -118,12 +142,14 @@ fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Opt
     if contains_run(&old, &new) {
         return Some(decision(EventKind::Ignore, Some(index), "contained in a known statement"));
     }
-    let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) = (new.iter().collect(), old.iter().collect());
+    let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) =
+        (new.iter().collect(), old.iter().collect());
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
         && new_set.is_superset(&old_set)
         && new_set.len() > old_set.len();
-    (extends && negated(&new) == negated(&old)).then(|| decision(EventKind::Update, Some(index), "says more than a known statement"))
+    (extends && negated(&new) == negated(&old))
+        .then(|| decision(EventKind::Update, Some(index), "says more than a known statement"))
 }
 
 fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
@@ -132,12 +158,20 @@ fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
 
 pub(super) fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> bool {
     let (new, old) = (&candidate.subject, &known.subject);
-    let same = || if new.is_ascii() && old.is_ascii() { new.eq_ignore_ascii_case(old) } else { new.to_lowercase() == old.to_lowercase() };
+    let same = || {
+        if new.is_ascii() && old.is_ascii() {
+            new.eq_ignore_ascii_case(old)
+        } else {
+            new.to_lowercase() == old.to_lowercase()
+        }
+    };
     !new.is_empty() && same()
 }
 
 pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> bool {
-    same_subject(candidate, known) && candidate.attribute == known.attribute && !candidate.attribute.is_empty()
+    same_subject(candidate, known)
+        && candidate.attribute == known.attribute
+        && !candidate.attribute.is_empty()
 }
 
 /// The value a memory gives its attribute, as [`apply`](super::apply) stored it.
@@ -146,7 +180,9 @@ pub(crate) fn known_value(known: &SemanticMemory) -> &str {
 }
 
 fn negated(words: &[String]) -> bool {
-    words.iter().any(|word| matches!(word.as_str(), "not" | "no" | "never" | "不" | "没") || word.ends_with("n't"))
+    words.iter().any(|word| {
+        matches!(word.as_str(), "not" | "no" | "never" | "不" | "没") || word.ends_with("n't")
+    })
 }
 
 /// Does `needle` occur in `hay` as a run of whole words?
@@ -154,13 +190,12 @@ fn contains_run(hay: &[String], needle: &[String]) -> bool {
     hay.windows(needle.len()).any(|window| window == needle)
 }
 
-/// The lower-case words of a text, letter by letter, each with whether it begins a word; each character of scripts without spaces is a word of
-/// its own.
+/// The lower-case words of a text, letter by letter, each with whether it begins a word; each
+/// character of scripts without spaces is a word of its own.
 fn for_each_letter(text: &str, mut visit: impl FnMut(char, bool)) {
     let mut open = false;
     let mut read = |character: char| {
-        let wide =
-            matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+        let wide = matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
         let inner = open && matches!(character, '\'' | '’');
         if wide {
             visit(character, true);
@@ -186,7 +221,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The words of a statement in 64 bits, one a word: tells at a glance that two statements don't contain each other.
+/// The words of a statement in 64 bits, one a word: tells at a glance that two statements don't
+/// contain each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Signature(u64);
@@ -195,12 +231,17 @@ impl Signature {
     /// Of a statement.
     pub fn of(text: &str) -> Self {
         let (mut bits, mut hash) = (0, None::<u64>);
-        let bit = |hash: Option<u64>| hash.map_or(0, |hash| 1 << (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58));
+        let bit = |hash: Option<u64>| {
+            hash.map_or(0, |hash| 1 << (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))
+        };
         for_each_letter(text, |letter, begins| {
             if begins {
                 bits |= bit(hash.take());
             }
-            hash = Some((hash.unwrap_or(0xcbf2_9ce4_8422_2325) ^ u64::from(letter)).wrapping_mul(0x0100_0000_01b3));
+            hash = Some(
+                (hash.unwrap_or(0xcbf2_9ce4_8422_2325) ^ u64::from(letter))
+                    .wrapping_mul(0x0100_0000_01b3),
+            );
         });
         Self(bits | bit(hash))
     }

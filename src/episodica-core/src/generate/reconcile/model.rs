@@ -1,7 +1,10 @@
-//! Reconciling by a model: one question for all candidates of an episode, and the checks that its answer must pass.
+//! Reconciling by a model: one question for all candidates of an episode, and the checks that its
+//! answer must pass.
 //!
-//! The model sees numbers, never ids. Whatever it says, a memory is superseded only by another value of the same attribute of the same subject, and
-//! a merged or better text holds no name, number or date that neither of the two has. A candidate without a usable decision is left to the rules.
+//! The model sees numbers, never ids. Whatever it says, a memory is superseded only by another
+//! value of the same attribute of the same subject, and a merged or better text holds no name,
+//! number or date that neither of the two has. A candidate without a usable decision is left to the
+//! rules.
 
 use std::collections::BTreeMap;
 
@@ -32,21 +35,40 @@ struct Values {
 /// `Internal` when the prompt can't be filled in.
 pub fn question(candidates: &[&Candidate], known: &[&SemanticMemory]) -> Result<Prompt> {
     let line = |number: usize, content: &str, subject: &str, attribute: &str, since: String| {
-        let (content, subject, attribute) = (single_line(content), single_line(subject), single_line(attribute));
+        let (content, subject, attribute) =
+            (single_line(content), single_line(subject), single_line(attribute));
         format!("{number} | {subject} | {attribute} | {since} | {content}")
     };
     let known_lines: Vec<String> = known
         .iter()
         .enumerate()
-        .map(|(n, memory)| line(n, &memory.content, &memory.subject, &memory.attribute, memory.valid_from.local().date().to_string()))
+        .map(|(n, memory)| {
+            line(
+                n,
+                &memory.content,
+                &memory.subject,
+                &memory.attribute,
+                memory.valid_from.local().date().to_string(),
+            )
+        })
         .collect();
     let candidate_lines: Vec<String> = candidates
         .iter()
         .enumerate()
-        .map(|(n, one)| line(n, &one.content, &one.subject, &one.attribute, one.valid_from.local().date().to_string()))
+        .map(|(n, one)| {
+            line(
+                n,
+                &one.content,
+                &one.subject,
+                &one.attribute,
+                one.valid_from.local().date().to_string(),
+            )
+        })
         .collect();
     let values = Values { known: known_lines.join("\n"), candidates: candidate_lines.join("\n") };
-    let chinese = candidates.first().is_some_and(|candidate| language(&candidate.content) == Language::Chinese);
+    let chinese = candidates
+        .first()
+        .is_some_and(|candidate| language(&candidate.content) == Language::Chinese);
     let (system, user) = render(Template::Reconcile, chinese, &values)?;
     let decision = json!({
         "type": "object",
@@ -89,8 +111,11 @@ pub struct Decisions {
 /// Reads an answer to [`question`].
 pub fn read(answer: &str, candidates: &[&Candidate], known: &[&SemanticMemory]) -> Decisions {
     let items = json::items(answer, "decisions");
-    let mut out =
-        Decisions { decisions: vec![None; candidates.len()], corrected: BTreeMap::new(), salvaged: items.salvaged || items.lost > 0 };
+    let mut out = Decisions {
+        decisions: vec![None; candidates.len()],
+        corrected: BTreeMap::new(),
+        salvaged: items.salvaged || items.lost > 0,
+    };
     for value in &items.values {
         let number = value.get("candidate").and_then(index);
         let Some(candidate) = number.and_then(|at| candidates.get(at)) else {
@@ -112,29 +137,48 @@ pub fn read(answer: &str, candidates: &[&Candidate], known: &[&SemanticMemory]) 
 }
 
 fn index(value: &Value) -> Option<usize> {
-    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).and_then(|number| usize::try_from(number).ok())
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.trim().parse().ok())
+        .and_then(|number| usize::try_from(number).ok())
 }
 
-fn decide(value: &Value, candidate: &Candidate, known: &[&SemanticMemory]) -> (Option<Decision>, Option<&'static str>) {
-    let action = value.get("action").and_then(Value::as_str).unwrap_or_default().trim().to_uppercase();
+fn decide(
+    value: &Value,
+    candidate: &Candidate,
+    known: &[&SemanticMemory],
+) -> (Option<Decision>, Option<&'static str>) {
+    let action =
+        value.get("action").and_then(Value::as_str).unwrap_or_default().trim().to_uppercase();
     let reason: String =
-        single_line(value.get("reason").and_then(Value::as_str).unwrap_or_default()).chars().take(MAX_REASON_CHARS).collect();
+        single_line(value.get("reason").and_then(Value::as_str).unwrap_or_default())
+            .chars()
+            .take(MAX_REASON_CHARS)
+            .collect();
     let target = value.get("memory").and_then(index).filter(|at| *at < known.len());
-    let make = |event, target: Option<usize>, content: Option<String>| Some(Decision { event, target, content, reason: reason.clone() });
+    let make = |event, target: Option<usize>, content: Option<String>| {
+        Some(Decision { event, target, content, reason: reason.clone() })
+    };
     let create = |why| (make(EventKind::Add, None, None), Some(why));
     let memory = target.map(|at| known[at]);
     match (action.as_str(), memory) {
         ("CREATE" | "ADD", _) => (make(EventKind::Add, None, None), None),
         ("IGNORE" | "NONE", Some(_)) => (make(EventKind::Ignore, target, None), None),
         ("UPDATE" | "MERGE" | "SUPERSEDE", None) => create("unknown_memory"),
-        ("UPDATE" | "MERGE" | "SUPERSEDE", Some(memory)) if !memory.is_current() => create("memory_is_history"),
-        ("UPDATE" | "MERGE", Some(memory)) if !same_subject(candidate, memory) => create("other_subject"),
+        ("UPDATE" | "MERGE" | "SUPERSEDE", Some(memory)) if !memory.is_current() => {
+            create("memory_is_history")
+        }
+        ("UPDATE" | "MERGE", Some(memory)) if !same_subject(candidate, memory) => {
+            create("other_subject")
+        }
         ("UPDATE" | "MERGE", Some(memory)) => {
             let event = if action == "MERGE" { EventKind::Merge } else { EventKind::Update };
-            let text = single_line(value.get("content").and_then(Value::as_str).unwrap_or_default());
+            let text =
+                single_line(value.get("content").and_then(Value::as_str).unwrap_or_default());
             match (is_carried(&text, candidate, memory), event) {
                 (true, _) => (make(event, target, Some(text)), None),
-                // A better wording that can't be trusted: the candidate's own stands for it, if it says no less.
+                // A better wording that can't be trusted: the candidate's own stands for it, if it
+                // says no less.
                 (false, EventKind::Update) if candidate.attribute == memory.attribute => {
                     (make(event, target, None), Some("unsupported_text"))
                 }
@@ -199,13 +243,21 @@ mod tests {
 
     fn memory(subject: &str, attribute: &str, value: &str, content: &str) -> SemanticMemory {
         let owner = Owner::new("default", "ann").expect("valid");
-        let add = Decision { event: EventKind::Add, target: None, content: None, reason: String::new() };
+        let add =
+            Decision { event: EventKind::Add, target: None, content: None, reason: String::new() };
         let from = candidate(subject, attribute, value, content);
         apply(&owner, &from, &add, &[], &["e0".to_owned()], from.valid_from).records.remove(0)
     }
 
-    fn decided(action: &str, memory_number: Value, content: Value) -> (Option<Decision>, BTreeMap<&'static str, u64>) {
-        let (known, new) = (memory("Ann", "home", "Lyon", "Ann lives in Lyon."), candidate("Ann", "home", "Nice", "Ann lives in Nice."));
+    fn decided(
+        action: &str,
+        memory_number: Value,
+        content: Value,
+    ) -> (Option<Decision>, BTreeMap<&'static str, u64>) {
+        let (known, new) = (
+            memory("Ann", "home", "Lyon", "Ann lives in Lyon."),
+            candidate("Ann", "home", "Nice", "Ann lives in Nice."),
+        );
         let answer = json!({"decisions": [{"candidate": 0, "action": action, "memory": memory_number, "content": content, "reason": "r"}]});
         let mut read = read(&answer.to_string(), &[&new], &[&known]);
         (read.decisions.remove(0), read.corrected)
@@ -213,7 +265,8 @@ mod tests {
 
     #[test]
     fn sound_decisions_stand() {
-        let event = |action: &str, content| decided(action, json!(0), content).0.expect("usable").event;
+        let event =
+            |action: &str, content| decided(action, json!(0), content).0.expect("usable").event;
         assert_eq!(event("IGNORE", Value::Null), EventKind::Ignore);
         assert_eq!(event("SUPERSEDE", Value::Null), EventKind::Supersede);
         assert_eq!(event("MERGE", json!("Ann lives in Lyon and Nice.")), EventKind::Merge);
@@ -233,14 +286,21 @@ mod tests {
             assert_eq!(corrected.keys().collect::<Vec<_>>(), [&why]);
         }
         assert_eq!(decided("EXPLODE", json!(0), Value::Null).0, None);
-        assert_eq!(decided("IGNORE", Value::Null, Value::Null).0, None, "ignored beside nothing: the rules decide");
+        assert_eq!(
+            decided("IGNORE", Value::Null, Value::Null).0,
+            None,
+            "ignored beside nothing: the rules decide"
+        );
     }
 
     #[test]
     fn superseding_never_crosses_attribute_or_subject_and_never_goes_back() {
         let new = candidate("Ann", "home", "Nice", "Ann lives in Nice.");
         let answer = r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0}]}"#;
-        for known in [memory("Ann", "employer", "Renault", "Ann works at Renault."), memory("Ben", "home", "Lyon", "Ben lives in Lyon.")] {
+        for known in [
+            memory("Ann", "employer", "Renault", "Ann works at Renault."),
+            memory("Ben", "home", "Lyon", "Ben lives in Lyon."),
+        ] {
             let read = read(answer, &[&new], &[&known]);
             assert_eq!(read.decisions[0].as_ref().expect("usable").event, EventKind::Add);
             assert_eq!(read.corrected.keys().collect::<Vec<_>>(), [&"supersede_across_attributes"]);

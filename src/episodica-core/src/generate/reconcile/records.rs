@@ -11,18 +11,21 @@ use crate::model::{EventKind, Provenance, SemanticEvent, SemanticMemory};
 /// The outcome of applying a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// Records to append, in this order; a later record of an id replaces an earlier one. Empty for IGNORE.
+    /// Records to append, in this order; a later record of an id replaces an earlier one. Empty for
+    /// IGNORE.
     pub records: Vec<SemanticMemory>,
     /// What happened.
     pub event: SemanticEvent,
 }
 
-/// Carries out a decision: the records to append to the owner's semantic log, and the event to report.
+/// Carries out a decision: the records to append to the owner's semantic log, and the event to
+/// report.
 ///
-/// `nearest` is the list that the decision's index points into; an index beyond it turns the decision into an ADD. `sources` are the ids of the
-/// episodes the candidate was learned from. Supersession keeps the old text as a closed revision that names its successor, and the
-/// successor names it in `metadata.supersedes`, so that [`restore`] can undo it. Provenance is the offline rules'; callers
-/// with a model overwrite it.
+/// `nearest` is the list that the decision's index points into; an index beyond it turns the
+/// decision into an ADD. `sources` are the ids of the episodes the candidate was learned from.
+/// Supersession keeps the old text as a closed revision that names its successor, and the successor
+/// names it in `metadata.supersedes`, so that [`restore`] can undo it. Provenance is the offline
+/// rules'; callers with a model overwrite it.
 pub fn apply(
     owner: &Owner,
     candidate: &Candidate,
@@ -34,7 +37,9 @@ pub fn apply(
     let target = decision.target.and_then(|index| nearest.get(index).copied());
     let content = decision.content.as_deref().unwrap_or(&candidate.content);
     match (decision.event, target) {
-        (EventKind::Ignore, Some(known)) => Applied { records: Vec::new(), event: event(EventKind::Ignore, known, None, decision) },
+        (EventKind::Ignore, Some(known)) => {
+            Applied { records: Vec::new(), event: event(EventKind::Ignore, known, None, decision) }
+        }
         (EventKind::Ignore, None) => {
             let fresh = fresh(owner, candidate, content, sources, now);
             Applied { records: Vec::new(), event: event(EventKind::Ignore, &fresh, None, decision) }
@@ -66,7 +71,8 @@ pub fn apply(
     }
 }
 
-/// Undoes a supersession: the next revision of `superseded`, current again. What replaced it is left as it is.
+/// Undoes a supersession: the next revision of `superseded`, current again. What replaced it is
+/// left as it is.
 pub fn restore(superseded: &SemanticMemory, now: Moment) -> SemanticMemory {
     SemanticMemory {
         valid_to: None,
@@ -87,7 +93,13 @@ fn close(known: &SemanticMemory, until: Moment, successor: &str, now: Moment) ->
     }
 }
 
-fn revise(known: &SemanticMemory, candidate: &Candidate, content: &str, sources: &[String], now: Moment) -> SemanticMemory {
+fn revise(
+    known: &SemanticMemory,
+    candidate: &Candidate,
+    content: &str,
+    sources: &[String],
+    now: Moment,
+) -> SemanticMemory {
     let mut revised = SemanticMemory {
         content: content.to_owned(),
         confidence: known.confidence.max(candidate.confidence),
@@ -104,9 +116,20 @@ fn revise(known: &SemanticMemory, candidate: &Candidate, content: &str, sources:
     revised
 }
 
-fn fresh(owner: &Owner, candidate: &Candidate, content: &str, sources: &[String], now: Moment) -> SemanticMemory {
+fn fresh(
+    owner: &Owner,
+    candidate: &Candidate,
+    content: &str,
+    sources: &[String],
+    now: Moment,
+) -> SemanticMemory {
     let first = candidate.source_messages.first().map_or("", String::as_str);
-    let parts: [&[u8]; 4] = [candidate.subject.as_bytes(), candidate.attribute.as_bytes(), content.as_bytes(), first.as_bytes()];
+    let parts: [&[u8]; 4] = [
+        candidate.subject.as_bytes(),
+        candidate.attribute.as_bytes(),
+        content.as_bytes(),
+        first.as_bytes(),
+    ];
     let mut metadata = serde_json::Map::new();
     if !candidate.value.is_empty() {
         metadata.insert("value".to_owned(), Value::String(candidate.value.clone()));
@@ -129,7 +152,11 @@ fn fresh(owner: &Owner, candidate: &Candidate, content: &str, sources: &[String]
         superseded_by: None,
         updated_at: now,
         revision_count: 0,
-        provenance: Provenance { method: "offline".to_owned(), prompt_version: RULES_VERSION.to_owned(), ..Provenance::default() },
+        provenance: Provenance {
+            method: "offline".to_owned(),
+            prompt_version: RULES_VERSION.to_owned(),
+            ..Provenance::default()
+        },
     }
 }
 
@@ -141,7 +168,12 @@ fn extend(list: &mut Vec<String>, more: &[String]) {
     }
 }
 
-fn event(kind: EventKind, memory: &SemanticMemory, previous: Option<&str>, decision: &Decision) -> SemanticEvent {
+fn event(
+    kind: EventKind,
+    memory: &SemanticMemory,
+    previous: Option<&str>,
+    decision: &Decision,
+) -> SemanticEvent {
     SemanticEvent {
         event: kind,
         memory_id: memory.memory_id.clone(),

@@ -35,7 +35,8 @@ struct Store(Vec<SemanticMemory>);
 impl Store {
     fn learn(&mut self, candidate: &Candidate) -> (Decision, Applied) {
         let owner = Owner::new("default", "alice").expect("valid");
-        let nearest: Vec<(&SemanticMemory, f32)> = self.0.iter().map(|memory| (memory, 0.9)).collect();
+        let nearest: Vec<(&SemanticMemory, f32)> =
+            self.0.iter().map(|memory| (memory, 0.9)).collect();
         let decision = reconcile_offline(candidate, &nearest);
         let known: Vec<&SemanticMemory> = self.0.iter().collect();
         let applied = apply(&owner, candidate, &decision, &known, &["e1".to_owned()], moment(NOW));
@@ -49,7 +50,11 @@ impl Store {
     }
 
     fn current(&self) -> Vec<&str> {
-        self.0.iter().filter(|memory| memory.is_current()).map(|memory| memory.content.as_str()).collect()
+        self.0
+            .iter()
+            .filter(|memory| memory.is_current())
+            .map(|memory| memory.content.as_str())
+            .collect()
     }
 }
 
@@ -65,7 +70,10 @@ fn a_later_employer_supersedes_and_cites_both_sides() {
     assert_eq!((decision.event, applied.event.event), (EventKind::Supersede, EventKind::Supersede));
     assert_eq!(applied.event.previous.as_deref(), Some("Alice works at Google."));
     let (old, new) = (&store.0[0], &store.0[1]);
-    assert_eq!((old.superseded_by.as_ref(), old.valid_to), (Some(&new.memory_id), Some(moment("2024-03-01"))));
+    assert_eq!(
+        (old.superseded_by.as_ref(), old.valid_to),
+        (Some(&new.memory_id), Some(moment("2024-03-01")))
+    );
     assert_eq!(new.metadata["supersedes"], old.memory_id);
     assert_eq!((old.revision_count, new.revision_count), (1, 0));
     assert_eq!(store.current(), ["Alice works at Meta."]);
@@ -78,7 +86,11 @@ fn a_supersession_can_be_undone() {
     store.learn(&job("Google", "2023-01-01"));
     store.learn(&job("Meta", "2024-03-01"));
     let restored = restore(&store.0[0], moment(NOW));
-    assert!(restored.is_current() && restored.revision_count == 2 && restored.memory_id == store.0[0].memory_id);
+    assert!(
+        restored.is_current()
+            && restored.revision_count == 2
+            && restored.memory_id == store.0[0].memory_id
+    );
     assert_eq!(restored.content, "Alice works at Google.");
 }
 
@@ -95,8 +107,14 @@ fn an_older_statement_learned_later_is_history() {
 #[test]
 fn other_subjects_attributes_and_many_valued_ones_stand_side_by_side() {
     for (first, second) in [
-        (job("Google", "2023-01-01"), candidate("Bob", "employer", "meta", "2024-01-01", "Bob works at Meta.")),
-        (job("Google", "2023-01-01"), candidate("Alice", "home", "lyon", "2024-01-01", "Alice lives in Lyon.")),
+        (
+            job("Google", "2023-01-01"),
+            candidate("Bob", "employer", "meta", "2024-01-01", "Bob works at Meta."),
+        ),
+        (
+            job("Google", "2023-01-01"),
+            candidate("Alice", "home", "lyon", "2024-01-01", "Alice lives in Lyon."),
+        ),
         (
             candidate("Alice", "likes", "tea", "2023-01-01", "Alice likes tea."),
             candidate("Alice", "likes", "coffee", "2024-01-01", "Alice likes coffee."),
@@ -106,8 +124,20 @@ fn other_subjects_attributes_and_many_valued_ones_stand_side_by_side() {
             candidate("Alice", "has:dog", "bo", "2024-01-01", "Bo is Alice's dog."),
         ),
         (
-            candidate("Alice", "favourite:colour", "green", "2023-01-01", "Alice's favourite colour is green."),
-            candidate("Alice", "favourite:band", "blue lagoon", "2024-01-01", "Alice's favourite band is Blue Lagoon."),
+            candidate(
+                "Alice",
+                "favourite:colour",
+                "green",
+                "2023-01-01",
+                "Alice's favourite colour is green.",
+            ),
+            candidate(
+                "Alice",
+                "favourite:band",
+                "blue lagoon",
+                "2024-01-01",
+                "Alice's favourite band is Blue Lagoon.",
+            ),
         ),
     ] {
         let mut store = Store::default();
@@ -120,7 +150,13 @@ fn other_subjects_attributes_and_many_valued_ones_stand_side_by_side() {
 
 #[test]
 fn the_end_of_one_value_ends_only_that_value() {
-    let left = candidate("Alice", "employer", "not google", "2024-04-01", "Alice quit their job at Google.");
+    let left = candidate(
+        "Alice",
+        "employer",
+        "not google",
+        "2024-04-01",
+        "Alice quit their job at Google.",
+    );
     let mut store = Store::default();
     store.learn(&job("Google", "2023-01-01"));
     assert_eq!(store.learn(&left).0.event, EventKind::Supersede);
@@ -136,9 +172,16 @@ fn the_end_of_one_value_ends_only_that_value() {
 #[test]
 fn duplicates_repeats_and_parts_are_ignored() {
     let mut store = Store::default();
-    store.learn(&candidate("Alice", "employer", "google", "2023-01-01", "Alice works at Google as an engineer."));
+    store.learn(&candidate(
+        "Alice",
+        "employer",
+        "google",
+        "2023-01-01",
+        "Alice works at Google as an engineer.",
+    ));
     for repeat in ["alice works at  Google as an engineer", "Alice works at Google."] {
-        let (decision, applied) = store.learn(&candidate("Alice", "employer", "google", "2024-01-01", repeat));
+        let (decision, applied) =
+            store.learn(&candidate("Alice", "employer", "google", "2024-01-01", repeat));
         assert_eq!((decision.event, decision.target), (EventKind::Ignore, Some(0)), "{repeat}");
         assert!(applied.records.is_empty() && applied.event.memory_id == store.0[0].memory_id);
     }
@@ -148,9 +191,18 @@ fn duplicates_repeats_and_parts_are_ignored() {
 fn more_about_the_same_value_is_an_update() {
     let mut store = Store::default();
     store.learn(&job("Google", "2023-01-01"));
-    let longer = candidate("Alice", "employer", "google", "2024-01-01", "Alice works at Google as an engineer.");
+    let longer = candidate(
+        "Alice",
+        "employer",
+        "google",
+        "2024-01-01",
+        "Alice works at Google as an engineer.",
+    );
     let (decision, applied) = store.learn(&longer);
-    assert_eq!((decision.event, applied.event.previous.as_deref()), (EventKind::Update, Some("Alice works at Google.")));
+    assert_eq!(
+        (decision.event, applied.event.previous.as_deref()),
+        (EventKind::Update, Some("Alice works at Google."))
+    );
     assert_eq!(store.0.len(), 1);
     assert_eq!(store.0[0].source_messages, ["m-2023-01-01", "m-2024-01-01"]);
     assert_eq!(store.0[0].revision_count, 1);
@@ -178,7 +230,12 @@ fn ids_follow_from_what_they_name() {
 #[test]
 fn an_index_beyond_the_list_is_an_addition() {
     let owner = Owner::new("default", "alice").expect("valid");
-    let decision = Decision { event: EventKind::Update, target: Some(7), content: None, reason: String::new() };
+    let decision = Decision {
+        event: EventKind::Update,
+        target: Some(7),
+        content: None,
+        reason: String::new(),
+    };
     let applied = apply(&owner, &job("Google", "2023-01-01"), &decision, &[], &[], moment(NOW));
     assert_eq!((applied.event.event, applied.records.len()), (EventKind::Add, 1));
 }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::repair::parse;
 use super::scan::Scan;
 
-/// Longer texts are cut off here: far more than any answer within a usual token limit, and little enough to be held as values.
+/// Longer texts are cut off here: far more than any answer within a usual token limit, and little
+/// enough to be held as values.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// An object, and what reading it took.
@@ -80,7 +81,9 @@ pub fn object(text: &str) -> Option<Salvaged> {
 /// ```
 pub fn items(text: &str, key: &str) -> Items {
     let text = relevant(text);
-    if let Some((values, salvaged)) = serde_json::from_str(text).ok().and_then(|value| list(value, key)) {
+    if let Some((values, salvaged)) =
+        serde_json::from_str(text).ok().and_then(|value| list(value, key))
+    {
         return Items { values, salvaged, lost: 0, found: true };
     }
     for inner in fences(text) {
@@ -123,7 +126,9 @@ pub fn items(text: &str, key: &str) -> Items {
 fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
     match value {
         Value::Array(mut values) => match values.as_mut_slice() {
-            [Value::Object(only)] if only.get(key).is_some_and(Value::is_array) => Some((array(only.remove(key)?)?, true)),
+            [Value::Object(only)] if only.get(key).is_some_and(Value::is_array) => {
+                Some((array(only.remove(key)?)?, true))
+            }
             _ => Some((values, false)),
         },
         Value::Object(mut members) => match members.remove(key) {
@@ -162,5 +167,8 @@ fn relevant(text: &str) -> &str {
 
 /// What stands between three backticks, without the name of the language.
 fn fences(text: &str) -> impl Iterator<Item = &str> {
-    text.split("```").skip(1).step_by(2).map(|inner| inner.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).trim())
+    text.split("```")
+        .skip(1)
+        .step_by(2)
+        .map(|inner| inner.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).trim())
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// Reads `text` as one value: strictly, then with line breaks in strings, unknown escapes and commas before a closing bracket put right.
+/// Reads `text` as one value: strictly, then with line breaks in strings, unknown escapes and
+/// commas before a closing bracket put right.
 pub(super) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&repaired(text)).ok())
 }
@@ -21,7 +22,9 @@ fn repaired(text: &str) -> String {
                     out.push(c);
                 }
                 '\\' => match chars.next() {
-                    Some(escaped @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => out.extend(['\\', escaped]),
+                    Some(escaped @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => {
+                        out.extend(['\\', escaped])
+                    }
                     Some(other) => out.push(other),
                     None => out.push(c),
                 },
@@ -60,7 +63,10 @@ mod tests {
     #[test]
     fn small_mistakes_are_put_right() {
         assert_eq!(parse("{\"a\": [1, 2, ], }"), Some(json!({"a": [1, 2]})));
-        assert_eq!(parse("{\"a\": \"two\nlines\tand, ]\"}"), Some(json!({"a": "two\nlines\tand, ]"})));
+        assert_eq!(
+            parse("{\"a\": \"two\nlines\tand, ]\"}"),
+            Some(json!({"a": "two\nlines\tand, ]"}))
+        );
         assert_eq!(parse(r#"{"a": "it\'s \u00e9 \"q\""}"#), Some(json!({"a": "it's é \"q\""})));
         for beyond in ["{\"a\": }", "[1,,2]", "{a: 1}", "\"\\", ""] {
             assert_eq!(parse(beyond), None, "{beyond}");

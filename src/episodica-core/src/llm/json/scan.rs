@@ -1,10 +1,12 @@
-//! Finds where values begin and end in text that is not quite JSON, without recursion and within a budget.
+//! Finds where values begin and end in text that is not quite JSON, without recursion and within a
+//! budget.
 
 use serde_json::{Map, Value};
 
 use super::repair::parse;
 
-/// Each byte may be looked at so often; broken text with many brackets would otherwise cost the square of its length.
+/// Each byte may be looked at so often; broken text with many brackets would otherwise cost the
+/// square of its length.
 const LOOKS: usize = 16;
 
 /// Names of members longer than this are not looked for.
@@ -23,7 +25,11 @@ impl<'t> Scan<'t> {
 
     /// The first of `wanted` at or after `at`.
     pub(super) fn find(&self, at: usize, wanted: &[u8]) -> Option<usize> {
-        self.bytes.get(at..)?.iter().position(|byte| wanted.contains(byte)).map(|offset| at + offset)
+        self.bytes
+            .get(at..)?
+            .iter()
+            .position(|byte| wanted.contains(byte))
+            .map(|offset| at + offset)
     }
 
     /// Does what follows `at`, after white space, begin so?
@@ -37,11 +43,13 @@ impl<'t> Scan<'t> {
         self.text.match_indices(&quoted).find_map(|(at, _)| {
             let colon = self.skip(at + quoted.len(), b"");
             let list = self.skip(colon + 1, b"");
-            (self.bytes.get(colon) == Some(&b':') && self.bytes.get(list) == Some(&b'[')).then_some(list)
+            (self.bytes.get(colon) == Some(&b':') && self.bytes.get(list) == Some(&b'['))
+                .then_some(list)
         })
     }
 
-    /// Where the container that begins at `start` ends (behind its bracket); `None` where it doesn't, or the budget is used up.
+    /// Where the container that begins at `start` ends (behind its bracket); `None` where it
+    /// doesn't, or the budget is used up.
     pub(super) fn balanced(&mut self, start: usize) -> Option<usize> {
         let mut depth = 0_usize;
         self.walk(start, |byte| {
@@ -55,8 +63,8 @@ impl<'t> Scan<'t> {
         .map(|last| last + 1)
     }
 
-    /// The readable elements of the list whose bracket is at `start`, and how many were lost; `None` for a list that was cut off before
-    /// its first element.
+    /// The readable elements of the list whose bracket is at `start`, and how many were lost;
+    /// `None` for a list that was cut off before its first element.
     pub(super) fn elements(&mut self, start: usize) -> Option<(Vec<Value>, usize)> {
         let (mut values, mut lost) = (Vec::new(), 0);
         let mut at = start + 1;
@@ -109,7 +117,8 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The value at `at`, if it can be read, and where it ends (the text's end for one that is cut off).
+    /// The value at `at`, if it can be read, and where it ends (the text's end for one that is cut
+    /// off).
     fn value(&mut self, at: usize) -> (usize, Option<Value>) {
         let length = self.bytes.len();
         let end = match self.bytes.get(at) {
@@ -131,11 +140,15 @@ impl<'t> Scan<'t> {
         // A number at the very end may be the beginning of a longer one.
         let whole = end.is_some() || text.trim_end().ends_with('"');
         // A last bracket closes its container; without one, `at` could be read for nothing only.
-        (end.unwrap_or(length).max(at + 1).min(length), if whole { parse(text.trim()) } else { None })
+        (
+            end.unwrap_or(length).max(at + 1).min(length),
+            if whole { parse(text.trim()) } else { None },
+        )
     }
 
-    /// Where to go on after the broken element from `at` to `end`: where something of its kind seems to begin inside, for a quotation mark
-    /// too many makes an element swallow those behind it.
+    /// Where to go on after the broken element from `at` to `end`: where something of its kind
+    /// seems to begin inside, for a quotation mark too many makes an element swallow those behind
+    /// it.
     fn next_element(&mut self, at: usize, end: usize) -> usize {
         let (close, open) = match self.bytes[at] {
             b'{' => (b'}', b'{'),
@@ -173,7 +186,8 @@ impl<'t> Scan<'t> {
         let length = rest.iter().take(MAX_KEY_BYTES).position(|byte| *byte == b'"')?;
         let colon = self.skip(at + length + 2, b"");
         let name = &self.text[at + 1..at + 1 + length];
-        (self.bytes.get(colon) == Some(&b':') && !name.contains('\\')).then(|| (name, self.skip(colon + 1, b"")))
+        (self.bytes.get(colon) == Some(&b':') && !name.contains('\\'))
+            .then(|| (name, self.skip(colon + 1, b"")))
     }
 
     /// The first name in the object at `at`.
@@ -184,11 +198,15 @@ impl<'t> Scan<'t> {
     /// The first place from `at` that is neither white space nor one of `also`.
     fn skip(&self, at: usize, also: &[u8]) -> usize {
         let rest = self.bytes.get(at..).unwrap_or_default();
-        let length = rest.iter().position(|byte| !byte.is_ascii_whitespace() && !also.contains(byte)).unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace() && !also.contains(byte))
+            .unwrap_or(rest.len());
         (at + length).min(self.bytes.len())
     }
 
-    /// Shows `stop` each byte from `start` on that is in no string (quotation marks left out), and says where it stopped.
+    /// Shows `stop` each byte from `start` on that is in no string (quotation marks left out), and
+    /// says where it stopped.
     fn walk(&mut self, start: usize, mut stop: impl FnMut(u8) -> bool) -> Option<usize> {
         let (mut in_string, mut escaped) = (false, false);
         let most = self.budget.min(self.bytes.len() - start);

@@ -13,12 +13,21 @@ fn found(text: &str) -> (Vec<Value>, usize, bool) {
 
 #[test]
 fn clean_answers_are_taken_as_they_are() {
-    assert_eq!(found(r#"{"note":"x","facts":[{"a":1},{"a":2}]}"#), (vec![json!({"a": 1}), json!({"a": 2})], 0, false));
+    assert_eq!(
+        found(r#"{"note":"x","facts":[{"a":1},{"a":2}]}"#),
+        (vec![json!({"a": 1}), json!({"a": 2})], 0, false)
+    );
     assert_eq!(found(r#" ["one", "two"] "#), (vec![json!("one"), json!("two")], 0, false));
     assert_eq!(found(r#"{"facts":[]}"#), (vec![], 0, false));
     assert_eq!(found(r#"{"facts":null}"#), (vec![], 0, false));
-    assert_eq!(object(r#"{"a":1}"#).unwrap(), Salvaged { value: json!({"a": 1}).as_object().unwrap().clone(), salvaged: false, lost: 0 });
-    assert_eq!(object("\u{feff}<think>maybe {\"a\": 0}?</think>\n{\"a\":1}").unwrap().value["a"], 1);
+    assert_eq!(
+        object(r#"{"a":1}"#).unwrap(),
+        Salvaged { value: json!({"a": 1}).as_object().unwrap().clone(), salvaged: false, lost: 0 }
+    );
+    assert_eq!(
+        object("\u{feff}<think>maybe {\"a\": 0}?</think>\n{\"a\":1}").unwrap().value["a"],
+        1
+    );
 }
 
 #[test]
@@ -36,10 +45,19 @@ fn fences_and_prose_around_the_answer_are_ignored() {
     ] {
         assert_eq!(found(text), (vec![json!({"a": 1})], 0, true), "{text}");
     }
-    for text in ["I use {braces}: {\"a\": 1} done", "```json\n{\"a\": 1}\n```", "[{\"a\": 1}]", "one { two, then {\"a\": 1}", "{\"a\": 1,}"]
-    {
+    for text in [
+        "I use {braces}: {\"a\": 1} done",
+        "```json\n{\"a\": 1}\n```",
+        "[{\"a\": 1}]",
+        "one { two, then {\"a\": 1}",
+        "{\"a\": 1,}",
+    ] {
         let salvaged = object(text).unwrap();
-        assert_eq!((Value::Object(salvaged.value), salvaged.salvaged), (json!({"a": 1}), true), "{text}");
+        assert_eq!(
+            (Value::Object(salvaged.value), salvaged.salvaged),
+            (json!({"a": 1}), true),
+            "{text}"
+        );
     }
 }
 
@@ -58,12 +76,15 @@ fn one_bad_item_never_loses_the_others() {
         r#"{"text":1e999}"#,
         "{\"text\":\"two\\u12\"}",
     ] {
-        for text in [format!("{{\"facts\":[{one},{bad},{three}]}}"), format!("[{one}, {bad}, {three}]")] {
+        for text in
+            [format!("{{\"facts\":[{one},{bad},{three}]}}"), format!("[{one}, {bad}, {three}]")]
+        {
             let (values, lost, salvaged) = found(&text);
             let texts: Vec<_> = values.iter().filter_map(|value| value["text"].as_str()).collect();
             assert_eq!(texts.first(), Some(&"one"), "{text}");
             assert!(salvaged, "{text}");
-            // What can't be told apart from a bad item's own contents may go with it, but only where its brackets are broken too.
+            // What can't be told apart from a bad item's own contents may go with it, but only
+            // where its brackets are broken too.
             if !bad.ends_with("two") && !bad.ends_with("}}") || bad == "two" {
                 assert_eq!((texts, lost), (vec!["one", "three"], 1), "{text}");
             }
@@ -77,14 +98,18 @@ fn one_bad_item_never_loses_the_others() {
 fn an_answer_cut_off_anywhere_keeps_its_whole_items() {
     let whole = r#"{"facts": [{"text": "a, b] {c", "n": 1}, {"text": "d", "tags": ["x", "y"]}, {"text": "e"}]}"#;
     let start = whole.find('[').unwrap();
-    let ends: Vec<_> = [r#"1}"#, r#"]}, {"text": "e"#, r#""e"}"#].iter().map(|part| whole.find(part).unwrap()).collect();
+    let ends: Vec<_> = [r#"1}"#, r#"]}, {"text": "e"#, r#""e"}"#]
+        .iter()
+        .map(|part| whole.find(part).unwrap())
+        .collect();
     let ends = [ends[0] + 2, ends[1] + 2, ends[2] + 4];
     for cut in start + 1..whole.len() {
         let items = items(&whole[..cut], "facts");
         let expected = ends.iter().filter(|end| **end <= cut).count();
         assert_eq!(items.values.len(), expected, "{}", &whole[..cut]);
-        let inside =
-            !ends.contains(&cut) && whole[..cut].trim_end_matches([' ', ',', '[', ']']).len() > *ends[..expected].last().unwrap_or(&start);
+        let inside = !ends.contains(&cut)
+            && whole[..cut].trim_end_matches([' ', ',', '[', ']']).len()
+                > *ends[..expected].last().unwrap_or(&start);
         assert_eq!(items.lost, usize::from(inside && cut > start + 1), "{}", &whole[..cut]);
     }
     assert_eq!(found("[12, 34"), (vec![json!(12)], 1, true));
@@ -93,9 +118,15 @@ fn an_answer_cut_off_anywhere_keeps_its_whole_items() {
 #[test]
 fn a_broken_object_keeps_its_whole_members() {
     let salvaged = object(r#"{"title": "A walk", "meta": {"a": 1}, "summary": "they wal"#).unwrap();
-    assert_eq!((Value::Object(salvaged.value), salvaged.lost), (json!({"title": "A walk", "meta": {"a": 1}}), 1));
+    assert_eq!(
+        (Value::Object(salvaged.value), salvaged.lost),
+        (json!({"title": "A walk", "meta": {"a": 1}}), 1)
+    );
     let salvaged = object(r#"{"title": "a 5" nail", "summary": "bought", "n": 3}"#).unwrap();
-    assert_eq!((Value::Object(salvaged.value), salvaged.lost), (json!({"summary": "bought", "n": 3}), 1));
+    assert_eq!(
+        (Value::Object(salvaged.value), salvaged.lost),
+        (json!({"summary": "bought", "n": 3}), 1)
+    );
     let salvaged = object(r#"{title: "x", "summary": "y"}"#).unwrap();
     assert_eq!((Value::Object(salvaged.value), salvaged.lost), (json!({"summary": "y"}), 1));
 }

@@ -1,4 +1,5 @@
-//! How one server wants to be asked: which of the usual fields it takes. Learned from its refusals, kept once a request succeeded.
+//! How one server wants to be asked: which of the usual fields it takes. Learned from its refusals,
+//! kept once a request succeeded.
 
 use serde_json::{Map, Value, json};
 
@@ -43,20 +44,30 @@ impl Dialect {
     pub(super) const MAX_STEPS: usize = 4;
 
     /// The body of a request.
-    pub(super) fn body(self, model: &str, prompt: &Prompt, max_tokens: u32, extra: &Map<String, Value>) -> Value {
+    pub(super) fn body(
+        self,
+        model: &str,
+        prompt: &Prompt,
+        max_tokens: u32,
+        extra: &Map<String, Value>,
+    ) -> Value {
         let schema = &prompt.schema;
         let system = match self.format {
             Format::Schema => prompt.system.clone(),
             // Servers that take `json_object` want the word JSON in the prompt.
             _ => {
-                format!("{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing else:\n{}", prompt.system, schema.schema)
+                format!(
+                    "{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing else:\n{}",
+                    prompt.system, schema.schema
+                )
             }
         };
         let mut body = json!({
             "model": model,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
         });
-        body[if self.completion_tokens { "max_completion_tokens" } else { "max_tokens" }] = max_tokens.into();
+        body[if self.completion_tokens { "max_completion_tokens" } else { "max_tokens" }] =
+            max_tokens.into();
         if self.temperature {
             body["temperature"] = 0.into();
         }
@@ -74,9 +85,12 @@ impl Dialect {
         body
     }
 
-    /// What to try after this refusal; `None` where nothing about the form of the request is to blame.
+    /// What to try after this refusal; `None` where nothing about the form of the request is to
+    /// blame.
     pub(super) fn after(self, failure: &Failure) -> Option<Self> {
-        let Cause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else { return None };
+        let Cause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
+            return None;
+        };
         let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
         if !self.completion_tokens && mentions(&["max_completion_tokens"]) {
             return Some(Self { completion_tokens: true, ..self });
@@ -84,10 +98,27 @@ impl Dialect {
         if self.temperature && mentions(&["temperature"]) {
             return Some(Self { temperature: false, ..self });
         }
-        let blamed = mentions(&["response_format", "json_schema", "json_object", "json mode", "schema", "structured", "grammar"]);
-        // Some servers refuse without a word. An unknown model, a prompt too long or forbidden is no matter of form.
-        let known =
-            mentions(&["context", "too long", "too many tokens", "model", "content_filter", "content management", "policy", "api key"]);
+        let blamed = mentions(&[
+            "response_format",
+            "json_schema",
+            "json_object",
+            "json mode",
+            "schema",
+            "structured",
+            "grammar",
+        ]);
+        // Some servers refuse without a word. An unknown model, a prompt too long or forbidden is
+        // no matter of form.
+        let known = mentions(&[
+            "context",
+            "too long",
+            "too many tokens",
+            "model",
+            "content_filter",
+            "content management",
+            "policy",
+            "api key",
+        ]);
         let silent = status != 404 && !known;
         let format = match self.format {
             Format::Schema => Format::Object,

@@ -46,7 +46,10 @@ fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
     settings.extra.insert("seed".into(), 3.into());
     let answer = OpenAiModel::new(settings).unwrap().complete(&prompt(), &Uninterrupted).unwrap();
     assert_eq!((answer.text.as_str(), answer.model.as_str(), answer.attempts), ("{}", "tiny", 1));
-    assert_eq!((answer.prompt_tokens, answer.completion_tokens, answer.counted_locally), (11, 7, false));
+    assert_eq!(
+        (answer.prompt_tokens, answer.completion_tokens, answer.counted_locally),
+        (11, 7, false)
+    );
     assert_eq!(
         server.requests()[0].body,
         json!({
@@ -63,12 +66,19 @@ fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
 #[test]
 fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
     let invalid = "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}";
-    for (status, words) in
-        [(400, "json_schema is unknown"), (415, ""), (422, "extra fields"), (501, ""), (404, "no response_format here"), (500, invalid)]
-    {
-        let server = FaultServer::start(move |_, request: &Request| match request.body.get("response_format") {
-            Some(_) => refuses(status, words),
-            None => says(&"{}".into()),
+    for (status, words) in [
+        (400, "json_schema is unknown"),
+        (415, ""),
+        (422, "extra fields"),
+        (501, ""),
+        (404, "no response_format here"),
+        (500, invalid),
+    ] {
+        let server = FaultServer::start(move |_, request: &Request| {
+            match request.body.get("response_format") {
+                Some(_) => refuses(status, words),
+                None => says(&"{}".into()),
+            }
         });
         let model = model(&server);
         assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 3, "{status}");
@@ -76,7 +86,10 @@ fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
         let requests = server.requests();
         assert_eq!(requests[1].body["response_format"], json!({"type": "json_object"}));
         let system = requests[3].body["messages"][0]["content"].as_str().unwrap();
-        assert!(system.contains("JSON object that fits this JSON schema") && system.contains(r#"{"type":"object"}"#));
+        assert!(
+            system.contains("JSON object that fits this JSON schema")
+                && system.contains(r#"{"type":"object"}"#)
+        );
         assert_eq!(model.health()["format"], "text");
         assert_eq!(model.health()["breaker"], "closed");
     }
@@ -115,7 +128,9 @@ fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
             );
         }
         match request.body.get("temperature") {
-            Some(_) => refuses(400, "Unsupported value: 'temperature' does not support 0 with this model."),
+            Some(_) => {
+                refuses(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+            }
             None => says(&"{}".into()),
         }
     });
@@ -131,18 +146,30 @@ fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
 #[test]
 fn content_comes_in_parts_and_without_usage_is_counted_here() {
     let parts = json!([{"type": "text", "text": "{\"a\""}, {"type": "image"}, {"type": "text", "text": ":1}"}]);
-    let server = FaultServer::script(vec![says(&parts), Act::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into())]);
+    let server = FaultServer::script(vec![
+        says(&parts),
+        Act::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into()),
+    ]);
     let model = model(&server);
     assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().text, r#"{"a":1}"#);
     let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
-    assert_eq!((answer.prompt_tokens, answer.completion_tokens, answer.counted_locally), (7, 2, true));
+    assert_eq!(
+        (answer.prompt_tokens, answer.completion_tokens, answer.counted_locally),
+        (7, 2, true)
+    );
 }
 
 #[test]
 fn an_answer_without_text_is_an_error_that_says_why() {
     for (body, reason) in [
-        (json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]}), "text, because all tokens allowed were used up"),
-        (json!({"choices": [{"message": {"content": null, "refusal": "I won't"}}]}), "text, because it refuses the content"),
+        (
+            json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]}),
+            "text, because all tokens allowed were used up",
+        ),
+        (
+            json!({"choices": [{"message": {"content": null, "refusal": "I won't"}}]}),
+            "text, because it refuses the content",
+        ),
         (json!({"choices": [{"message": {"content": " "}}]}), "text: "),
         (json!({"choices": []}), "a choice: "),
         (json!({"error": {"message": "my diary"}}), "a choice: "),
@@ -151,13 +178,19 @@ fn an_answer_without_text_is_an_error_that_says_why() {
         let server = FaultServer::script(vec![Act::Json(200, body.to_string())]);
         let error = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Llm);
-        assert!(error.to_string().starts_with(&format!("server answered without {reason}")), "{error}");
+        assert!(
+            error.to_string().starts_with(&format!("server answered without {reason}")),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn the_fallback_answers_while_the_first_endpoint_is_down() {
-    let (dead, live) = (FaultServer::script(vec![Act::Json(500, "{}".into())]), FaultServer::script(vec![says(&"{}".into())]));
+    let (dead, live) = (
+        FaultServer::script(vec![Act::Json(500, "{}".into())]),
+        FaultServer::script(vec![says(&"{}".into())]),
+    );
     let mut both = settings(&dead);
     both.fallback = Some(Box::new(LlmSettings { model: "spare".into(), ..settings(&live) }));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
@@ -168,13 +201,18 @@ fn the_fallback_answers_while_the_first_endpoint_is_down() {
     assert_eq!(answer.attempts, 1, "the breaker keeps the dead one out");
     assert_eq!((dead.requests().len(), live.requests().len()), (5, 3));
     assert!(model.is_available());
-    assert_eq!((&model.health()["breaker"], &model.health()["fallback"]["breaker"]), (&json!("open"), &json!("closed")));
+    assert_eq!(
+        (&model.health()["breaker"], &model.health()["fallback"]["breaker"]),
+        (&json!("open"), &json!("closed"))
+    );
 }
 
 #[test]
 fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
-    let (first, second) =
-        (FaultServer::script(vec![refuses(401, "key sk-1 of diary")]), FaultServer::script(vec![refuses(503, "the secret diary")]));
+    let (first, second) = (
+        FaultServer::script(vec![refuses(401, "key sk-1 of diary")]),
+        FaultServer::script(vec![refuses(503, "the secret diary")]),
+    );
     let mut both = settings(&first);
     both.endpoint.api_key = Some(Secret::new("sk-1"));
     both.fallback = Some(Box::new(settings(&second)));
@@ -189,10 +227,11 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
 
 #[test]
 fn every_request_is_counted_also_those_that_only_taught_the_form() {
-    let first = FaultServer::start(|_, request: &Request| match request.body.get("response_format") {
-        Some(_) => refuses(400, "no response_format"),
-        None => Act::Json(200, "{}".into()),
-    });
+    let first =
+        FaultServer::start(|_, request: &Request| match request.body.get("response_format") {
+            Some(_) => refuses(400, "no response_format"),
+            None => Act::Json(200, "{}".into()),
+        });
     let second = FaultServer::script(vec![says(&"{}".into())]);
     let mut both = settings(&first);
     both.fallback = Some(Box::new(settings(&second)));
@@ -203,7 +242,8 @@ fn every_request_is_counted_also_those_that_only_taught_the_form() {
 
 #[test]
 fn a_stop_is_no_reason_for_the_fallback() {
-    let (first, second) = (FaultServer::script(vec![Act::Endless]), FaultServer::script(vec![says(&"{}".into())]));
+    let (first, second) =
+        (FaultServer::script(vec![Act::Endless]), FaultServer::script(vec![says(&"{}".into())]));
     let mut both = settings(&first);
     both.fallback = Some(Box::new(settings(&second)));
     let flag = CancelFlag::default();

@@ -13,14 +13,18 @@ fn owner() -> Owner {
 }
 
 fn message(n: u64) -> Arc<Message> {
-    let line = format!(r#"{{"message_id":"m{n}","seq":{n},"role":"user","content":"the words of {n}","timestamp":{n}}}"#);
+    let line = format!(
+        r#"{{"message_id":"m{n}","seq":{n},"role":"user","content":"the words of {n}","timestamp":{n}}}"#
+    );
     Arc::new(nemori::read_message(&owner(), line.as_bytes()).unwrap())
 }
 
 fn episode(id: &str, messages: &[u64]) -> Arc<Episode> {
     let line = serde_json::json!({"episode_id": id, "content": format!("about {messages:?}"),
         "original_messages": messages.iter().map(|n| message(*n)).collect::<Vec<_>>()});
-    Arc::new(nemori::read_episode(&owner(), line.to_string().as_bytes(), &HashMap::new()).unwrap().0)
+    Arc::new(
+        nemori::read_episode(&owner(), line.to_string().as_bytes(), &HashMap::new()).unwrap().0,
+    )
 }
 
 fn traces(disk: &MemoryBackend, needle: &str) -> usize {
@@ -37,7 +41,10 @@ fn an_erased_message_is_gone_from_revisions_quarantine_and_side_files() {
     user.append_episodes(&[episode("e1", &[0, 1, 2])], &["old"], &[]).unwrap();
     drop(user);
     let quarantine = "/m/messages/a_messages.jsonl.quarantine.jsonl";
-    disk.put(quarantine, b"{\"text\":\"x the words of 1 y\"}\n{\"text\":\"other\"}\n{\"base64\":\"AAAA\"}\n");
+    disk.put(
+        quarantine,
+        b"{\"text\":\"x the words of 1 y\"}\n{\"text\":\"other\"}\n{\"base64\":\"AAAA\"}\n",
+    );
     for side in SideFile::ALL {
         disk.put(
             store.layout().side_path(&owner(), side),
@@ -47,15 +54,24 @@ fn an_erased_message_is_gone_from_revisions_quarantine_and_side_files() {
     let (user, _) = store.open_user(&owner()).unwrap();
     let whole = Erasure { messages: vec!["m1".into()], ..Erasure::default() };
     let error = user.erase(whole.clone()).unwrap_err();
-    assert_eq!(error.to_string(), "an episode would keep an erased message: `e1` in `/m/episodes/a_episodes.jsonl` line 3");
+    assert_eq!(
+        error.to_string(),
+        "an episode would keep an erased message: `e1` in `/m/episodes/a_episodes.jsonl` line 3"
+    );
     assert_eq!(traces(&disk, "the words of 1"), 3, "nothing was touched");
     let replaced = Erasure { replace_episodes: vec![episode("e1", &[0, 2])], ..whole };
     assert_eq!(user.erase(replaced).unwrap(), 6);
-    assert_eq!((traces(&disk, "the words of 1"), traces(&disk, "\"m1\""), traces(&disk, "other")), (0, 0, 1));
+    assert_eq!(
+        (traces(&disk, "the words of 1"), traces(&disk, "\"m1\""), traces(&disk, "other")),
+        (0, 0, 1)
+    );
     assert!(!disk.files().keys().any(|path| path.starts_with("/m/intents")));
     drop(user);
     let (_, loaded) = store.open_user(&owner()).unwrap();
-    assert_eq!((loaded.messages.len(), loaded.episodes.len(), loaded.episode_history.len()), (2, 1, 0));
+    assert_eq!(
+        (loaded.messages.len(), loaded.episodes.len(), loaded.episode_history.len()),
+        (2, 1, 0)
+    );
     assert_eq!(loaded.episodes[0].content, "about [0, 2]");
 }
 
@@ -66,7 +82,8 @@ fn reading_only_never_shows_a_user_whose_deletion_began() {
     store.open_user(&owner()).unwrap().0.append_messages(&[message(0)], &[]).unwrap();
     place_intent(&store.inner, &owner(), None).unwrap();
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
-    let reader = Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadOnly, &clock).unwrap();
+    let reader =
+        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadOnly, &clock).unwrap();
     assert!(reader.open_user(&owner()).unwrap().1.messages.is_empty());
     drop(store);
     open(&disk);
@@ -76,7 +93,10 @@ fn reading_only_never_shows_a_user_whose_deletion_began() {
 #[test]
 fn a_damaged_intent_is_reported_and_kept() {
     let disk = MemoryBackend::new();
-    disk.put("/m/intents/00.json", b"{\"tenant\":\"default\",\"user\":\"a\",\"erasure\":null,\"crc\":\"00000000\"}\n");
+    disk.put(
+        "/m/intents/00.json",
+        b"{\"tenant\":\"default\",\"user\":\"a\",\"erasure\":null,\"crc\":\"00000000\"}\n",
+    );
     let store = open(&disk);
     assert_eq!(store.problems()[0].message, "a deletion was interrupted and can't be read");
     assert!(disk.files().contains_key(Path::new("/m/intents/00.json")));

@@ -9,12 +9,14 @@ const PATH: &str = "/s/messages/a_messages.jsonl";
 fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
     let mut seen = Vec::new();
     let backend: Arc<dyn Backend> = Arc::new(disk.clone());
-    let (log, recovery) = Log::open(backend, Path::new("/s"), Path::new(PATH), Mode::ReadWrite, &mut |line| {
-        let value: serde_json::Value = serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
-        seen.push(value["n"].as_u64().ok_or("no number")?);
-        Ok(())
-    })
-    .unwrap();
+    let (log, recovery) =
+        Log::open(backend, Path::new("/s"), Path::new(PATH), Mode::ReadWrite, &mut |line| {
+            let value: serde_json::Value =
+                serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
+            seen.push(value["n"].as_u64().ok_or("no number")?);
+            Ok(())
+        })
+        .unwrap();
     (log, recovery, seen)
 }
 
@@ -43,8 +45,14 @@ fn a_full_disk_loses_nothing_and_work_goes_on() {
     disk.fail_after(1, Failure::FromThenOn, IoKind::StorageFull);
     let error = log.append(&[row(2)]).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot append to the log in `{PATH}`"));
-    assert_eq!(error.hint(), Some("free some disk space and call again; nothing acknowledged was lost"));
-    assert!(disk.inner().files()[Path::new(PATH)].len() > 25, "the failed append left a part of itself");
+    assert_eq!(
+        error.hint(),
+        Some("free some disk space and call again; nothing acknowledged was lost")
+    );
+    assert!(
+        disk.inner().files()[Path::new(PATH)].len() > 25,
+        "the failed append left a part of itself"
+    );
     assert!(log.append(&[row(2)]).is_err());
     disk.heal();
     log.append(&[row(3)]).unwrap();
@@ -71,13 +79,22 @@ fn a_torn_line_is_cut_and_a_bad_line_is_quarantined() {
     disk.inner().put(PATH, b"{\"n\":1}\n{\"n\":\"x\"}\n{\"n\":2}\n{\"n\":");
     let (mut log, recovery, seen) = open(&disk);
     assert_eq!((seen, recovery.torn_bytes, recovery.quarantined), (vec![1, 2], 5, 1));
-    let told: Vec<&str> = recovery.problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert_eq!(told, ["line is no record: no number", "the last line was never finished: `5` bytes"]);
+    let told: Vec<&str> =
+        recovery.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        told,
+        ["line is no record: no number", "the last line was never finished: `5` bytes"]
+    );
     log.append(&[row(3)]).unwrap();
     let (_, recovery, seen) = open(&disk);
     assert_eq!((seen, recovery.problems), (vec![1, 2, 3], vec![]));
-    let quarantine = disk.inner().files()[Path::new("/s/messages/a_messages.jsonl.quarantine.jsonl")].clone();
-    assert!(String::from_utf8(quarantine).unwrap().contains(r#""line":2,"reason":"no number","text":"{\"n\":\"x\"}""#));
+    let quarantine =
+        disk.inner().files()[Path::new("/s/messages/a_messages.jsonl.quarantine.jsonl")].clone();
+    assert!(
+        String::from_utf8(quarantine)
+            .unwrap()
+            .contains(r#""line":2,"reason":"no number","text":"{\"n\":\"x\"}""#)
+    );
 }
 
 #[test]
@@ -102,14 +119,21 @@ fn a_file_that_somebody_else_changed_is_not_written() {
     log.append(&[row(1)]).unwrap();
     disk.inner().put(PATH, b"{\"n\":9}\n");
     let error = log.append(&[row(2)]).unwrap_err();
-    assert_eq!(error.to_string(), format!("the log was changed by another program while it was open in `{PATH}`"));
+    assert_eq!(
+        error.to_string(),
+        format!("the log was changed by another program while it was open in `{PATH}`")
+    );
 }
 
 #[test]
 fn appending_nothing_settles_what_a_dead_writer_left() {
     let memory = MemoryBackend::new();
     memory.create_dir_all(Path::new("/s/messages")).unwrap();
-    memory.create_new(Path::new(PATH)).unwrap().append(&encode_records(&[row(1)]).unwrap()).unwrap();
+    memory
+        .create_new(Path::new(PATH))
+        .unwrap()
+        .append(&encode_records(&[row(1)]).unwrap())
+        .unwrap();
     let disk = Disk::new(memory);
     let (mut log, _, seen) = open(&disk);
     assert_eq!(seen, [1]);
@@ -149,5 +173,9 @@ fn a_line_whose_checksum_fails_takes_no_other_line_with_it() {
     bytes[at + 4] = b'7';
     disk.inner().put(PATH, &bytes);
     assert_eq!(open(&disk).2, [1, 3, 4]);
-    assert_eq!(open(&disk).2, [1, 3, 4], "the line behind the bad one is in the file that replaced the log");
+    assert_eq!(
+        open(&disk).2,
+        [1, 3, 4],
+        "the line behind the bad one is in the file that replaced the log"
+    );
 }

@@ -27,7 +27,8 @@ fn messages_come_back_as_they_went() {
     let store = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
     let (user, loaded) = store.open_user(&owner("alice")).unwrap();
     assert_eq!((loaded.messages.len(), loaded.next_seq), (0, 0));
-    user.append_messages(&[message(0, "I moved to Lyon\nlast Friday."), message(1, "嗨")], &[]).unwrap();
+    user.append_messages(&[message(0, "I moved to Lyon\nlast Friday."), message(1, "嗨")], &[])
+        .unwrap();
     assert_eq!(store.open_user(&owner("alice")).unwrap_err().kind(), ErrorKind::Internal);
     drop(user);
     let (_, loaded) = store.open_user(&owner("alice")).unwrap();
@@ -43,8 +44,13 @@ fn a_second_writer_is_told_who_has_the_lock() {
     let store = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
     let error = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap_err();
     let pid = std::process::id();
-    let expected = format!("the store is being written by this process, `{pid}`, since 2026-11-01T08:00:00+00:00");
-    assert_eq!((error.kind(), error.to_string()), (ErrorKind::StoreLocked, format!("{expected} in `{}`", place.path().display())));
+    let expected = format!(
+        "the store is being written by this process, `{pid}`, since 2026-11-01T08:00:00+00:00"
+    );
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (ErrorKind::StoreLocked, format!("{expected} in `{}`", place.path().display()))
+    );
     Store::open(place.path(), Mode::ReadOnly, &clock()).unwrap();
     drop(store);
     Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
@@ -54,14 +60,20 @@ fn a_second_writer_is_told_who_has_the_lock() {
 fn reading_only_writes_nothing() {
     let disk = MemoryBackend::new();
     assert_eq!(on(&disk, Mode::ReadOnly).unwrap_err().to_string(), "cannot read the store in `/m`");
-    disk.put("/m/episodes/Alice_episodes.jsonl", b"{\"episode_id\":\"e\",\"content\":\"x\"}\n{\"torn");
+    disk.put(
+        "/m/episodes/Alice_episodes.jsonl",
+        b"{\"episode_id\":\"e\",\"content\":\"x\"}\n{\"torn",
+    );
     disk.put("/m/semantic/bob.json", b"[\n{\"memory_id\": \"f\",\n \"content\": \"y\"}]");
     let before = disk.files();
     let store = on(&disk, Mode::ReadOnly).unwrap();
     let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
     assert_eq!((loaded.episodes.len(), loaded.problems.len()), (1, 1));
     assert_eq!(store.open_user(&owner("bob")).unwrap().1.semantic.len(), 1);
-    assert_eq!(user.append_messages(&[message(0, "x")], &[]).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(
+        user.append_messages(&[message(0, "x")], &[]).unwrap_err().kind(),
+        ErrorKind::ReadOnly
+    );
     assert_eq!(disk.files(), before);
 }
 
@@ -102,7 +114,13 @@ fn a_directory_of_nemori_opens_and_is_adopted() {
     let (_bob, loaded) = store.open_user(&owner("bob")).unwrap();
     assert_eq!(loaded.episodes[0].content, "y");
     let names: Vec<String> = disk.files().keys().map(|path| path.display().to_string()).collect();
-    assert!(names.contains(&"/m/episodes/^alice_episodes.jsonl".into()) && names.contains(&"/m/episodes/bob_episodes.jsonl".into()));
-    assert!(names.contains(&"/m/episodes/bob.json.quarantine.jsonl".into()) && !names.contains(&"/m/episodes/bob.json".into()));
+    assert!(
+        names.contains(&"/m/episodes/^alice_episodes.jsonl".into())
+            && names.contains(&"/m/episodes/bob_episodes.jsonl".into())
+    );
+    assert!(
+        names.contains(&"/m/episodes/bob.json.quarantine.jsonl".into())
+            && !names.contains(&"/m/episodes/bob.json".into())
+    );
     assert_eq!(loaded.problems.len(), 1);
 }

@@ -26,7 +26,8 @@ struct Countdown {
     operations: Vec<String>,
 }
 
-/// Passes every operation on to another backend until the n-th, which fails; also keeps a record of the operations.
+/// Passes every operation on to another backend until the n-th, which fails; also keeps a record of
+/// the operations.
 ///
 /// An append that fails writes the first half of its bytes, as a disk that fills up does.
 #[derive(Debug, Clone)]
@@ -38,14 +39,21 @@ pub struct CountdownBackend<B> {
 impl<B: Backend> CountdownBackend<B> {
     /// Never fails until [`Self::fail_after`] is called.
     pub fn new(inner: B) -> Self {
-        let countdown = Countdown { left: None, failure: Failure::Once, kind: io::ErrorKind::Other, failed: 0, operations: Vec::new() };
+        let countdown = Countdown {
+            left: None,
+            failure: Failure::Once,
+            kind: io::ErrorKind::Other,
+            failed: 0,
+            operations: Vec::new(),
+        };
         Self { inner, countdown: Arc::new(Mutex::new(countdown)) }
     }
 
     /// Lets `operations` more operations pass, then fails with an error of `kind`.
     pub fn fail_after(&self, operations: u64, failure: Failure, kind: io::ErrorKind) {
         let mut countdown = self.countdown.lock();
-        (countdown.left, countdown.failure, countdown.kind, countdown.failed) = (Some(operations), failure, kind, 0);
+        (countdown.left, countdown.failure, countdown.kind, countdown.failed) =
+            (Some(operations), failure, kind, 0);
     }
 
     /// Takes the cause away: everything works again.

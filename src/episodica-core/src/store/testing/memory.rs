@@ -33,7 +33,8 @@ struct State {
 
 /// Files in memory with two images: what a reader sees, and what a power cut leaves.
 ///
-/// Strict: bytes count as durable when their file was synced, names (created, renamed, removed) when their directory was.
+/// Strict: bytes count as durable when their file was synced, names (created, renamed, removed)
+/// when their directory was.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBackend {
     state: Arc<Mutex<State>>,
@@ -56,17 +57,24 @@ impl MemoryBackend {
         self.crashed(&mut None)
     }
 
-    /// As [`Self::after_power_cut`], but of what was not synced, some survives: any beginning of appended bytes, any of the names.
+    /// As [`Self::after_power_cut`], but of what was not synced, some survives: any beginning of
+    /// appended bytes, any of the names.
     #[must_use]
     pub fn after_lucky_power_cut(&self, random: &mut Random) -> Self {
         self.crashed(&mut Some(random))
     }
 
-    /// The file system as the next process finds it when this one is killed: all that was written is there, durable or not, unlocked.
+    /// The file system as the next process finds it when this one is killed: all that was written
+    /// is there, durable or not, unlocked.
     #[must_use]
     pub fn after_process_death(&self) -> Self {
         let state = self.state.lock();
-        let state = State { live: state.live.clone(), durable: state.durable.clone(), inodes: state.inodes.clone(), locks: HashSet::new() };
+        let state = State {
+            live: state.live.clone(),
+            durable: state.durable.clone(),
+            inodes: state.inodes.clone(),
+            locks: HashSet::new(),
+        };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -87,7 +95,9 @@ impl MemoryBackend {
         // A name survives only in directories that do.
         let paths: Vec<PathBuf> = names.keys().cloned().collect();
         for path in paths {
-            if path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && names.get(parent) != Some(&Node::Directory)) {
+            if path.parent().is_some_and(|parent| {
+                !parent.as_os_str().is_empty() && names.get(parent) != Some(&Node::Directory)
+            }) {
                 names.remove(&path);
             }
         }
@@ -99,7 +109,8 @@ impl MemoryBackend {
                     None => inode.durable.clone(),
                     Some(random) if inode.live.starts_with(&inode.durable) => {
                         let extra = (inode.live.len() - inode.durable.len()) as u64;
-                        inode.live[..inode.durable.len() + random.below(extra + 1) as usize].to_vec()
+                        inode.live[..inode.durable.len() + random.below(extra + 1) as usize]
+                            .to_vec()
                     }
                     Some(random) => [&inode.live, &inode.durable][random.below(2) as usize].clone(),
                 };
@@ -146,19 +157,29 @@ impl State {
     fn file(&self, path: &Path) -> io::Result<usize> {
         match self.live.get(path) {
             Some(Node::File(inode)) => Ok(*inode),
-            Some(Node::Directory) => Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory")),
+            Some(Node::Directory) => {
+                Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"))
+            }
             None => Err(not_found()),
         }
     }
 
     fn check_parent(&self, path: &Path) -> io::Result<()> {
         match path.parent() {
-            Some(parent) if parent.as_os_str().is_empty() || self.live.get(parent) == Some(&Node::Directory) => Ok(()),
+            Some(parent)
+                if parent.as_os_str().is_empty()
+                    || self.live.get(parent) == Some(&Node::Directory) =>
+            {
+                Ok(())
+            }
             _ => Err(not_found()),
         }
     }
 
-    fn children<'a>(map: &'a BTreeMap<PathBuf, Node>, path: &'a Path) -> impl Iterator<Item = (&'a PathBuf, &'a Node)> {
+    fn children<'a>(
+        map: &'a BTreeMap<PathBuf, Node>,
+        path: &'a Path,
+    ) -> impl Iterator<Item = (&'a PathBuf, &'a Node)> {
         map.iter().filter(move |(name, _)| name.parent() == Some(path))
     }
 }
@@ -209,7 +230,9 @@ impl Backend for MemoryBackend {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         let state = self.state.lock();
         Ok(state.live.get(path).map(|node| match node {
-            Node::Directory => FileStamp { kind: EntryKind::Directory, bytes: 0, modified: 0, file_number: 0 },
+            Node::Directory => {
+                FileStamp { kind: EntryKind::Directory, bytes: 0, modified: 0, file_number: 0 }
+            }
             Node::File(inode) => {
                 let file = &state.inodes[*inode];
                 let (bytes, modified) = (file.live.len() as u64, u128::from(file.changes));
@@ -223,7 +246,10 @@ impl Backend for MemoryBackend {
         Ok(State::children(&state.live, path)
             .filter_map(|(name, node)| {
                 let name = name.file_name()?.to_str()?.to_owned();
-                Some((name, if *node == Node::Directory { EntryKind::Directory } else { EntryKind::File }))
+                Some((
+                    name,
+                    if *node == Node::Directory { EntryKind::Directory } else { EntryKind::File },
+                ))
             })
             .collect())
     }
@@ -266,9 +292,12 @@ impl Backend for MemoryBackend {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
-        let gone: Vec<PathBuf> =
-            State::children(&state.durable, path).map(|(name, _)| name.clone()).filter(|name| !state.live.contains_key(name)).collect();
-        let there: Vec<(PathBuf, Node)> = State::children(&state.live, path).map(|(name, node)| (name.clone(), *node)).collect();
+        let gone: Vec<PathBuf> = State::children(&state.durable, path)
+            .map(|(name, _)| name.clone())
+            .filter(|name| !state.live.contains_key(name))
+            .collect();
+        let there: Vec<(PathBuf, Node)> =
+            State::children(&state.live, path).map(|(name, node)| (name.clone(), *node)).collect();
         for name in gone {
             state.durable.remove(&name);
         }
@@ -354,7 +383,11 @@ impl TempDir {
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("episodica-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "episodica-test-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = std::env::temp_dir().join(name);
         let _ = fs_err::remove_dir_all(&path);
         fs_err::create_dir_all(&path).expect("invariant: tests have a place for files");

@@ -1,4 +1,5 @@
-//! Dates by name and number: "May 5", "5 May 2023", "in May", "since 2016", "the summer of 2019", "Christmas". Ranges are in `ranges`.
+//! Dates by name and number: "May 5", "5 May 2023", "in May", "since 2016", "the summer of 2019",
+//! "Christmas". Ranges are in `ranges`.
 
 use super::calendar::{self, Days, Holiday, Lean};
 use super::english::{Found, Grammar};
@@ -37,7 +38,9 @@ impl Written {
         let one = |day| Some((day, day));
         match self.name {
             Name::Day(month, day) => calendar::date(year, month, day).and_then(one),
-            Name::Days(month, first, last) => Some((calendar::date(year, month, first)?, calendar::date(year, month, last)?)),
+            Name::Days(month, first, last) => {
+                Some((calendar::date(year, month, first)?, calendar::date(year, month, last)?))
+            }
             Name::Month(month) => calendar::month(year, month),
             Name::Season(season) => calendar::season(year, season),
             Name::Holiday(holiday) => calendar::holiday(year, holiday).and_then(one),
@@ -98,7 +101,9 @@ impl Grammar {
         let inferred = year.is_none();
         let sure = !inferred || lean != Lean::Unknown && !self.is_yearly(at, end);
         // "November" alone may be a name; "from November to February" is not.
-        let clear = |written: &Written| written.confident || matches!(written.name, Name::Month(_)) && range.is_some();
+        let clear = |written: &Written| {
+            written.confident || matches!(written.name, Name::Month(_)) && range.is_some()
+        };
         let confident = clear(&first) && sure && range.as_ref().is_none_or(clear);
         Some(Found { end, days, grain, relative: inferred, confident })
     }
@@ -119,7 +124,11 @@ impl Grammar {
                 let two_digits = year < 100;
                 let year = if two_digits { 2000 + year } else { year };
                 // Month first where both are possible; only a day above 12 tells for sure.
-                let found = if a > 12 { self.numeric(at, year, b, a) } else { self.numeric(at, year, a, b) };
+                let found = if a > 12 {
+                    self.numeric(at, year, b, a)
+                } else {
+                    self.numeric(at, year, a, b)
+                };
                 found.map(|mut written| {
                     written.confident = !two_digits && (a == b || a > 12 || b > 12);
                     written
@@ -152,7 +161,9 @@ impl Grammar {
                 _ => None,
             },
             Word::Month(month) => self.month(at, month),
-            Word::ShortMonth(month) if self.capital(at) || self.is_day_number(at + 1) => self.month(at, month),
+            Word::ShortMonth(month) if self.capital(at) || self.is_day_number(at + 1) => {
+                self.month(at, month)
+            }
             // "Friday, May 5": the weekday is part of the date.
             Word::Weekday(_) | Word::ShortWeekday(_) => {
                 let next = self.skip_dot_comma(at + 1);
@@ -170,9 +181,14 @@ impl Grammar {
                     written.confident = season != 3;
                     return Some(written);
                 }
-                let in_the = self.before(at) == Word::The && at >= 2 && matches!(self.word(at - 2), Word::In | Word::During | Word::Since);
-                let bare = season != 0 && season != 2 && matches!(self.before(at), Word::In | Word::Since | Word::During);
-                (in_the || bare).then(|| Written::new(at + 1, Name::Season(season), None).in_doubt())
+                let in_the = self.before(at) == Word::The
+                    && at >= 2
+                    && matches!(self.word(at - 2), Word::In | Word::During | Word::Since);
+                let bare = season != 0
+                    && season != 2
+                    && matches!(self.before(at), Word::In | Word::Since | Word::During);
+                (in_the || bare)
+                    .then(|| Written::new(at + 1, Name::Season(season), None).in_doubt())
             }
             Word::Holiday(holiday) => self.holiday(at, at + 1, holiday),
             Word::Valentine => self.feast(at, at + 1, (2, 14), Unit::Day),
@@ -183,8 +199,14 @@ impl Grammar {
                 let next = self.skip_possessive(at + 2);
                 match self.word(next) {
                     Word::Eve => self.holiday(at, next + 1, Holiday::Fixed(12, 31)),
-                    Word::Unit(Unit::Day, false) => self.holiday(at, next + 1, Holiday::Fixed(1, 1)),
-                    _ if self.capital(at) && self.capital(at + 1) && (plural || next == at + 2) && self.before(at) != Word::Other => {
+                    Word::Unit(Unit::Day, false) => {
+                        self.holiday(at, next + 1, Holiday::Fixed(1, 1))
+                    }
+                    _ if self.capital(at)
+                        && self.capital(at + 1)
+                        && (plural || next == at + 2)
+                        && self.before(at) != Word::Other =>
+                    {
                         self.holiday(at, next, Holiday::Fixed(1, 1)).map(Written::in_doubt)
                     }
                     _ => None,
@@ -197,18 +219,24 @@ impl Grammar {
     /// A feast that needs its second word: "Valentine's Day".
     fn feast(&self, at: usize, next: usize, (month, day): (i8, i8), unit: Unit) -> Option<Written> {
         let next = self.skip_possessive(next);
-        (self.word(next) == Word::Unit(unit, false)).then(|| self.holiday(at, next + 1, Holiday::Fixed(month, day)))?
+        (self.word(next) == Word::Unit(unit, false))
+            .then(|| self.holiday(at, next + 1, Holiday::Fixed(month, day)))?
     }
 
     /// A feast whose name ends before `end`, with "Eve" or "Day" and a year if they follow.
     fn holiday(&self, at: usize, end: usize, holiday: Holiday) -> Option<Written> {
-        if matches!(self.before(at), Word::Last | Word::This | Word::Next | Word::Past | Word::Every) {
+        if matches!(
+            self.before(at),
+            Word::Last | Word::This | Word::Next | Word::Past | Word::Every
+        ) {
             return None;
         }
         let (end, name) = match (self.word(end), holiday) {
             (Word::Eve, Holiday::Fixed(12, 25)) => (end + 1, Name::Holiday(Holiday::Fixed(12, 24))),
             (Word::Eve, _) => return None,
-            (Word::Unit(Unit::Day, false) | Word::Weekday(6), _) => (end + 1, Name::Holiday(holiday)),
+            (Word::Unit(Unit::Day, false) | Word::Weekday(6), _) => {
+                (end + 1, Name::Holiday(holiday))
+            }
             _ => (end, Name::Holiday(holiday)),
         };
         let of = if self.word(end) == Word::Of { end + 1 } else { end };
@@ -223,12 +251,27 @@ impl Grammar {
         let capital = self.capital(at);
         // May, March and August are words of their own in lower case.
         let verb = matches!(month, 3 | 5 | 8) && !capital;
-        let prepared = matches!(self.before(at), Word::In | Word::Since | Word::During | Word::Part | Word::Between)
-            || self.before(at) == Word::Of && at >= 2 && matches!(self.word(at - 2), Word::Part);
-        let dated =
-            matches!(self.before(at), Word::On | Word::By | Word::To | Word::From | Word::Of | Word::Before | Word::After) || prepared;
-        let next = if self.mark(at + 1, b'.') && matches!(self.word(at), Word::ShortMonth(_)) { at + 2 } else { at + 1 };
-        let next = if self.word(next) == Word::The && matches!(self.kind(next + 1), Some(Kind::Ordinal(_))) { next + 1 } else { next };
+        let prepared =
+            matches!(
+                self.before(at),
+                Word::In | Word::Since | Word::During | Word::Part | Word::Between
+            ) || self.before(at) == Word::Of && at >= 2 && matches!(self.word(at - 2), Word::Part);
+        let dated = matches!(
+            self.before(at),
+            Word::On | Word::By | Word::To | Word::From | Word::Of | Word::Before | Word::After
+        ) || prepared;
+        let next = if self.mark(at + 1, b'.') && matches!(self.word(at), Word::ShortMonth(_)) {
+            at + 2
+        } else {
+            at + 1
+        };
+        let next = if self.word(next) == Word::The
+            && matches!(self.kind(next + 1), Some(Kind::Ordinal(_)))
+        {
+            next + 1
+        } else {
+            next
+        };
         let (day, last, ordinal) = match self.kind(next) {
             Some(Kind::Number(day, 1 | 2)) => (small(day)?, 0, false),
             Some(Kind::Ordinal(day)) => (small(day)?, 0, true),
@@ -237,14 +280,23 @@ impl Grammar {
         };
         if day > 0 && !self.counts_something(next + 1) {
             let after = self.skip_comma(next + 1);
-            let after = if self.word(after) == Word::Of && self.year(after + 1).is_some() { after + 1 } else { after };
+            let after = if self.word(after) == Word::Of && self.year(after + 1).is_some() {
+                after + 1
+            } else {
+                after
+            };
             let year = self.year(after);
             if verb && !ordinal && year.is_none() && !dated {
                 return None;
             }
             calendar::date(year.unwrap_or(2000), month, day)?;
-            let name = if last > day { Name::Days(month, day, last) } else { Name::Day(month, day) };
-            return Some(Written::new(if year.is_some() { after + 1 } else { next + 1 }, name, year));
+            let name =
+                if last > day { Name::Days(month, day, last) } else { Name::Day(month, day) };
+            return Some(Written::new(
+                if year.is_some() { after + 1 } else { next + 1 },
+                name,
+                year,
+            ));
         }
         let of = if self.word(next) == Word::Of || self.mark(next, b',') { next + 1 } else { next };
         if let Some(year) = self.year(of).filter(|_| !verb || prepared || of == next) {
@@ -254,11 +306,13 @@ impl Grammar {
             return None;
         }
         // Names of people and verbs need a preposition that only dates have.
-        let name_or_verb = matches!(month, 3..=6 | 8) || matches!(self.word(at), Word::ShortMonth(_));
+        let name_or_verb =
+            matches!(month, 3..=6 | 8) || matches!(self.word(at), Word::ShortMonth(_));
         if prepared && (capital || !verb || self.before(at) == Word::In) {
             return Some(Written::new(at + 1, Name::Month(month), None));
         }
-        (!name_or_verb && (capital || dated)).then(|| Written::new(at + 1, Name::Month(month), None).in_doubt())
+        (!name_or_verb && (capital || dated))
+            .then(|| Written::new(at + 1, Name::Month(month), None).in_doubt())
     }
 
     /// "5 May 2023", "5th of May", "3-5 June"; `last` is 0 for a single day.
@@ -269,10 +323,18 @@ impl Grammar {
             Word::ShortMonth(month) if self.capital(next) => month,
             _ => return None,
         };
-        let comma = if self.mark(next + 1, b'.') && matches!(self.word(next), Word::ShortMonth(_)) { next + 2 } else { next + 1 };
-        let comma = if self.mark(comma, b',') || self.word(comma) == Word::Of { comma + 1 } else { comma };
+        let comma = if self.mark(next + 1, b'.') && matches!(self.word(next), Word::ShortMonth(_)) {
+            next + 2
+        } else {
+            next + 1
+        };
+        let comma =
+            if self.mark(comma, b',') || self.word(comma) == Word::Of { comma + 1 } else { comma };
         let year = self.year(comma);
-        let verb = matches!(month, 3 | 5) && !self.capital(next) && next == at + 1 && !matches!(self.kind(at), Some(Kind::Ordinal(_)));
+        let verb = matches!(month, 3 | 5)
+            && !self.capital(next)
+            && next == at + 1
+            && !matches!(self.kind(at), Some(Kind::Ordinal(_)));
         if verb && year.is_none() || last != 0 && last <= day {
             return None;
         }
@@ -284,26 +346,43 @@ impl Grammar {
     /// A year without a month: after a preposition of time, and counting nothing.
     fn year_alone(&self, at: usize, value: u32) -> Option<Written> {
         let year = plausible(value).filter(|year| (1800..=2100).contains(year))?;
-        let sure =
-            matches!(self.before(at), Word::In | Word::Since | Word::During | Word::Part | Word::Between | Word::Unit(Unit::Year, false));
-        let of_part = self.before(at) == Word::Of && at >= 2 && matches!(self.word(at - 2), Word::Part | Word::Unit(..));
+        let sure = matches!(
+            self.before(at),
+            Word::In
+                | Word::Since
+                | Word::During
+                | Word::Part
+                | Word::Between
+                | Word::Unit(Unit::Year, false)
+        );
+        let of_part = self.before(at) == Word::Of
+            && at >= 2
+            && matches!(self.word(at - 2), Word::Part | Word::Unit(..));
         let dashed_part = at >= 2 && self.mark(at - 1, b'-') && self.word(at - 2) == Word::Part;
-        let loose = matches!(self.before(at), Word::By | Word::To | Word::From | Word::Before | Word::After | Word::About);
-        let counted = self.counts_something(at + 1) || self.mark(at + 1, b'-') && matches!(self.word(at + 2), Word::Other);
+        let loose = matches!(
+            self.before(at),
+            Word::By | Word::To | Word::From | Word::Before | Word::After | Word::About
+        );
+        let counted = self.counts_something(at + 1)
+            || self.mark(at + 1, b'-') && matches!(self.word(at + 2), Word::Other);
         if counted || !(sure || of_part || dashed_part || loose) {
             return None;
         }
         let written = Written::new(at + 1, Name::Year, Some(year));
-        // "from 2000 steps": what follows a loose preposition and goes on with a word may be a count.
+        // "from 2000 steps": what follows a loose preposition and goes on with a word may be a
+        // count.
         let goes_on = matches!(self.kind(at + 1), Some(Kind::Word(Word::Other)));
         Some(if loose && goes_on { written.in_doubt() } else { written })
     }
 
     fn decade(&self, at: usize, value: u32) -> Option<Written> {
         let first = if value < 100 { 1900 + value } else { value };
-        let marked = self.before(at) == Word::The || at > 0 && self.mark(at - 1, b'\'') || self.before(at) == Word::Part;
+        let marked = self.before(at) == Word::The
+            || at > 0 && self.mark(at - 1, b'\'')
+            || self.before(at) == Word::Part;
         let certain = value >= 100 && (1800..=2090).contains(&value);
-        (certain || marked && (20..=90).contains(&value)).then(|| Written::new(at + 1, Name::Decade, Some(i64::from(first))))
+        (certain || marked && (20..=90).contains(&value))
+            .then(|| Written::new(at + 1, Name::Decade, Some(i64::from(first))))
     }
 
     /// A four-digit year at `at`, or `'23`.
@@ -317,7 +396,9 @@ impl Grammar {
     /// Whether the token at `at` can be the day of a month.
     pub(super) fn is_day_number(&self, at: usize) -> bool {
         match self.kind(at) {
-            Some(Kind::Number(day, 1 | 2) | Kind::Ordinal(day)) => (1..=31).contains(&day) && !self.counts_something(at + 1),
+            Some(Kind::Number(day, 1 | 2) | Kind::Ordinal(day)) => {
+                (1..=31).contains(&day) && !self.counts_something(at + 1)
+            }
             _ => false,
         }
     }
@@ -332,7 +413,11 @@ impl Grammar {
     }
 
     fn skip_dot_comma(&self, at: usize) -> usize {
-        let at = if self.mark(at, b'.') && matches!(self.word(at - 1), Word::ShortWeekday(_)) { at + 1 } else { at };
+        let at = if self.mark(at, b'.') && matches!(self.word(at - 1), Word::ShortWeekday(_)) {
+            at + 1
+        } else {
+            at
+        };
         if self.mark(at, b',') { at + 1 } else { at }
     }
 
@@ -341,7 +426,9 @@ impl Grammar {
         if !self.mark(at, b'\'') {
             return at;
         }
-        let letter = self.tokens.get(at + 1).is_some_and(|token| token.start == self.tokens[at].end && token.end == token.start + 1);
+        let letter = self.tokens.get(at + 1).is_some_and(|token| {
+            token.start == self.tokens[at].end && token.end == token.start + 1
+        });
         if letter && self.word(at + 1) == Word::Other { at + 2 } else { at + 1 }
     }
 }

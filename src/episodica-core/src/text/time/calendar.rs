@@ -69,7 +69,8 @@ pub(super) fn month(year: i64, month: i8) -> Option<Days> {
 
 /// The month that is `offset` months after that of `today`.
 pub(super) fn month_offset(today: Date, offset: i64) -> Option<Days> {
-    let index = (i64::from(today.year()) * 12 + i64::from(today.month()) - 1).checked_add(offset)?;
+    let index =
+        (i64::from(today.year()) * 12 + i64::from(today.month()) - 1).checked_add(offset)?;
     month(index.div_euclid(12), i8::try_from(index.rem_euclid(12)).ok()? + 1)
 }
 
@@ -109,8 +110,12 @@ fn easter(year: i64) -> Option<Date> {
     date(year, i8::try_from(days / 31).ok()?, i8::try_from(days % 31 + 1).ok()?)
 }
 
-/// The years around `today` in which `days` exists (29 February is four or eight years away), in order.
-fn candidates(today: Date, days: impl Fn(i64) -> Option<Days>) -> impl DoubleEndedIterator<Item = Days> {
+/// The years around `today` in which `days` exists (29 February is four or eight years away), in
+/// order.
+fn candidates(
+    today: Date,
+    days: impl Fn(i64) -> Option<Days>,
+) -> impl DoubleEndedIterator<Item = Days> {
     (-8..=8).filter_map(move |offset| days(i64::from(today.year()) + offset))
 }
 
@@ -124,13 +129,16 @@ pub(super) fn next(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Da
     candidates(today, days).find(|(from, _)| *from > today)
 }
 
-/// The one that is meant if no year is named: for `Unknown` the nearest, the past one of two as near.
+/// The one that is meant if no year is named: for `Unknown` the nearest, the past one of two as
+/// near.
 pub(super) fn infer(today: Date, lean: Lean, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
     let mut found = candidates(today, days);
     match lean {
         Lean::Past => found.rev().find(|(from, _)| *from <= today),
         Lean::Future => found.find(|(_, to)| *to >= today),
-        Lean::Unknown => found.min_by_key(|(from, to)| (days_between(*to, today)).max(days_between(today, *from)).max(0)),
+        Lean::Unknown => found.min_by_key(|(from, to)| {
+            (days_between(*to, today)).max(days_between(today, *from)).max(0)
+        }),
     }
 }
 
@@ -144,7 +152,9 @@ mod tests {
 
     #[test]
     fn easter_and_thanksgiving() {
-        for (year, month, day) in [(2019, 4, 21), (2023, 4, 9), (2024, 3, 31), (2025, 4, 20), (1981, 4, 19)] {
+        for (year, month, day) in
+            [(2019, 4, 21), (2023, 4, 9), (2024, 3, 31), (2025, 4, 20), (1981, 4, 19)]
+        {
             assert_eq!(easter(year), date(year, month, day));
         }
         assert_eq!(holiday(2023, Holiday::Thanksgiving), date(2023, 11, 23));

@@ -1,6 +1,8 @@
-//! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 三天前. Dates by name and number are in `chinese_dates`.
+//! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 三天前. Dates by name and
+//! number are in `chinese_dates`.
 //!
-//! There are no spaces to go by, so each pattern says which neighbours make it part of another word: 明天 is not in 说明天气.
+//! There are no spaces to go by, so each pattern says which neighbours make it part of another
+//! word: 明天 is not in 说明天气.
 
 use jiff::civil::Date;
 
@@ -46,7 +48,15 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
             let end = start + hit.length;
             resume = end;
             let (from, to) = hit.days;
-            found.push(TimeMention { start, end, from, to, grain: hit.grain, relative: hit.relative, confident: hit.confident });
+            found.push(TimeMention {
+                start,
+                end,
+                from,
+                to,
+                grain: hit.grain,
+                relative: hit.relative,
+                confident: hit.confident,
+            });
         }
     }
     found
@@ -90,11 +100,24 @@ impl<'t> Place<'t> {
     /// 昨天, 今晚, 大前天.
     fn named_day(&self) -> Option<Hit> {
         let rest = self.rest();
-        let (word, offset) = [("大前", -3), ("前", -2), ("昨", -1), ("今", 0), ("明", 1), ("大后", 3), ("大後", 3), ("后", 2), ("後", 2)]
-            .into_iter()
-            .find(|(word, _)| rest.starts_with(word))?;
+        let (word, offset) = [
+            ("大前", -3),
+            ("前", -2),
+            ("昨", -1),
+            ("今", 0),
+            ("明", 1),
+            ("大后", 3),
+            ("大後", 3),
+            ("后", 2),
+            ("後", 2),
+        ]
+        .into_iter()
+        .find(|(word, _)| rest.starts_with(word))?;
         let foreign = match offset {
-            1 => self.follows("证证声表发文聪透证證聲發聰") || self.follows("说說") && rest[word.len()..].starts_with("天气"),
+            1 => {
+                self.follows("证证声表发文聪透证證聲發聰")
+                    || self.follows("说說") && rest[word.len()..].starts_with("天气")
+            }
             -2 => self.follows("以之目从從提面当當天年月周午"),
             2 => self.follows("以之然最今随隨先天年月周午"),
             _ => false,
@@ -103,7 +126,9 @@ impl<'t> Place<'t> {
             return None;
         }
         let tail = &rest[word.len()..];
-        let part = ["天", "日", "晚上", "晚", "夜", "早上", "早", "晨", "儿"].into_iter().find(|part| tail.starts_with(part))?;
+        let part = ["天", "日", "晚上", "晚", "夜", "早上", "早", "晨", "儿"]
+            .into_iter()
+            .find(|part| tail.starts_with(part))?;
         // 前日, 后早 and the like are something else; 今儿 and 明儿 are days.
         let allowed = match part {
             "天" => true,
@@ -113,7 +138,9 @@ impl<'t> Place<'t> {
         };
         let after = &tail[part.len()..];
         // 今日头条, 明日香: names that begin like a day.
-        if !allowed || part == "日" && ["头条", "香", "方舟"].iter().any(|name| after.starts_with(name)) {
+        if !allowed
+            || part == "日" && ["头条", "香", "方舟"].iter().any(|name| after.starts_with(name))
+        {
             return None;
         }
         let day = calendar::add_days(self.today, offset)?;
@@ -123,9 +150,17 @@ impl<'t> Place<'t> {
     /// 去年, 今年5月, 明年夏天.
     fn named_year(&self) -> Option<Hit> {
         let rest = self.rest();
-        let (word, offset) = [("大前年", -3), ("前年", -2), ("去年", -1), ("今年", 0), ("明年", 1), ("后年", 2), ("後年", 2)]
-            .into_iter()
-            .find(|(word, _)| rest.starts_with(word))?;
+        let (word, offset) = [
+            ("大前年", -3),
+            ("前年", -2),
+            ("去年", -1),
+            ("今年", 0),
+            ("明年", 1),
+            ("后年", 2),
+            ("後年", 2),
+        ]
+        .into_iter()
+        .find(|(word, _)| rest.starts_with(word))?;
         let broken = match offset {
             -1 => self.follows("过過失") || rest[word.len()..].starts_with('轻'),
             -2 => self.follows("以之目从從提年月天"),
@@ -142,7 +177,9 @@ impl<'t> Place<'t> {
     /// 前几天, 前两天: vague on purpose.
     fn few_days(&self) -> Option<Hit> {
         let rest = self.rest();
-        let word = ["前几天", "前幾天", "前两天", "前兩天", "前些天"].into_iter().find(|word| rest.starts_with(word))?;
+        let word = ["前几天", "前幾天", "前两天", "前兩天", "前些天"]
+            .into_iter()
+            .find(|word| rest.starts_with(word))?;
         let days = (calendar::add_days(self.today, -6)?, calendar::add_days(self.today, -1)?);
         Some(Hit::new(word.len(), days, Grain::Day).unsure())
     }
@@ -158,7 +195,9 @@ impl<'t> Place<'t> {
             '下' => repeats as i64,
             _ => 0,
         };
-        if repeats > 2 || step == 0 && repeats > 1 || matches!(first, '上' | '下') && self.follows("早晚以网網路马馬身桌楼樓地线線")
+        if repeats > 2
+            || step == 0 && repeats > 1
+            || matches!(first, '上' | '下') && self.follows("早晚以网網路马馬身桌楼樓地线線")
         {
             return None;
         }
@@ -171,13 +210,20 @@ impl<'t> Place<'t> {
         let consumed = |tail: &str| rest.len() - tail.len();
         if let Some(after) = week_word(tail) {
             if ["末"].iter().any(|end| after.starts_with(end)) {
-                return Some(Hit::new(consumed(&after["末".len()..]), calendar::weekend(self.today, step)?, Grain::Weekend));
+                return Some(Hit::new(
+                    consumed(&after["末".len()..]),
+                    calendar::weekend(self.today, step)?,
+                    Grain::Weekend,
+                ));
             }
             if let Some((weekday, after)) = weekday_char(after) {
                 let day = calendar::day_of_week(self.today, step, weekday)?;
                 return Some(Hit::new(consumed(after), (day, day), Grain::Day));
             }
-            if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"].iter().any(|other| after.starts_with(other)) {
+            if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"]
+                .iter()
+                .any(|other| after.starts_with(other))
+            {
                 return None;
             }
             return Some(Hit::new(consumed(after), calendar::week(self.today, step)?, Grain::Week));
@@ -208,9 +254,12 @@ impl<'t> Place<'t> {
     /// 周五, 星期天, 周末, without a word that says which.
     fn weekday(&self) -> Option<Hit> {
         // 两周 and 每周 are no weekdays, but 周三周五 are two.
-        let after_weekday =
-            self.before.is_some_and(|before| self.text[..self.start - before.len_utf8()].ends_with(['周', '週', '期', '拜']));
-        if !after_weekday && self.follows("每上下这這本两兩几幾半数一二三四五六七八九十0123456789个個") {
+        let after_weekday = self.before.is_some_and(|before| {
+            self.text[..self.start - before.len_utf8()].ends_with(['周', '週', '期', '拜'])
+        });
+        if !after_weekday
+            && self.follows("每上下这這本两兩几幾半数一二三四五六七八九十0123456789个個")
+        {
             return None;
         }
         let rest = self.rest();
@@ -233,7 +282,8 @@ impl<'t> Place<'t> {
     /// 最近三天, 过去两周, 近一个月: the days until today.
     fn rolling(&self) -> Option<Hit> {
         let rest = self.rest();
-        let word = ["过去", "過去", "最近", "近"].into_iter().find(|word| rest.starts_with(word))?;
+        let word =
+            ["过去", "過去", "最近", "近"].into_iter().find(|word| rest.starts_with(word))?;
         let tail = &rest[word.len()..];
         let tail = tail.strip_prefix('的').unwrap_or(tail);
         let (count, after) = if let Some(after) = tail.strip_prefix(['几', '幾']) {
@@ -249,7 +299,11 @@ impl<'t> Place<'t> {
             Unit::Month | Unit::Year => {
                 let months = if unit == Unit::Year { count.checked_mul(12)? } else { count };
                 let (first, last) = calendar::month_offset(self.today, months.checked_neg()?)?;
-                calendar::date(i64::from(first.year()), first.month(), self.today.day().min(last.day()))?
+                calendar::date(
+                    i64::from(first.year()),
+                    first.month(),
+                    self.today.day().min(last.day()),
+                )?
             }
             _ => return None,
         };
@@ -271,7 +325,11 @@ impl<'t> Place<'t> {
             let open = after.strip_prefix(['多', '几', '幾', '来']);
             // 两三年 is two or three years.
             let pair = number.numerals && number.digits == 2;
-            let (least, most) = if pair { (number.value / 10, number.value % 10) } else { (number.value, number.value) };
+            let (least, most) = if pair {
+                (number.value / 10, number.value % 10)
+            } else {
+                (number.value, number.value)
+            };
             (least, most, open.is_none() && !pair, false, open.unwrap_or(after))
         };
         let (unit, after) = unit(after)?;
@@ -279,10 +337,19 @@ impl<'t> Place<'t> {
             Some(after) => (false, after),
             None => (exact, after),
         };
-        let (direction, after) =
-            [("之前", -1), ("以前", -1), ("前", -1), ("之后", 1), ("之後", 1), ("以后", 1), ("以後", 1), ("后", 1), ("後", 1)]
-                .into_iter()
-                .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))?;
+        let (direction, after) = [
+            ("之前", -1),
+            ("以前", -1),
+            ("前", -1),
+            ("之后", 1),
+            ("之後", 1),
+            ("以后", 1),
+            ("以後", 1),
+            ("后", 1),
+            ("後", 1),
+        ]
+        .into_iter()
+        .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))?;
         // 2021年前 is before a year, not 2,021 years ago.
         if unit == Unit::Year && least >= 1000 {
             return None;
@@ -302,7 +369,11 @@ impl<'t> Place<'t> {
         let (near, grain) = self.away(unit, direction.checked_mul(least)?)?;
         let (far, _) = self.away(unit, direction.checked_mul(most)?)?;
         let days = (near.0.min(far.0), near.1.max(far.1));
-        let grain = if days == near || matches!(grain, Grain::Month | Grain::Year) { grain } else { Grain::Day };
+        let grain = if days == near || matches!(grain, Grain::Month | Grain::Year) {
+            grain
+        } else {
+            Grain::Day
+        };
         let hit = Hit::new(length, days, grain);
         Some(if exact { hit } else { hit.unsure() })
     }
@@ -315,7 +386,9 @@ impl<'t> Place<'t> {
             }
             Unit::Week => (calendar::week(self.today, count)?, Grain::Week),
             Unit::Month => (calendar::month_offset(self.today, count)?, Grain::Month),
-            Unit::Year => (calendar::year(i64::from(self.today.year()).checked_add(count)?)?, Grain::Year),
+            Unit::Year => {
+                (calendar::year(i64::from(self.today.year()).checked_add(count)?)?, Grain::Year)
+            }
             _ => return None,
         })
     }
@@ -324,9 +397,20 @@ impl<'t> Place<'t> {
     fn sentence(&self, length: usize) -> (&'t str, &'t str) {
         let ends = |c: char| matches!(c, '。' | '！' | '？' | '\n' | '；' | '.' | '!' | '?');
         let before = &self.text[..self.start];
-        let from = before.char_indices().rev().take(24).take_while(|(_, c)| !ends(*c)).last().map_or(self.start, |(at, _)| at);
+        let from = before
+            .char_indices()
+            .rev()
+            .take(24)
+            .take_while(|(_, c)| !ends(*c))
+            .last()
+            .map_or(self.start, |(at, _)| at);
         let after = &self.text[self.start + length..];
-        let to = after.char_indices().take(32).take_while(|(_, c)| !ends(*c)).last().map_or(0, |(at, c)| at + c.len_utf8());
+        let to = after
+            .char_indices()
+            .take(32)
+            .take_while(|(_, c)| !ends(*c))
+            .last()
+            .map_or(0, |(at, c)| at + c.len_utf8());
         (&before[from..], &after[..to])
     }
 
@@ -339,10 +423,15 @@ impl<'t> Place<'t> {
     pub(super) fn lean(&self, length: usize) -> Lean {
         if self.sentence_has(
             length,
-            &["打算", "计划", "計劃", "准备", "準備", "将", "將", "会去", "要去", "会在", "再去", "期待", "想去", "吧"],
+            &[
+                "打算", "计划", "計劃", "准备", "準備", "将", "將", "会去", "要去", "会在", "再去",
+                "期待", "想去", "吧",
+            ],
         ) {
             Lean::Future
-        } else if self.sentence_has(length, &["了", "过", "過", "曾", "那时", "当时", "刚", "的时候"]) {
+        } else if self
+            .sentence_has(length, &["了", "过", "過", "曾", "那时", "当时", "刚", "的时候"])
+        {
             Lean::Past
         } else if self.sentence_has(length, &["会", "會", "要"]) {
             Lean::Future
@@ -366,7 +455,9 @@ fn weekday_char(text: &str) -> Option<(i8, &str)> {
     };
     let after = &text[first.len_utf8()..];
     // 周一直, 周三次, 周五个: a count or an adverb after "week".
-    let other = after.starts_with(['直', '共', '起', '样', '般', '次', '个', '個', '遍', '回', '场', '门', '天', '年', '十']);
+    let other = after.starts_with([
+        '直', '共', '起', '样', '般', '次', '个', '個', '遍', '回', '场', '门', '天', '年', '十',
+    ]);
     (!other).then_some((weekday, after))
 }
 

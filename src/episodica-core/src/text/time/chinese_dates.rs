@@ -1,4 +1,5 @@
-//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from its year on, 国庆节, and ranges of them.
+//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from its year on, 国庆节, and ranges of
+//! them.
 
 use super::calendar::{self, Holiday, Lean};
 use super::chinese::{Hit, Place};
@@ -29,7 +30,8 @@ const HOLIDAYS: &[(&str, i8, i8)] = &[
 ];
 
 impl Place<'_> {
-    /// What follows a year whose text is `length` bytes long: a month, a day, a season, a feast, or nothing.
+    /// What follows a year whose text is `length` bytes long: a month, a day, a season, a feast, or
+    /// nothing.
     pub(super) fn in_year(&self, length: usize, year: i64) -> Option<Hit> {
         let tail = &self.rest()[length..];
         let (skipped, tail) = match tail.strip_prefix('的') {
@@ -48,7 +50,8 @@ impl Place<'_> {
                 return Some(if at == 3 { hit.unsure() } else { hit });
             }
         }
-        if let Some((name, month, day)) = HOLIDAYS.iter().find(|(name, ..)| tail.starts_with(name)) {
+        if let Some((name, month, day)) = HOLIDAYS.iter().find(|(name, ..)| tail.starts_with(name))
+        {
             let day = calendar::date(year, *month, *day)?;
             return Some(Hit::new(length + skipped + name.len(), (day, day), Grain::Day));
         }
@@ -63,8 +66,12 @@ impl Place<'_> {
             let length = rest.len() - after.len();
             if after.starts_with('代') {
                 let start = if first.value < 100 { 1900 + first.value } else { first.value };
-                let plausible = first.value % 10 == 0 && (20..=2090).contains(&first.value) && start >= 1800;
-                let hit = Hit { relative: false, ..Hit::new(length + '代'.len_utf8(), calendar::decade(start)?, Grain::Decade) };
+                let plausible =
+                    first.value % 10 == 0 && (20..=2090).contains(&first.value) && start >= 1800;
+                let hit = Hit {
+                    relative: false,
+                    ..Hit::new(length + '代'.len_utf8(), calendar::decade(start)?, Grain::Decade)
+                };
                 return plausible.then_some(hit);
             }
             if first.digits == 4 && (1000..=2999).contains(&first.value) {
@@ -87,10 +94,13 @@ impl Place<'_> {
             let (last, after) = number(connector(tail)?)?;
             let after = after.strip_prefix('年')?;
             let (_, to) = calendar::year(last.value)?;
-            (hit.grain == Grain::Year && last.digits == 4 && to > hit.days.1).then_some((to, tail.len() - after.len()))
+            (hit.grain == Grain::Year && last.digits == 4 && to > hit.days.1)
+                .then_some((to, tail.len() - after.len()))
         };
         match until() {
-            Some((to, length)) => Hit { length: hit.length + length, days: (hit.days.0, to), ..hit },
+            Some((to, length)) => {
+                Hit { length: hit.length + length, days: (hit.days.0, to), ..hit }
+            }
             None => hit,
         }
     }
@@ -107,7 +117,8 @@ impl Place<'_> {
         let mut end_day = day;
         let mut end = after;
         if let Some(next) = connector(after) {
-            let (later_month, next) = month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
+            let (later_month, next) =
+                month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
             if let (Some(_), Some((later, next))) = (day, day_of_month(next)) {
                 (end_month, end_day, end) = (later_month.unwrap_or(month), Some(later), next);
             } else if let (None, Some(later)) = (day, later_month) {
@@ -116,9 +127,11 @@ impl Place<'_> {
         }
         let days = |year: i64| {
             let turned = i64::from(end_month < month);
-            let (first, last) = (calendar::month(year, month)?, calendar::month(year + turned, end_month)?);
+            let (first, last) =
+                (calendar::month(year, month)?, calendar::month(year + turned, end_month)?);
             let from = day.map_or(Some(first.0), |day| calendar::date(year, month, day))?;
-            let to = end_day.map_or(Some(last.1), |day| calendar::date(year + turned, end_month, day))?;
+            let to = end_day
+                .map_or(Some(last.1), |day| calendar::date(year + turned, end_month, day))?;
             (from <= to).then_some((from, to))
         };
         let length = tail.len() - end.len();
@@ -126,11 +139,14 @@ impl Place<'_> {
         if let Some(year) = year {
             return Some(Hit { relative: false, ..Hit::new(length, days(year)?, grain) });
         }
-        // `tail` may begin behind the mention's own beginning: what is around it is looked for in place.
+        // `tail` may begin behind the mention's own beginning: what is around it is looked for in
+        // place.
         let reach = self.rest().len() - end.len();
         let lean = self.lean(reach);
         let hit = Hit::new(length, calendar::infer(self.today, lean, days)?, grain);
-        let yearly = self.follows("每年") || self.sentence_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
+        let yearly = self.follows("每年")
+            || self
+                .sentence_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
         Some(if lean == Lean::Unknown || yearly { hit.unsure() } else { hit })
     }
 
@@ -139,7 +155,8 @@ impl Place<'_> {
         let rest = self.rest();
         let (name, month, day) = HOLIDAYS.iter().find(|(name, ..)| rest.starts_with(name))?;
         // 圣诞树 and 国庆路 are things and places.
-        if rest[name.len()..].starts_with(['树', '樹', '老', '帽', '路', '歌', '卡', '礼', '禮']) {
+        if rest[name.len()..].starts_with(['树', '樹', '老', '帽', '路', '歌', '卡', '礼', '禮'])
+        {
             return None;
         }
         let lean = self.lean(name.len());

@@ -1,6 +1,7 @@
 //! Numbers in Chinese text: `12`, `１２`, 十二, 二〇二三.
 
-/// A number and how many digits it was written with; 0 for numerals with 十 or 百. `numerals` are Chinese digits.
+/// A number and how many digits it was written with; 0 for numerals with 十 or 百. `numerals` are
+/// Chinese digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number {
     pub value: i64,
@@ -14,7 +15,12 @@ pub(super) fn number(text: &str) -> Option<(Number, &str)> {
     if arabic(first).is_some() {
         return positional(text, arabic);
     }
-    let length: usize = text.chars().take(8).take_while(|c| numeral(*c).is_some() || matches!(c, '十' | '百')).map(char::len_utf8).sum();
+    let length: usize = text
+        .chars()
+        .take(8)
+        .take_while(|c| numeral(*c).is_some() || matches!(c, '十' | '百'))
+        .map(char::len_utf8)
+        .sum();
     let (digits, after) = text.split_at(length);
     if digits.is_empty() {
         return None;

@@ -19,7 +19,13 @@ pub(super) struct Quantity {
 
 impl Grammar {
     /// The days from `count` units back until today, or from today on.
-    pub(super) fn rolling(&self, end: usize, unit: Unit, count: i64, future: bool) -> Option<Found> {
+    pub(super) fn rolling(
+        &self,
+        end: usize,
+        unit: Unit,
+        count: i64,
+        future: bool,
+    ) -> Option<Found> {
         let count = if future { count } else { count.checked_neg()? };
         let other = match unit {
             Unit::Day => calendar::add_days(self.today, count)?,
@@ -42,7 +48,9 @@ impl Grammar {
     pub(super) fn in_quantity(&self, at: usize) -> Option<Found> {
         let (after, count) = self.quantity(at + 1)?;
         let Word::Unit(unit, _) = self.word(after) else { return None };
-        if self.word(after + 1) == Word::Of || matches!(unit, Unit::Hour | Unit::Minute | Unit::Weekend) {
+        if self.word(after + 1) == Word::Of
+            || matches!(unit, Unit::Hour | Unit::Minute | Unit::Weekend)
+        {
             return None;
         }
         // "I read it in two weeks" is how long it took.
@@ -89,17 +97,24 @@ impl Grammar {
     fn away(&self, end: usize, unit: Unit, count: Quantity, direction: i64) -> Option<Found> {
         if matches!(unit, Unit::Hour | Unit::Minute) {
             // Hours reach into another day or they don't; only the clock of the anchor would tell.
-            return (count.most <= 3).then(|| Found::new(end, (self.today, self.today), Grain::Day).unsure());
+            return (count.most <= 3)
+                .then(|| Found::new(end, (self.today, self.today), Grain::Day).unsure());
         }
         if unit == Unit::Decade && !count.half {
-            let years = Quantity { least: count.least.checked_mul(10)?, most: count.most.checked_mul(10)?, ..count };
+            let years = Quantity {
+                least: count.least.checked_mul(10)?,
+                most: count.most.checked_mul(10)?,
+                ..count
+            };
             return self.away(end, Unit::Year, years, direction).map(Found::unsure);
         }
         if count.half {
             let days = match unit {
                 Unit::Year => return self.unit(end, Unit::Month, direction * 6).map(Found::unsure),
                 Unit::Month => 15,
-                Unit::Decade => return self.unit(end, Unit::Year, direction * 5).map(Found::unsure),
+                Unit::Decade => {
+                    return self.unit(end, Unit::Year, direction * 5).map(Found::unsure);
+                }
                 _ => return None,
             };
             return self.unit(end, Unit::Day, direction * days).map(Found::unsure);
@@ -108,7 +123,11 @@ impl Grammar {
         let far = self.unit(end, unit, direction.checked_mul(count.most)?)?;
         let days = (near.days.0.min(far.days.0), near.days.1.max(far.days.1));
         // Several weeks, weekends or decades are no unit of their own: a run of days.
-        let grain = if days == near.days || matches!(near.grain, Grain::Month | Grain::Year) { near.grain } else { Grain::Day };
+        let grain = if days == near.days || matches!(near.grain, Grain::Month | Grain::Year) {
+            near.grain
+        } else {
+            Grain::Day
+        };
         let found = Found::new(end, days, grain);
         Some(if count.exact { found } else { found.unsure() })
     }
@@ -138,16 +157,29 @@ impl Grammar {
             (Kind::Word(Word::Number(n)), Word::And) if self.word(at + 2) != Word::A => {
                 // "two or three weeks"; "two and a half" is left alone.
                 let Word::Number(most) = self.word(at + 2) else { return None };
-                (at + 3, Quantity { least: i64::from(n.min(most)), most: i64::from(n.max(most)), exact: false, half: false })
+                (
+                    at + 3,
+                    Quantity {
+                        least: i64::from(n.min(most)),
+                        most: i64::from(n.max(most)),
+                        exact: false,
+                        half: false,
+                    },
+                )
             }
             (Kind::Word(Word::Number(n)), _) => (at + 1, exact(i64::from(n))),
             (Kind::Number(n, digits), _) if digits <= 4 => (at + 1, exact(i64::from(n))),
-            (Kind::Span(a, b), _) if a < b && b < 1000 => {
-                (at + 1, Quantity { least: i64::from(a), most: i64::from(b), exact: false, half: false })
-            }
+            (Kind::Span(a, b), _) if a < b && b < 1000 => (
+                at + 1,
+                Quantity { least: i64::from(a), most: i64::from(b), exact: false, half: false },
+            ),
             _ => return None,
         };
-        let end = if self.word(end) == Word::Of && matches!(self.word(end - 1), Word::Couple) { end + 1 } else { end };
+        let end = if self.word(end) == Word::Of && matches!(self.word(end - 1), Word::Couple) {
+            end + 1
+        } else {
+            end
+        };
         Some((end, quantity))
     }
 }

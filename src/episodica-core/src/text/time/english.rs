@@ -1,7 +1,7 @@
 //! The English grammar: which pattern begins at a token, and how the sentence around it leans.
 //!
-//! Patterns are tried at every token from left to right; a match is skipped over. Relative patterns are here,
-//! counts of units in `counts`, dates by name and number in `absolute`.
+//! Patterns are tried at every token from left to right; a match is skipped over. Relative patterns
+//! are here, counts of units in `counts`, dates by name and number in `absolute`.
 
 use jiff::civil::Date;
 
@@ -97,8 +97,8 @@ impl Grammar {
         matches!(self.kind(at), Some(Kind::Mark(b'.' | b'!' | b'?' | b'\n' | b';')))
     }
 
-    /// Whether the sentence around the tokens `start..end` tells of the past or of the future: the nearest word that says so, those
-    /// before the date first.
+    /// Whether the sentence around the tokens `start..end` tells of the past or of the future: the
+    /// nearest word that says so, those before the date first.
     pub(super) fn lean(&self, start: usize, end: usize) -> Lean {
         let says = |at: usize| match self.word(at) {
             Word::WillBe | Word::Tomorrow | Word::Next => Some(Lean::Future),
@@ -126,7 +126,8 @@ impl Grammar {
 
     /// Whether what is said near the tokens `start..end` returns every year.
     pub(super) fn is_yearly(&self, start: usize, end: usize) -> bool {
-        (start.saturating_sub(6)..(end + 4).min(self.tokens.len())).any(|at| matches!(self.word(at), Word::Birthday | Word::Every))
+        (start.saturating_sub(6)..(end + 4).min(self.tokens.len()))
+            .any(|at| matches!(self.word(at), Word::Birthday | Word::Every))
     }
 
     fn relative(&self, at: usize) -> Option<Found> {
@@ -138,7 +139,9 @@ impl Grammar {
             Word::Unit(..) => self.around_unit(at),
             Word::Last | Word::Past | Word::Next | Word::This => self.after_determiner(at),
             Word::Weekday(weekday) => self.weekday(at, weekday),
-            Word::ShortWeekday(weekday) if self.capital(at) && self.before(at) == Word::On => self.weekday(at, weekday),
+            Word::ShortWeekday(weekday) if self.capital(at) && self.before(at) == Word::On => {
+                self.weekday(at, weekday)
+            }
             Word::In => self.in_quantity(at),
             _ => self.quantity_ago(at),
         }
@@ -155,15 +158,19 @@ impl Grammar {
     fn after_the(&self, at: usize) -> Option<Found> {
         match self.word(at + 1) {
             Word::Unit(..) => self.around_unit(at + 1),
-            // "the last week" is the seven days until now, not the calendar week: no calendar unit says it exactly.
+            // "the last week" is the seven days until now, not the calendar week: no calendar unit
+            // says it exactly.
             Word::Last | Word::Past | Word::Next => {
                 let found = self.after_determiner(at + 1)?;
-                let rolling = matches!(found.grain, Grain::Week | Grain::Month | Grain::Year | Grain::Decade);
+                let rolling =
+                    matches!(found.grain, Grain::Week | Grain::Month | Grain::Year | Grain::Decade);
                 if !rolling {
                     return Some(found.unsure());
                 }
                 let future = self.word(at + 1) == Word::Next;
-                let Word::Unit(unit, _) = self.word(found.end - 1) else { return Some(found.unsure()) };
+                let Word::Unit(unit, _) = self.word(found.end - 1) else {
+                    return Some(found.unsure());
+                };
                 self.rolling(found.end, unit, 1, future)
             }
             _ => None,
@@ -174,14 +181,19 @@ impl Grammar {
     fn around_unit(&self, at: usize) -> Option<Found> {
         let Word::Unit(unit, false) = self.word(at) else { return None };
         let offset = match (self.word(at + 1), self.word(at + 2)) {
-            (Word::Before, Word::Yesterday) if unit == Unit::Day => return self.whole_day(at + 3, -2),
+            (Word::Before, Word::Yesterday) if unit == Unit::Day => {
+                return self.whole_day(at + 3, -2);
+            }
             (Word::After, Word::Tomorrow) if unit == Unit::Day => return self.whole_day(at + 3, 2),
             (Word::Before, Word::Last) => -2,
             (Word::After, Word::Next) => 2,
             _ => return None,
         };
         // "the week before last Christmas" is something else.
-        if matches!(self.word(at + 3), Word::Other | Word::WasBefore | Word::And | Word::In | Word::On | Word::At) {
+        if matches!(
+            self.word(at + 3),
+            Word::Other | Word::WasBefore | Word::And | Word::In | Word::On | Word::At
+        ) {
             return self.unit(at + 3, unit, offset);
         }
         None
@@ -193,9 +205,12 @@ impl Grammar {
             Unit::Week => (calendar::week(self.today, offset)?, Grain::Week),
             Unit::Weekend => (calendar::weekend(self.today, offset)?, Grain::Weekend),
             Unit::Month => (calendar::month_offset(self.today, offset)?, Grain::Month),
-            Unit::Year => (calendar::year(i64::from(self.today.year()).checked_add(offset)?)?, Grain::Year),
+            Unit::Year => {
+                (calendar::year(i64::from(self.today.year()).checked_add(offset)?)?, Grain::Year)
+            }
             Unit::Decade => {
-                let first = (i64::from(self.today.year()) / 10).checked_add(offset)?.checked_mul(10)?;
+                let first =
+                    (i64::from(self.today.year()) / 10).checked_add(offset)?.checked_mul(10)?;
                 (calendar::decade(first)?, Grain::Decade)
             }
             Unit::Day => {
@@ -207,15 +222,19 @@ impl Grammar {
         Some(Found::new(end, days, grain))
     }
 
-    /// "last Friday", "this morning", "next month", "last summer", "this past weekend", "last few weeks".
+    /// "last Friday", "this morning", "next month", "last summer", "this past weekend", "last few
+    /// weeks".
     fn after_determiner(&self, at: usize) -> Option<Found> {
         let mut determiner = self.word(at);
         let mut next = at + 1;
-        if determiner == Word::This && matches!(self.word(next), Word::Last | Word::Past | Word::Next) {
+        if determiner == Word::This
+            && matches!(self.word(next), Word::Last | Word::Past | Word::Next)
+        {
             determiner = self.word(next);
             next += 1;
         }
-        // "half past", "walked past Sunday school": `past` without an article or `this` means nothing by itself.
+        // "half past", "walked past Sunday school": `past` without an article or `this` means
+        // nothing by itself.
         if self.word(at) == Word::Past && self.before(at) != Word::The {
             return None;
         }
@@ -227,12 +246,15 @@ impl Grammar {
         let end = next + 1;
         match self.word(next) {
             Word::Weekday(weekday) => self.determined_weekday(end, weekday, step),
-            Word::ShortWeekday(weekday) if self.capital(next) => self.determined_weekday(end, weekday, step),
+            Word::ShortWeekday(weekday) if self.capital(next) => {
+                self.determined_weekday(end, weekday, step)
+            }
             Word::DayPart if step == -1 => self.whole_day(end, -1),
             Word::DayPart if step == 0 => self.whole_day(end, 0),
             Word::Unit(Unit::Day | Unit::Hour | Unit::Minute, _) => None,
             Word::Unit(unit, false) => {
-                // "last year" as a whole; "this week", unless a weekday makes it a day: "this week Friday".
+                // "last year" as a whole; "this week", unless a weekday makes it a day: "this week
+                // Friday".
                 if let (Unit::Week, Word::Weekday(weekday)) = (unit, self.word(end)) {
                     let day = calendar::day_of_week(self.today, step, weekday)?;
                     return Some(Found::new(end + 1, (day, day), Grain::Day));
@@ -259,7 +281,11 @@ impl Grammar {
                 self.determined(end, step, Grain::Month, |year| calendar::month(year, month))
             }
             Word::Holiday(holiday) => {
-                let end = if matches!(self.word(end), Word::Unit(Unit::Day, false)) { end + 1 } else { end };
+                let end = if matches!(self.word(end), Word::Unit(Unit::Day, false)) {
+                    end + 1
+                } else {
+                    end
+                };
                 if self.word(end) == Word::Eve {
                     return None;
                 }
@@ -278,7 +304,13 @@ impl Grammar {
     }
 
     /// A month or a feast with "last", "this" or "next" before it.
-    fn determined(&self, end: usize, step: i64, grain: Grain, days: impl Fn(i64) -> Option<Days>) -> Option<Found> {
+    fn determined(
+        &self,
+        end: usize,
+        step: i64,
+        grain: Grain,
+        days: impl Fn(i64) -> Option<Days>,
+    ) -> Option<Found> {
         let found = match step {
             -1 => calendar::last(self.today, days),
             1 => calendar::next(self.today, days),
@@ -291,7 +323,8 @@ impl Grammar {
         let today = i64::from(self.today.weekday().to_monday_zero_offset());
         let (day, confident) = match step {
             -1 => (calendar::weekday_before(self.today, weekday)?, true),
-            // Said before that day of the week, "next Friday" is the coming one for some and a week later for others.
+            // Said before that day of the week, "next Friday" is the coming one for some and a week
+            // later for others.
             1 => (calendar::weekday_after(self.today, weekday, 1)?, i64::from(weekday) <= today),
             _ => (calendar::weekday_after(self.today, weekday, 0)?, i64::from(weekday) >= today),
         };

@@ -1,6 +1,7 @@
 //! Cuts a text into the tokens of the date grammar.
 //!
-//! File names, addresses, versions and identifiers become one meaningless token each, so that nothing inside them is read as a date.
+//! File names, addresses, versions and identifiers become one meaningless token each, so that
+//! nothing inside them is read as a date.
 
 use super::vocabulary::{Word, lookup};
 
@@ -72,12 +73,21 @@ pub(super) fn tokens(text: &str) -> (Vec<Token>, bool) {
             if matches!(byte, b' ' | b'\t') {
                 continue;
             }
-            if matches!(byte, b'/' | b'\\' | b'@' | b'#' | b'_') && bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
-                // A path or a handle; "Saturday/Sunday" is two words because a word is before the stroke.
-                let after_word = byte == b'/' && start > 0 && bytes[start - 1].is_ascii_alphabetic();
+            if matches!(byte, b'/' | b'\\' | b'@' | b'#' | b'_')
+                && bytes.get(at).is_some_and(u8::is_ascii_alphanumeric)
+            {
+                // A path or a handle; "Saturday/Sunday" is two words because a word is before the
+                // stroke.
+                let after_word =
+                    byte == b'/' && start > 0 && bytes[start - 1].is_ascii_alphabetic();
                 if !after_word {
                     at = token_end(bytes, at);
-                    found.push(Token { start, end: at, kind: Kind::Word(Word::Other), capital: false });
+                    found.push(Token {
+                        start,
+                        end: at,
+                        kind: Kind::Word(Word::Other),
+                        capital: false,
+                    });
                     continue;
                 }
             }
@@ -92,7 +102,8 @@ fn run(bytes: &[u8], keep: impl Fn(u8) -> bool) -> usize {
     bytes.iter().position(|&byte| !keep(byte)).unwrap_or(bytes.len())
 }
 
-/// Whether the word that ends at `end` goes on as an address, a file name or a word in another alphabet.
+/// Whether the word that ends at `end` goes on as an address, a file name or a word in another
+/// alphabet.
 fn is_compound(bytes: &[u8], start: usize, end: usize) -> bool {
     if bytes[start..end].contains(&b'_') {
         return true;
@@ -104,23 +115,30 @@ fn is_compound(bytes: &[u8], start: usize, end: usize) -> bool {
         Some(b'@' | b'\\') => next.is_ascii_alphanumeric(),
         Some(b'(') => next == b')',
         Some(b'=') => true,
-        // Two-byte sequences are letters of Latin, Greek, Cyrillic and the like (or marks that touch no word).
+        // Two-byte sequences are letters of Latin, Greek, Cyrillic and the like (or marks that
+        // touch no word).
         Some(byte) => (0xC3..=0xDF).contains(byte),
         None => false,
     }
 }
 
-/// Where the run of characters without white space ends that goes on at `at`; closing punctuation is left off.
+/// Where the run of characters without white space ends that goes on at `at`; closing punctuation
+/// is left off.
 fn token_end(bytes: &[u8], at: usize) -> usize {
-    let mut end =
-        at + run(&bytes[at..], |byte| byte > b' ' && byte < 0x80 && !matches!(byte, b'"' | b',' | b')' | b'>' | b']' | b'}' | b';'));
+    let mut end = at
+        + run(&bytes[at..], |byte| {
+            byte > b' '
+                && byte < 0x80
+                && !matches!(byte, b'"' | b',' | b')' | b'>' | b']' | b'}' | b';')
+        });
     while end > at && matches!(bytes[end - 1], b'.' | b'!' | b'?' | b':' | b'\'') {
         end -= 1;
     }
     end
 }
 
-/// The length of what begins at `at`, and its token if it matters: dashes, quotes, ellipses; one token for a run of other characters.
+/// The length of what begins at `at`, and its token if it matters: dashes, quotes, ellipses; one
+/// token for a run of other characters.
 fn beyond_ascii(text: &str, at: usize) -> (usize, Option<Kind>) {
     let rest = &text[at..];
     let first = rest.chars().next().expect("invariant: a byte that is no ASCII begins a character");
@@ -132,7 +150,13 @@ fn beyond_ascii(text: &str, at: usize) -> (usize, Option<Kind>) {
         '\u{A0}' | '\u{202F}' | '\u{3000}' => None,
         _ => {
             let letters = first.is_alphabetic() && first.len_utf8() == 2;
-            let ends = |c: char| if c.is_ascii() { !(letters && c.is_ascii_alphanumeric()) } else { has_own_token(c) };
+            let ends = |c: char| {
+                if c.is_ascii() {
+                    !(letters && c.is_ascii_alphanumeric())
+                } else {
+                    has_own_token(c)
+                }
+            };
             let length = rest.find(ends).unwrap_or(rest.len());
             return (length, Some(Kind::Word(Word::Other)));
         }
@@ -141,14 +165,31 @@ fn beyond_ascii(text: &str, at: usize) -> (usize, Option<Kind>) {
 }
 
 fn has_own_token(c: char) -> bool {
-    matches!(c, '–' | '—' | '’' | '‘' | '“' | '”' | '…' | '。' | '！' | '？' | '\u{A0}' | '\u{202F}' | '\u{3000}')
+    matches!(
+        c,
+        '–' | '—'
+            | '’'
+            | '‘'
+            | '“'
+            | '”'
+            | '…'
+            | '。'
+            | '！'
+            | '？'
+            | '\u{A0}'
+            | '\u{202F}'
+            | '\u{3000}'
+    )
 }
 
 /// The token that begins with a digit: where it ends and what it is.
 fn number(bytes: &[u8], start: usize) -> (usize, Kind) {
     let other = |at: usize| (token_end(bytes, at), Kind::Word(Word::Other));
-    // What is glued to the front of a number makes it part of something else: "v2", "$5", "#5", "1,000".
-    if start > 0 && matches!(bytes[start - 1], b'$' | b'#' | b'_' | b'.' | b':' | b'=' | b'/' | b'\\') {
+    // What is glued to the front of a number makes it part of something else: "v2", "$5", "#5",
+    // "1,000".
+    if start > 0
+        && matches!(bytes[start - 1], b'$' | b'#' | b'_' | b'.' | b':' | b'=' | b'/' | b'\\')
+    {
         return other(start);
     }
     let mut fields = [0u32; 3];
@@ -161,7 +202,8 @@ fn number(bytes: &[u8], start: usize) -> (usize, Kind) {
         if length == 0 || length > 9 || count == 3 {
             return other(at);
         }
-        fields[count] = bytes[at..at + length].iter().fold(0, |sum, byte| sum * 10 + u32::from(byte - b'0'));
+        fields[count] =
+            bytes[at..at + length].iter().fold(0, |sum, byte| sum * 10 + u32::from(byte - b'0'));
         digits[count] = length;
         count += 1;
         at += length;
@@ -189,11 +231,15 @@ fn number(bytes: &[u8], start: usize) -> (usize, Kind) {
                 let grouped = at + run(&bytes[at..], |byte| byte == b',' || byte.is_ascii_digit());
                 return other(grouped);
             }
-            b"" if matches!(glued, b':' | b'%' | b'_' | b'@' | b'/' | b'\\') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
+            b"" if matches!(glued, b':' | b'%' | b'_' | b'@' | b'/' | b'\\')
+                && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) =>
+            {
                 return other(at);
             }
             b"" if matches!(glued, b'%' | b'_') => return other(at),
-            b"" if glued == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) => return other(at),
+            b"" if glued == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) => {
+                return other(at);
+            }
             b"" => Kind::Number(a, digits[0] as u8),
             b"st" | b"nd" | b"rd" | b"th" if a <= 31 => Kind::Ordinal(a),
             b"s" if a % 10 == 0 && matches!(digits[0], 2 | 4) => Kind::Decade(a),
@@ -201,7 +247,8 @@ fn number(bytes: &[u8], start: usize) -> (usize, Kind) {
         };
         return (suffix_end, kind);
     }
-    let time_follows = matches!(glued, b'T' | b't') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+    let time_follows =
+        matches!(glued, b'T' | b't') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
     if time_follows && count == 3 && digits == [4, 2, 2] {
         // The time belongs to the date: 2023-05-08T10:00:00+02:00.
         return (token_end(bytes, at), Kind::Iso(a, b, c));

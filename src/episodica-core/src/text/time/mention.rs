@@ -42,11 +42,24 @@ pub struct TimeMention {
     pub confident: bool,
 }
 
-const MONTHS: [&str; 12] =
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
 
 impl TimeMention {
-    /// The days in ISO 8601: a day, a month (`2023-05`), a year (`2023`), or an interval of days (`2023-05-01/2023-05-07`).
+    /// The days in ISO 8601: a day, a month (`2023-05`), a year (`2023`), or an interval of days
+    /// (`2023-05-01/2023-05-07`).
     pub fn iso(&self) -> String {
         let (from, to) = (self.from, self.to);
         let day = |date: Date| format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day());
@@ -59,14 +72,20 @@ impl TimeMention {
         }
     }
 
-    /// The days in words: "5 May 2023", "the week of 1 May 2023", "summer 2022"; 2023年5月5日 in Chinese. Other languages get English.
+    /// The days in words: "5 May 2023", "the week of 1 May 2023", "summer 2022"; 2023年5月5日 in
+    /// Chinese. Other languages get English.
     pub fn describe(&self, language: Language) -> String {
-        if language == Language::Chinese { self.describe_chinese() } else { self.describe_english() }
+        if language == Language::Chinese {
+            self.describe_chinese()
+        } else {
+            self.describe_english()
+        }
     }
 
     fn describe_english(&self) -> String {
         let (from, to) = (self.from, self.to);
-        let day = |date: Date| format!("{} {} {}", date.day(), MONTHS[month_index(date)], date.year());
+        let day =
+            |date: Date| format!("{} {} {}", date.day(), MONTHS[month_index(date)], date.year());
         let month = |date: Date| format!("{} {}", MONTHS[month_index(date)], date.year());
         let same_month = (from.year(), from.month()) == (to.year(), to.month());
         match self.grain {
@@ -74,8 +93,12 @@ impl TimeMention {
             Grain::Weekend => format!("the weekend of {}", day(from)),
             Grain::Month if same_month => month(from),
             Grain::Month => format!("{} to {}", month(from), month(to)),
-            Grain::Season if from.year() != to.year() => format!("winter {}/{:02}", from.year(), to.year() % 100),
-            Grain::Season => format!("{} {}", ["spring", "summer", "autumn"][season_index(from)], from.year()),
+            Grain::Season if from.year() != to.year() => {
+                format!("winter {}/{:02}", from.year(), to.year() % 100)
+            }
+            Grain::Season => {
+                format!("{} {}", ["spring", "summer", "autumn"][season_index(from)], from.year())
+            }
             Grain::Year if from.year() == to.year() => from.year().to_string(),
             Grain::Year => format!("{} to {}", from.year(), to.year()),
             Grain::Decade => format!("the {}s", from.year()),
@@ -96,7 +119,11 @@ impl TimeMention {
             Grain::Month if same_month => month(from),
             Grain::Month => format!("{}至{}", month(from), month(to)),
             Grain::Season => {
-                let name = if from.year() != to.year() { "冬天" } else { ["春天", "夏天", "秋天"][season_index(from)] };
+                let name = if from.year() != to.year() {
+                    "冬天"
+                } else {
+                    ["春天", "夏天", "秋天"][season_index(from)]
+                };
                 format!("{}年{name}", from.year())
             }
             Grain::Year if from.year() == to.year() => format!("{}年", from.year()),

@@ -6,8 +6,9 @@ use crate::clock::Moment;
 
 /// The times that `text` mentions, in order, without overlaps, resolved as written at `anchor`.
 ///
-/// English and Chinese patterns are both read, whatever the language of the text. Dates outside the years 1 to 9999 are left out.
-/// Linear in the length of the text; a message without dates costs about a microsecond.
+/// English and Chinese patterns are both read, whatever the language of the text. Dates outside the
+/// years 1 to 9999 are left out. Linear in the length of the text; a message without dates costs
+/// about a microsecond.
 ///
 /// ```
 /// use episodica_core::clock::Moment;

@@ -26,8 +26,8 @@ enum Side {
 
 /// The days that `text`, a question asked at `now`, is about; `None` if it names no time.
 ///
-/// Several mentions give the range that holds them all. What is found is meant as a preference or a filter that can be relaxed: it
-/// includes mentions that are not confident if there are no others.
+/// Several mentions give the range that holds them all. What is found is meant as a preference or a
+/// filter that can be relaxed: it includes mentions that are not confident if there are no others.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
@@ -50,9 +50,10 @@ pub fn query_range(text: &str, now: Moment) -> Option<DateRange> {
         let one = one_range(text, mention);
         whole = Some(match whole {
             None => one,
-            Some(range) => {
-                DateRange { from: range.from.zip(one.from).map(|(a, b)| a.min(b)), to: range.to.zip(one.to).map(|(a, b)| a.max(b)) }
-            }
+            Some(range) => DateRange {
+                from: range.from.zip(one.from).map(|(a, b)| a.min(b)),
+                to: range.to.zip(one.to).map(|(a, b)| a.max(b)),
+            },
         });
     }
     whole
@@ -63,8 +64,14 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
     let yesterday = |day: Date| day.yesterday().unwrap_or(day);
     match side(text, mention) {
         Side::Within => DateRange { from: Some(mention.from), to: Some(mention.to) },
-        Side::Before(included) => DateRange { from: None, to: Some(if included { mention.to } else { yesterday(mention.from) }) },
-        Side::After(included) => DateRange { from: Some(if included { mention.from } else { tomorrow(mention.to) }), to: None },
+        Side::Before(included) => DateRange {
+            from: None,
+            to: Some(if included { mention.to } else { yesterday(mention.from) }),
+        },
+        Side::After(included) => DateRange {
+            from: Some(if included { mention.from } else { tomorrow(mention.to) }),
+            to: None,
+        },
     }
 }
 
@@ -72,8 +79,9 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
 fn side(text: &str, mention: &TimeMention) -> Side {
     let before = text[..mention.start].trim_end();
     let before = before.strip_suffix("the").map_or(before, str::trim_end);
-    let word_start =
-        before.rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let word_start = before
+        .rfind(|c: char| !c.is_ascii_alphabetic())
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     match before[word_start..].to_ascii_lowercase().as_str() {
         "before" => return Side::Before(false),
         "until" | "till" => return Side::Before(true),
@@ -86,7 +94,10 @@ fn side(text: &str, mention: &TimeMention) -> Side {
         Side::Before(false)
     } else if ["以来", "以來", "起"].iter().any(|word| after.starts_with(word)) {
         Side::After(true)
-    } else if ["以后", "以後", "之后", "之後", "后", "後"].iter().any(|word| after.starts_with(word)) {
+    } else if ["以后", "以後", "之后", "之後", "后", "後"]
+        .iter()
+        .any(|word| after.starts_with(word))
+    {
         Side::After(false)
     } else {
         Side::Within
@@ -100,7 +111,8 @@ mod tests {
     fn range(text: &str) -> String {
         let now = Moment::parse("2023-05-08T10:00:00Z").unwrap();
         let end = |day: Option<Date>| day.map_or("..".to_owned(), |day| day.to_string());
-        query_range(text, now).map_or("none".to_owned(), |range| format!("{} {}", end(range.from), end(range.to)))
+        query_range(text, now)
+            .map_or("none".to_owned(), |range| format!("{} {}", end(range.from), end(range.to)))
     }
 
     #[test]

@@ -40,18 +40,32 @@ const PREPOSITIONS: &[&str] = &[
 ];
 
 /// Before these words a date at the beginning of a sentence is its subject: "Yesterday was great".
-const VERBS: &[&str] = &["was", "is", "were", "will", "has", "had", "would", "isn", "wasn", "went", "felt", "marks", "marked", "turned"];
+const VERBS: &[&str] = &[
+    "was", "is", "were", "will", "has", "had", "would", "isn", "wasn", "went", "felt", "marks",
+    "marked", "turned",
+];
 
 /// Feasts keep their names.
-const FEASTS: &[&str] =
-    &["christmas", "xmas", "halloween", "easter", "thanksgiving", "valentine", "boxing day", "independence day", "new year"];
+const FEASTS: &[&str] = &[
+    "christmas",
+    "xmas",
+    "halloween",
+    "easter",
+    "thanksgiving",
+    "valentine",
+    "boxing day",
+    "independence day",
+    "new year",
+];
 
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// `text` with its confident relative dates replaced by absolute ones, as written at `anchor`.
 ///
-/// The rest of the text is untouched, and so are dates that are absolute already or that a reader could not be sure of. A date in
-/// Chinese characters is rewritten in Chinese; `language` decides for those without.
+/// The rest of the text is untouched, and so are dates that are absolute already or that a reader
+/// could not be sure of. A date in Chinese characters is rewritten in Chinese; `language` decides
+/// for those without.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
@@ -72,9 +86,14 @@ pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
     for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
         resolved.push_str(&text[done..mention.start]);
         let surface = &text[mention.start..mention.end];
-        let chinese = surface.contains(is_cjk) || language == Language::Chinese && !surface.contains(|c: char| c.is_ascii_alphabetic());
-        let written =
-            if chinese { in_chinese(mention, surface) } else { in_english(mention, surface, &text[..mention.start], &text[mention.end..]) };
+        let chinese = surface.contains(is_cjk)
+            || language == Language::Chinese
+                && !surface.contains(|c: char| c.is_ascii_alphabetic());
+        let written = if chinese {
+            in_chinese(mention, surface)
+        } else {
+            in_english(mention, surface, &text[..mention.start], &text[mention.end..])
+        };
         resolved.push_str(&written);
         done = mention.end;
     }
@@ -112,13 +131,17 @@ fn in_english(mention: &TimeMention, surface: &str, before: &str, after: &str) -
         date = format!("{} {year}", &surface[feast..]);
         preposition = if lower.ends_with("eve") || lower.ends_with("day") { "on" } else { "at" };
     } else if mention.from == mention.to {
-        let weekday = WEEKDAYS[usize::from(mention.from.weekday().to_monday_zero_offset().unsigned_abs())];
+        let weekday =
+            WEEKDAYS[usize::from(mention.from.weekday().to_monday_zero_offset().unsigned_abs())];
         if lower.contains(&weekday.to_ascii_lowercase()[..3]) {
             date = format!("{weekday} {date}");
         }
-        for (words, part) in
-            [(&["morning"][..], "morning"), (&["afternoon"], "afternoon"), (&["evening", "tonight"], "evening"), (&["night"], "night")]
-        {
+        for (words, part) in [
+            (&["morning"][..], "morning"),
+            (&["afternoon"], "afternoon"),
+            (&["evening", "tonight"], "evening"),
+            (&["night"], "night"),
+        ] {
             if words.iter().any(|word| lower.ends_with(word)) {
                 date = format!("the {part} of {date}");
                 break;
@@ -126,13 +149,18 @@ fn in_english(mention: &TimeMention, surface: &str, before: &str, after: &str) -
         }
     }
     if mention.grain == Grain::Season {
-        date = format!("the {} of {}", date.split(' ').next().unwrap_or_default(), date.split(' ').nth(1).unwrap_or_default());
+        date = format!(
+            "the {} of {}",
+            date.split(' ').next().unwrap_or_default(),
+            date.split(' ').nth(1).unwrap_or_default()
+        );
     }
     // "in two weeks" has its own preposition, which goes with it.
     let previous = last_word(before);
     let possessive = after.starts_with(['\'', '’']);
     let subject = starts_sentence(before) && VERBS.contains(&first_word(after).as_str());
-    if PREPOSITIONS.contains(&previous.as_str()) || possessive || subject || is_label(before, after) {
+    if PREPOSITIONS.contains(&previous.as_str()) || possessive || subject || is_label(before, after)
+    {
         preposition = "";
     }
     // After an article or an adjective the date stands alone: "the May 2023 trip".
@@ -156,17 +184,26 @@ fn is_label(before: &str, after: &str) -> bool {
 
 fn starts_sentence(before: &str) -> bool {
     before.trim_end_matches([' ', '"', '“', '*', '(', '-']).is_empty()
-        || before.trim_end_matches([' ', '"', '“', '*', '(', '-']).ends_with(['.', '!', '?', '\n', ':', '…', '。'])
+        || before
+            .trim_end_matches([' ', '"', '“', '*', '(', '-'])
+            .ends_with(['.', '!', '?', '\n', ':', '…', '。'])
 }
 
 fn last_word(before: &str) -> String {
     let before = before.trim_end_matches([' ', '-']);
-    let start = before.rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let start = before
+        .rfind(|c: char| !c.is_ascii_alphabetic())
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     before[start..].to_ascii_lowercase()
 }
 
 fn first_word(after: &str) -> String {
-    after.trim_start().chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase()
+    after
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .collect::<String>()
+        .to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ fn check(rows: &[(&str, &str)]) {
 #[test]
 fn a_month_behind_a_short_year_is_judged_in_its_own_place() {
     // Lengths of its parts, taken from where the year begins, would end inside of a character.
-    for text in ["01年五月八日,前天晚上", "10000-01-01年五月八日", "9年十二月三十一日的春天"] {
+    for text in ["01年五月八日,前天晚上", "10000-01-01年五月八日", "9年十二月三十一日的春天"]
+    {
         let _ = found(MAY, text);
     }
 }
@@ -254,10 +255,14 @@ const PIECES: &[&str] = &[
 fn check_text(text: &str, anchor: Moment) -> Result<(), TestCaseError> {
     let mut last = 0;
     for mention in mentions(text, anchor) {
-        prop_assert!(mention.start >= last && mention.start < mention.end && mention.end <= text.len());
+        prop_assert!(
+            mention.start >= last && mention.start < mention.end && mention.end <= text.len()
+        );
         prop_assert!(text.is_char_boundary(mention.start) && text.is_char_boundary(mention.end));
         prop_assert!(mention.from <= mention.to);
-        prop_assert!((1..=9999).contains(&mention.from.year()) && (1..=9999).contains(&mention.to.year()));
+        prop_assert!(
+            (1..=9999).contains(&mention.from.year()) && (1..=9999).contains(&mention.to.year())
+        );
         prop_assert!(!mention.iso().is_empty());
         for language in [Language::English, Language::Chinese, Language::Other] {
             prop_assert!(!mention.describe(language).is_empty());

@@ -1,4 +1,5 @@
-//! The English grammar, as a table: text, and what is found. `~` marks what is not confident, `!` what is absolute.
+//! The English grammar, as a table: text, and what is found. `~` marks what is not confident, `!`
+//! what is absolute.
 
 use super::{TimeMention, mentions};
 use crate::clock::Moment;
@@ -21,7 +22,13 @@ fn check(anchor: &str, rows: &[(&str, &str)]) {
             (got != *expected).then(|| format!("{text}\n  got      {got}\n  expected {expected}"))
         })
         .collect();
-    assert!(wrong.is_empty(), "{} of {} rows at {anchor}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} rows at {anchor}:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
 }
 
 /// A Monday.
@@ -243,7 +250,8 @@ fn what_is_no_date() {
 
 #[test]
 fn other_anchors() {
-    // A Sunday and a Friday in the evening, New Year's Day east of Greenwich, and the ends of the calendar.
+    // A Sunday and a Friday in the evening, New Year's Day east of Greenwich, and the ends of the
+    // calendar.
     check(
         "2024-01-14T10:00:00Z",
         &[
@@ -255,18 +263,37 @@ fn other_anchors() {
     );
     check(
         "2024-03-15T23:30:00-05:00",
-        &[("last Friday", "last Friday=2024-03-08"), ("today", "today=2024-03-15"), ("tomorrow", "tomorrow=2024-03-16")],
+        &[
+            ("last Friday", "last Friday=2024-03-08"),
+            ("today", "today=2024-03-15"),
+            ("tomorrow", "tomorrow=2024-03-16"),
+        ],
     );
     check(
         "2024-01-01T00:30:00+09:00",
-        &[("yesterday", "yesterday=2023-12-31"), ("last year", "last year=2023"), ("this week", "this week=2024-01-01/2024-01-07")],
+        &[
+            ("yesterday", "yesterday=2023-12-31"),
+            ("last year", "last year=2023"),
+            ("this week", "this week=2024-01-01/2024-01-07"),
+        ],
     );
     check(
         "0001-01-01T00:00:00Z",
-        &[("yesterday", ""), ("last year", ""), ("last week", ""), ("9999 years ago", ""), ("tomorrow", "tomorrow=0001-01-02")],
+        &[
+            ("yesterday", ""),
+            ("last year", ""),
+            ("last week", ""),
+            ("9999 years ago", ""),
+            ("tomorrow", "tomorrow=0001-01-02"),
+        ],
     );
     check(
         "9999-12-31T00:00:00Z",
-        &[("tomorrow", ""), ("next year", ""), ("I will go in 9999 weeks", ""), ("yesterday", "yesterday=9999-12-30")],
+        &[
+            ("tomorrow", ""),
+            ("next year", ""),
+            ("I will go in 9999 weeks", ""),
+            ("yesterday", "yesterday=9999-12-30"),
+        ],
     );
 }

@@ -15,7 +15,8 @@ pub(super) enum Unit {
     Decade,
 }
 
-/// What a word means to the grammar. Weekdays count from Monday (0), seasons from spring (0), months from 1.
+/// What a word means to the grammar. Weekdays count from Monday (0), seasons from spring (0),
+/// months from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     /// Not in the table.
@@ -154,7 +155,8 @@ const NAMES: &[(&str, Word)] = &[
     ("eve", Word::Eve),
 ];
 
-/// Words of one meaning each; the first letter and the length of every word of the tables make the filter of [`lookup`].
+/// Words of one meaning each; the first letter and the length of every word of the tables make the
+/// filter of [`lookup`].
 const GROUPS: &[(Word, &str)] = &[
     (Word::Yesterday, "yesterday"),
     (Word::Today, "today"),
@@ -191,7 +193,10 @@ const GROUPS: &[(Word, &str)] = &[
     (Word::About, "about around almost nearly roughly approximately maybe some"),
     (Word::DayPart, "morning afternoon evening night"),
     (Word::NamesDay, "black good cyber super ash holy casual palm"),
-    (Word::WillBe, "will ll gonna going plan plans planning hope hoping forward shall should soon might wait"),
+    (
+        Word::WillBe,
+        "will ll gonna going plan plans planning hope hoping forward shall should soon might wait",
+    ),
     (
         Word::WasBefore,
         "was were did didn wasn weren had went got took met came saw made said told bought found felt gave left ran began became \
@@ -221,7 +226,10 @@ const GROUPS: &[(Word, &str)] = &[
     (Word::Number(30), "thirty"),
     (Word::Number(40), "forty"),
     (Word::Number(50), "fifty"),
-    (Word::Other, "excited interested scared need feed seed speed indeed hundred red bed wicked naked sacred kindred"),
+    (
+        Word::Other,
+        "excited interested scared need feed seed speed indeed hundred red bed wicked naked sacred kindred",
+    ),
 ];
 
 /// Longer words mean nothing to the grammar.
@@ -235,7 +243,8 @@ struct Table {
 }
 
 static TABLE: std::sync::LazyLock<Table> = std::sync::LazyLock::new(|| {
-    let mut entries: Vec<(String, Word)> = NAMES.iter().map(|(word, meaning)| ((*word).to_owned(), *meaning)).collect();
+    let mut entries: Vec<(String, Word)> =
+        NAMES.iter().map(|(word, meaning)| ((*word).to_owned(), *meaning)).collect();
     for (name, unit) in UNITS {
         entries.push(((*name).to_owned(), Word::Unit(*unit, false)));
         entries.push((format!("{name}s"), Word::Unit(*unit, true)));
@@ -257,7 +266,8 @@ static TABLE: std::sync::LazyLock<Table> = std::sync::LazyLock::new(|| {
 });
 
 fn hash(word: &[u8]) -> usize {
-    let sum = word.iter().fold(0u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    let sum =
+        word.iter().fold(0u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     ((sum >> 16) ^ sum) as usize % 1024
 }
 

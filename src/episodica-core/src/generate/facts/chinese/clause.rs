@@ -1,6 +1,9 @@
 //! One Chinese sentence at a time: its clauses, their subjects, and the text of the statements.
 
-use super::lexicon::{ADVERBS, OPENERS, PARTICLES, PARTNERS, POINTING, RELATIONS, SUPPOSING, UNSAID, contains, ends, starts};
+use super::lexicon::{
+    ADVERBS, OPENERS, PARTICLES, PARTNERS, POINTING, RELATIONS, SUPPOSING, UNSAID, contains, ends,
+    starts,
+};
 use super::patterns::{Match, matched};
 use crate::generate::facts::RejectReason;
 use crate::generate::facts::dates;
@@ -10,7 +13,10 @@ use crate::text::Language;
 use crate::text::time::{TimeMention, mentions};
 
 /// The statements of a sentence.
-pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Vec<Result<Draft, RejectReason>> {
+pub(in crate::generate::facts) fn read(
+    sentence: &str,
+    talk: &Talk,
+) -> Vec<Result<Draft, RejectReason>> {
     let mut found = Vec::new();
     let first_person = sentence.contains(['我', '咱']) || starts(UNSAID, sentence).is_some();
     if !first_person || talk.agent {
@@ -20,7 +26,8 @@ pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Vec<Resul
         return found;
     }
     if sentence.ends_with(['?', '？'])
-        || ends(&["吗", "呢", "吧"], sentence.trim_end_matches(['。', '.', '!', '！'])).is_some_and(|end| end == "吗")
+        || ends(&["吗", "呢", "吧"], sentence.trim_end_matches(['。', '.', '!', '！']))
+            .is_some_and(|end| end == "吗")
     {
         found.push(Err(RejectReason::Question));
         return found;
@@ -54,16 +61,17 @@ pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Vec<Resul
             })
         };
         let Some(subject) = fresh.or_else(|| carried.clone()).or_else(unsaid) else { continue };
-        let subject = match (kin.take().filter(|_| !opened), starts(&["名字叫", "名叫", "叫"], rest)) {
-            (Some(kin), Some(_)) => Subject {
-                label: format!("{}的{kin}", talk.speaker),
-                key: format!("{}的{kin}", talk.speaker),
-                relation: Some(kin),
-                length: 0,
-            },
-            (None, Some(_)) if !opened => continue,
-            _ => subject,
-        };
+        let subject =
+            match (kin.take().filter(|_| !opened), starts(&["名字叫", "名叫", "叫"], rest)) {
+                (Some(kin), Some(_)) => Subject {
+                    label: format!("{}的{kin}", talk.speaker),
+                    key: format!("{}的{kin}", talk.speaker),
+                    relation: Some(kin),
+                    length: 0,
+                },
+                (None, Some(_)) if !opened => continue,
+                _ => subject,
+            };
         let predicate = if opened { &rest[subject.length..] } else { rest };
         if let Some(draft) = named(&subject, predicate, talk) {
             found.push(Ok(draft));
@@ -73,7 +81,11 @@ pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Vec<Resul
             Some(Ok(draft)) if draft.attribute == "birthday" && dated_birth => {}
             Some(Ok(draft)) => {
                 kin = draft.attribute.strip_prefix("has:").and_then(|kin| starts(RELATIONS, kin));
-                let draft = if opened { draft } else { Draft { confidence: draft.confidence - 0.1, ..draft } };
+                let draft = if opened {
+                    draft
+                } else {
+                    Draft { confidence: draft.confidence - 0.1, ..draft }
+                };
                 found.push(Ok(draft));
             }
             Some(Err(reason)) => found.push(Err(reason)),
@@ -98,7 +110,10 @@ struct Subject {
 }
 
 fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
-    sentence.split(['，', ',', '；', ';', '。', '：', ':', '！', '!']).map(str::trim).filter(|clause| !clause.is_empty())
+    sentence
+        .split(['，', ',', '；', ';', '。', '：', ':', '！', '!'])
+        .map(str::trim)
+        .filter(|clause| !clause.is_empty())
 }
 
 fn stripped(mut clause: &str) -> &str {
@@ -110,14 +125,19 @@ fn stripped(mut clause: &str) -> &str {
 
 /// A date before the subject, and the rest.
 fn leading_time<'a>(clause: &'a str, talk: &Talk) -> (&'a str, &'a str) {
-    let Some(at) = clause.find(['我', '咱']).filter(|at| (1..40).contains(at)) else { return ("", clause) };
+    let Some(at) = clause.find(['我', '咱']).filter(|at| (1..40).contains(at)) else {
+        return ("", clause);
+    };
     let lead = &clause[..at];
-    let dated = mentions(lead, talk.said).first().is_some_and(|mention| mention.start == 0 && lead.len() - mention.end <= 6);
+    let dated = mentions(lead, talk.said)
+        .first()
+        .is_some_and(|mention| mention.start == 0 && lead.len() - mention.end <= 6);
     if dated { (lead, &clause[at..]) } else { ("", clause) }
 }
 
 fn subject(text: &str, talk: &Talk) -> Option<Subject> {
-    let (mut length, plural) = match starts(&["我们", "咱们", "我家", "我的", "我"], text)? {
+    let (mut length, plural) = match starts(&["我们", "咱们", "我家", "我的", "我"], text)?
+    {
         "我们" => ("我们".len(), true),
         "咱们" => ("咱们".len(), true),
         other => (other.len(), false),
@@ -134,7 +154,12 @@ fn subject(text: &str, talk: &Talk) -> Option<Subject> {
             let relation = full(relation);
             let short = starts(RELATIONS, rest).unwrap_or(relation);
             let label = format!("{}的{relation}", talk.speaker);
-            return Some(Subject { key: label.clone(), label, relation: Some(relation), length: taken + short.len() });
+            return Some(Subject {
+                key: label.clone(),
+                label,
+                relation: Some(relation),
+                length: taken + short.len(),
+            });
         }
     }
     if text.starts_with("我的") || text.starts_with("我家") {
@@ -192,11 +217,19 @@ fn belongs(clause: &str, talk: &Talk) -> Option<Result<Draft, RejectReason>> {
     Some(told(rest.trim_start_matches("的"), &found, false, talk).map(|rest| Draft {
         kind: MemoryKind::Relationship,
         subject: talk.subject(),
-        attribute: if PARTNERS.contains(&relation) { "partner".to_owned() } else { format!("has:{}", full(relation)) },
+        attribute: if PARTNERS.contains(&relation) {
+            "partner".to_owned()
+        } else {
+            format!("has:{}", full(relation))
+        },
         value: name.to_owned(),
         confidence: 0.86,
         importance: 0.66,
-        content: format!("{name}是{}{}{rest}。", talk.speaker, if rest.contains('的') { "" } else { "的" }),
+        content: format!(
+            "{name}是{}{}{rest}。",
+            talk.speaker,
+            if rest.contains('的') { "" } else { "的" }
+        ),
         from: None,
     }))
 }
@@ -204,10 +237,17 @@ fn belongs(clause: &str, talk: &Talk) -> Option<Result<Draft, RejectReason>> {
 /// 我姐姐叫安娜 and the like.
 fn named(subject: &Subject, predicate: &str, talk: &Talk) -> Option<Draft> {
     let relation = subject.relation?;
-    let rest = starts(&["名字叫", "的名字叫", "名叫", "叫"], predicate).map(|opener| &predicate[opener.len()..])?;
-    let name: String = rest.chars().take_while(|character| character.is_alphanumeric() && !"的是在了和跟".contains(*character)).collect();
+    let rest = starts(&["名字叫", "的名字叫", "名叫", "叫"], predicate)
+        .map(|opener| &predicate[opener.len()..])?;
+    let name: String = rest
+        .chars()
+        .take_while(|character| character.is_alphanumeric() && !"的是在了和跟".contains(*character))
+        .collect();
     let length = name.chars().count();
-    if !(1..=6).contains(&length) || name.starts_with(['我', '你', '他', '她', '它']) || talk.is_participant(&name) {
+    if !(1..=6).contains(&length)
+        || name.starts_with(['我', '你', '他', '她', '它'])
+        || talk.is_participant(&name)
+    {
         return None;
     }
     let single = PARTNERS.contains(&relation);
@@ -224,11 +264,17 @@ fn named(subject: &Subject, predicate: &str, talk: &Talk) -> Option<Draft> {
 }
 
 /// The statement that a predicate makes about a subject.
-fn state(subject: &Subject, lead: &str, predicate: &str, talk: &Talk) -> Option<Result<Draft, RejectReason>> {
+fn state(
+    subject: &Subject,
+    lead: &str,
+    predicate: &str,
+    talk: &Talk,
+) -> Option<Result<Draft, RejectReason>> {
     let predicate = trimmed(predicate);
     let found = mentions(predicate, talk.said);
     let core = core(predicate, &found);
-    let Match { kind, attribute, value, fixed, confidence, importance, ahead } = matched(core, predicate)?;
+    let Match { kind, attribute, value, fixed, confidence, importance, ahead } =
+        matched(core, predicate)?;
     if contains(POINTING, &core.replace("吉他", "").replace("其他", "")) {
         return Some(Err(RejectReason::Unresolved));
     }
@@ -237,7 +283,9 @@ fn state(subject: &Subject, lead: &str, predicate: &str, talk: &Talk) -> Option<
     let mut text = subject.label.clone();
     if !lead.is_empty() {
         let found = mentions(lead, talk.said);
-        mention = found.first().map(|first| dates::meant(first, &lead[first.start..first.end], ahead, today));
+        mention = found
+            .first()
+            .map(|first| dates::meant(first, &lead[first.start..first.end], ahead, today));
         text.push_str(&told(lead, &found, ahead, talk).ok()?);
     }
     let body = match told(predicate, &found, ahead, talk) {
@@ -249,12 +297,22 @@ fn state(subject: &Subject, lead: &str, predicate: &str, talk: &Talk) -> Option<
     };
     text.push_str(&body);
     text.push('。');
-    mention = mention.or_else(|| found.first().map(|first| dates::meant(first, &predicate[first.start..first.end], ahead, today)));
+    mention = mention.or_else(|| {
+        found
+            .first()
+            .map(|first| dates::meant(first, &predicate[first.start..first.end], ahead, today))
+    });
     let specific = 0.1 * f32::from(u8::from(mention.is_some()))
-        + if core.contains(|character: char| character.is_ascii_alphanumeric()) { 0.05 } else { 0.0 };
+        + if core.contains(|character: char| character.is_ascii_alphanumeric()) {
+            0.05
+        } else {
+            0.0
+        };
     let length = core.chars().count().min(12) as f32;
     Some(Ok(Draft {
-        kind: if subject.relation.is_some() && matches!(kind, MemoryKind::PersonalInfo | MemoryKind::WorkHistory) {
+        kind: if subject.relation.is_some()
+            && matches!(kind, MemoryKind::PersonalInfo | MemoryKind::WorkHistory)
+        {
             MemoryKind::Relationship
         } else {
             kind
@@ -265,7 +323,9 @@ fn state(subject: &Subject, lead: &str, predicate: &str, talk: &Talk) -> Option<
         confidence: f32::from(confidence) / 100.0,
         importance: (f32::from(importance) / 100.0 + specific + length * 0.004).min(0.95),
         content: text,
-        from: mention.filter(|mention| !ahead && !dates::is_vague(mention) && mention.from <= today).map(|mention| mention.from),
+        from: mention
+            .filter(|mention| !ahead && !dates::is_vague(mention) && mention.from <= today)
+            .map(|mention| mention.from),
     }))
 }
 
@@ -295,21 +355,30 @@ fn trimmed(mut text: &str) -> &str {
 }
 
 /// The words as told by others: dates resolved, 我 and 你 by name.
-fn told(text: &str, found: &[TimeMention], ahead: bool, talk: &Talk) -> Result<String, RejectReason> {
+fn told(
+    text: &str,
+    found: &[TimeMention],
+    ahead: bool,
+    talk: &Talk,
+) -> Result<String, RejectReason> {
     let today = talk.said.local().date();
     let mut resolved = String::with_capacity(text.len() + 16);
     let mut done = 0;
     for mention in found.iter().filter(|mention| mention.relative) {
         let surface = &text[mention.start..mention.end];
         resolved.push_str(&text[done..mention.start]);
-        resolved.push_str(&dates::describe(&dates::meant(mention, surface, ahead, today), Language::Chinese));
+        resolved.push_str(&dates::describe(
+            &dates::meant(mention, surface, ahead, today),
+            Language::Chinese,
+        ));
         done = mention.end;
     }
     resolved.push_str(&text[done..]);
     if resolved.contains("你们") || resolved.contains('您') {
         return Err(RejectReason::Unresolved);
     }
-    let resolved = resolved.replace("我们", "他们").replace("我的", "自己的").replace('我', &talk.speaker);
+    let resolved =
+        resolved.replace("我们", "他们").replace("我的", "自己的").replace('我', &talk.speaker);
     match (resolved.contains('你'), &talk.other) {
         (false, _) => Ok(resolved),
         (true, Some(other)) => Ok(resolved.replace('你', other)),

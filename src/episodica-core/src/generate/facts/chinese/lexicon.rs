@@ -1,4 +1,5 @@
-//! Word lists of general Chinese that the rules test for. Each stands here and nowhere else; longer words come before their beginnings.
+//! Word lists of general Chinese that the rules test for. Each stands here and nowhere else; longer
+//! words come before their beginnings.
 
 /// Openers that carry no statement.
 pub(super) const OPENERS: &[&str] = &[
@@ -82,20 +83,34 @@ pub(super) const SUPPOSING: &[&str] = &[
 
 /// Words that point outside the clause.
 pub(super) const POINTING: &[&str] = &[
-    "它", "他", "她", "这个", "那个", "这样", "那样", "这里", "那里", "这儿", "那儿", "那边", "这边", "这些", "那些", "这么", "那么",
-    "这次", "那次", "这种", "那种",
+    "它", "他", "她", "这个", "那个", "这样", "那样", "这里", "那里", "这儿", "那儿", "那边",
+    "这边", "这些", "那些", "这么", "那么", "这次", "那次", "这种", "那种",
 ];
 
 /// Adverbs between subject and verb.
 pub(super) const ADVERBS: &[&str] = &[
-    "已经", "一直", "现在", "目前", "最近", "刚刚", "终于", "真的", "特别", "非常", "其实", "还是", "正在", "本来", "以前", "从小", "平时",
-    "经常", "总是", "每天", "有点", "比较", "超级", "确实", "后来", "当时", "正式", "自己", "今年", "一般", "居然", "偷偷", "也", "就",
-    "还", "都", "刚", "又", "才", "很", "超", "最", "更", "真",
+    "已经", "一直", "现在", "目前", "最近", "刚刚", "终于", "真的", "特别", "非常", "其实", "还是",
+    "正在", "本来", "以前", "从小", "平时", "经常", "总是", "每天", "有点", "比较", "超级", "确实",
+    "后来", "当时", "正式", "自己", "今年", "一般", "居然", "偷偷", "也", "就", "还", "都", "刚",
+    "又", "才", "很", "超", "最", "更", "真",
 ];
 
 /// Openers of a report whose subject, the speaker, is left out.
-pub(super) const UNSAID: &[&str] =
-    &["打算", "决定", "搬到", "搬去", "买了", "报名了", "报了", "参加了", "去了", "入职", "辞职了", "住在", "在攒钱"];
+pub(super) const UNSAID: &[&str] = &[
+    "打算",
+    "决定",
+    "搬到",
+    "搬去",
+    "买了",
+    "报名了",
+    "报了",
+    "参加了",
+    "去了",
+    "入职",
+    "辞职了",
+    "住在",
+    "在攒钱",
+];
 
 /// Kin, friends and pets.
 pub(super) const RELATIONS: &[&str] = &[
@@ -171,7 +186,8 @@ pub(super) const RELATIONS: &[&str] = &[
 ];
 
 /// Relations of which a person has one at a time.
-pub(super) const PARTNERS: &[&str] = &["女朋友", "男朋友", "未婚妻", "未婚夫", "老婆", "老公", "妻子", "丈夫", "爱人", "对象"];
+pub(super) const PARTNERS: &[&str] =
+    &["女朋友", "男朋友", "未婚妻", "未婚夫", "老婆", "老公", "妻子", "丈夫", "爱人", "对象"];
 
 /// Endings of professions.
 pub(super) const PROFESSIONS: &[&str] = &[
@@ -251,8 +267,9 @@ pub(super) const ORGANISATIONS: &[&str] = &[
 
 /// Verbs that a plan is made of.
 pub(super) const PLAN_VERBS: &[&str] = &[
-    "去", "学", "买", "考", "换", "搬", "开", "参加", "写", "做", "当", "申请", "创业", "读", "养", "报名", "跑", "拍", "辞职", "结婚",
-    "求婚", "租", "卖", "拿", "存", "回", "移民", "出国", "转", "攒", "带", "自驾", "减肥", "戒",
+    "去", "学", "买", "考", "换", "搬", "开", "参加", "写", "做", "当", "申请", "创业", "读", "养",
+    "报名", "跑", "拍", "辞职", "结婚", "求婚", "租", "卖", "拿", "存", "回", "移民", "出国", "转",
+    "攒", "带", "自驾", "减肥", "戒",
 ];
 
 /// Verbs with 了 or 到 that report an event, with how much it tends to matter, in hundredths.
@@ -312,12 +329,30 @@ pub(super) const EVENTS: &[(&str, u8)] = &[
 ];
 
 /// Words that end a clause without adding to it.
-pub(super) const PARTICLES: &[&str] =
-    &["的呢", "了呢", "呢", "啊", "呀", "哦", "啦", "嘛", "哈", "喔", "哟", "噢", "~", "～", "!", "！", "。", ".", "…"];
+pub(super) const PARTICLES: &[&str] = &[
+    "的呢", "了呢", "呢", "啊", "呀", "哦", "啦", "嘛", "哈", "喔", "哟", "噢", "~", "～", "!",
+    "！", "。", ".", "…",
+];
 
 /// Objects that say nothing by themselves.
-pub(super) const VAGUE: &[&str] =
-    &["一下", "什么", "东西", "事情", "事", "好", "多", "一会儿", "半天", "很久", "起来", "你", "这", "那", "笑", "哭"];
+pub(super) const VAGUE: &[&str] = &[
+    "一下",
+    "什么",
+    "东西",
+    "事情",
+    "事",
+    "好",
+    "多",
+    "一会儿",
+    "半天",
+    "很久",
+    "起来",
+    "你",
+    "这",
+    "那",
+    "笑",
+    "哭",
+];
 
 /// The longest entry of a list that the text starts with.
 pub(super) fn starts<'a>(list: &[&'a str], text: &str) -> Option<&'a str> {

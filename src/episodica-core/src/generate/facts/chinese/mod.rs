@@ -1,4 +1,5 @@
-//! Chinese sentences: clause by clause, by what stands after 我 (or after "my" kin), in Chinese statements.
+//! Chinese sentences: clause by clause, by what stands after 我 (or after "my" kin), in Chinese
+//! statements.
 
 mod clause;
 mod cues;

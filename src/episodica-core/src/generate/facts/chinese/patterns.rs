@@ -1,6 +1,8 @@
 //! What stands after the subject, and what it states.
 
-use super::lexicon::{EVENTS, ORGANISATIONS, PLAN_VERBS, PROFESSIONS, RELATIONS, VAGUE, ends, starts};
+use super::lexicon::{
+    EVENTS, ORGANISATIONS, PLAN_VERBS, PROFESSIONS, RELATIONS, VAGUE, ends, starts,
+};
 use crate::model::MemoryKind;
 
 /// A predicate that states something lasting.
@@ -20,11 +22,26 @@ pub(super) struct Match<'a> {
     pub(super) ahead: bool,
 }
 
-fn a<'a>(kind: MemoryKind, attribute: &str, value: &'a str, confidence: u8, importance: u8) -> Option<Match<'a>> {
-    Some(Match { kind, attribute: attribute.to_owned(), value, fixed: "", confidence, importance, ahead: false })
+fn a<'a>(
+    kind: MemoryKind,
+    attribute: &str,
+    value: &'a str,
+    confidence: u8,
+    importance: u8,
+) -> Option<Match<'a>> {
+    Some(Match {
+        kind,
+        attribute: attribute.to_owned(),
+        value,
+        fixed: "",
+        confidence,
+        importance,
+        ahead: false,
+    })
 }
 
-/// The first pattern that fits. `core` begins at the verb; `whole` is the predicate with its adverbs.
+/// The first pattern that fits. `core` begins at the verb; `whole` is the predicate with its
+/// adverbs.
 pub(super) fn matched<'a>(core: &'a str, whole: &'a str) -> Option<Match<'a>> {
     if core.chars().count() < 2 || core.chars().count() > 40 {
         return None;
@@ -47,10 +64,13 @@ fn facts(core: &str) -> Option<Match<'_>> {
             && !name.contains(['了', '去']);
         return if plausible { a(PersonalInfo, "name", name, 86, 78) } else { None };
     }
-    if let Some(age) = core.strip_suffix('岁').or_else(|| core.strip_suffix("岁了")).filter(|age| numeral(age)) {
+    if let Some(age) =
+        core.strip_suffix('岁').or_else(|| core.strip_suffix("岁了")).filter(|age| numeral(age))
+    {
         return a(PersonalInfo, "age", age, 88, 66);
     }
-    if let Some(date) = after(core, &["的生日是", "生日是", "的生日在", "生日在", "生日"]).filter(|date| date.contains(['月', '号', '日']))
+    if let Some(date) = after(core, &["的生日是", "生日是", "的生日在", "生日在", "生日"])
+        .filter(|date| date.contains(['月', '号', '日']))
     {
         return a(PersonalInfo, "birthday", date, 88, 76);
     }
@@ -58,14 +78,32 @@ fn facts(core: &str) -> Option<Match<'_>> {
         return a(PersonalInfo, "allergy", between(core, "对", "过敏"), 92, 82);
     }
     for (words, attribute) in [
-        (&["的手机号是", "手机号是", "的电话是", "电话是", "的号码是", "新号码是", "号码是", "的新号是", "新号是", "新的是"][..], "phone"),
+        (
+            &[
+                "的手机号是",
+                "手机号是",
+                "的电话是",
+                "电话是",
+                "的号码是",
+                "新号码是",
+                "号码是",
+                "的新号是",
+                "新号是",
+                "新的是",
+            ][..],
+            "phone",
+        ),
         (&["的邮箱是", "邮箱是"][..], "email"),
         (&["的地址是", "地址是"][..], "address"),
         (&["的血型是", "血型是"][..], "blood_type"),
     ] {
         if let Some(value) = after(core, words).filter(|value| {
             let digits = value.chars().filter(char::is_ascii_digit).count();
-            if attribute == "phone" { digits >= 5 } else { value.contains(|character: char| character.is_ascii_alphanumeric()) }
+            if attribute == "phone" {
+                digits >= 5
+            } else {
+                value.contains(|character: char| character.is_ascii_alphanumeric())
+            }
         }) {
             return a(PersonalInfo, attribute, value, 88, 75);
         }
@@ -74,7 +112,9 @@ fn facts(core: &str) -> Option<Match<'_>> {
         return a(PersonalInfo, "blood_type", &core["是".len()..], 86, 70);
     }
     let owned = after(core, &["养了", "有", "养"])?;
-    let counted = owned.trim_start_matches(|character: char| "一两二三四五六七八九十几".contains(character) || character.is_ascii_digit());
+    let counted = owned.trim_start_matches(|character: char| {
+        "一两二三四五六七八九十几".contains(character) || character.is_ascii_digit()
+    });
     let noun = starts(&["个", "只", "条", "位", "匹"], counted)
         .map(|measure| &counted[measure.len()..])
         .filter(|_| counted.len() < owned.len())?;
@@ -101,23 +141,35 @@ fn work(core: &str) -> Option<Match<'_>> {
             if core.trim_end_matches('了').ends_with(verb) {
                 let place = between(core, "在", verb);
                 let organisation = ends(ORGANISATIONS, place).is_some() || place.is_ascii();
-                let attribute = if attribute == "workplace" && organisation { "employer" } else { attribute };
-                return if place.is_empty() || place.chars().count() > 14 { None } else { a(WorkHistory, attribute, place, 90, 70) };
+                let attribute =
+                    if attribute == "workplace" && organisation { "employer" } else { attribute };
+                return if place.is_empty() || place.chars().count() > 14 {
+                    None
+                } else {
+                    a(WorkHistory, attribute, place, 90, 70)
+                };
             }
         }
-        if let Some(at) = core.find('当').or_else(|| core.find('做')).filter(|at| ends(PROFESSIONS, &core[*at..]).is_some()) {
+        if let Some(at) = core
+            .find('当')
+            .or_else(|| core.find('做'))
+            .filter(|at| ends(PROFESSIONS, &core[*at..]).is_some())
+        {
             return a(WorkHistory, "occupation", &core[at + "当".len()..], 86, 68);
         }
     }
-    if let Some(job) = after(core, &["是一名", "是一位", "是一个", "是个", "是名", "是位", "是", "当"])
-        .filter(|job| ends(PROFESSIONS, job).is_some() && job.chars().count() <= 14)
+    if let Some(job) =
+        after(core, &["是一名", "是一位", "是一个", "是个", "是名", "是位", "是", "当"])
+            .filter(|job| ends(PROFESSIONS, job).is_some() && job.chars().count() <= 14)
     {
         return a(WorkHistory, "occupation", job, 86, 66);
     }
     if let Some(place) = after(core, &["毕业于", "考上了", "考上"]) {
         return a(WorkHistory, "education", place, 86, 66);
     }
-    if let Some(place) = after(core, &["入职了", "入职", "跳槽到", "跳槽去"]).filter(|place| !place.is_empty()) {
+    if let Some(place) =
+        after(core, &["入职了", "入职", "跳槽到", "跳槽去"]).filter(|place| !place.is_empty())
+    {
         return a(WorkHistory, "employer", place, 84, 68);
     }
     for (word, importance) in [
@@ -136,10 +188,13 @@ fn work(core: &str) -> Option<Match<'_>> {
             return a(WorkHistory, "job_change", word.trim_end_matches('了'), 86, importance);
         }
     }
-    if let Some(post) = after(core, &["升"]).filter(|post| ends(PROFESSIONS, post.trim_end_matches('了')).is_some()) {
+    if let Some(post) =
+        after(core, &["升"]).filter(|post| ends(PROFESSIONS, post.trim_end_matches('了')).is_some())
+    {
         return a(WorkHistory, "job_change", post, 84, 66);
     }
-    let subject = after(core, &["在学", "学的是", "学习", "改学", "开始学"]).filter(|subject| subject.chars().count() >= 2)?;
+    let subject = after(core, &["在学", "学的是", "学习", "改学", "开始学"])
+        .filter(|subject| subject.chars().count() >= 2)?;
     let subject = subject.trim_end_matches('了');
     if subject.starts_with(['你', '他', '她']) {
         None
@@ -153,20 +208,27 @@ fn home<'a>(core: &'a str, whole: &str) -> Option<Match<'a>> {
     use MemoryKind::PersonalInfo;
     let former = whole.contains("以前") || whole.contains("小时候") || whole.contains("曾经");
     if let Some(place) = after(core, &["住在", "租在", "定居在"]).or_else(|| {
-        after(core, &["住"]).filter(|place| !place.starts_with(['了', '院', '得', '过', '不', '下', '校']) && place.chars().count() >= 2)
+        after(core, &["住"]).filter(|place| {
+            !place.starts_with(['了', '院', '得', '过', '不', '下', '校'])
+                && place.chars().count() >= 2
+        })
     }) {
         return a(PersonalInfo, if former { "former_home" } else { "home" }, place, 88, 72);
     }
     if let Some(place) =
-        after(core, &["搬到了", "搬到", "搬去了", "搬去", "搬来了", "搬来", "搬进了", "搬进"]).filter(|place| place.chars().count() >= 2)
+        after(core, &["搬到了", "搬到", "搬去了", "搬去", "搬来了", "搬来", "搬进了", "搬进"])
+            .filter(|place| place.chars().count() >= 2)
     {
         return a(PersonalInfo, "home", place.trim_end_matches('了'), 88, 72);
     }
-    if let Some(place) = after(core, &["来自", "老家是", "老家在", "的老家在", "的老家是"]) {
+    if let Some(place) = after(core, &["来自", "老家是", "老家在", "的老家在", "的老家是"])
+    {
         return a(PersonalInfo, "hometown", place, 88, 66);
     }
-    let place =
-        core.strip_prefix('是').and_then(|rest| rest.strip_suffix('人')).filter(|place| (2..=5).contains(&place.chars().count()))?;
+    let place = core
+        .strip_prefix('是')
+        .and_then(|rest| rest.strip_suffix('人'))
+        .filter(|place| (2..=5).contains(&place.chars().count()))?;
     let plain = !place.contains(['个', '种', '的', '女', '男', '好', '坏', '老', '大', '一']);
     plain.then(|| a(PersonalInfo, "hometown", place, 80, 62)).flatten()
 }
@@ -191,10 +253,14 @@ fn status(core: &str) -> Option<Match<'_>> {
             "died" => "died",
             _ => "relationship_status",
         };
-        return a(MemoryKind::Relationship, attribute, word, 86, *importance).map(|found| Match { fixed: value, ..found });
+        return a(MemoryKind::Relationship, attribute, word, 86, *importance)
+            .map(|found| Match { fixed: value, ..found });
     }
     (core == "单身" || core == "是单身")
-        .then(|| a(MemoryKind::Relationship, "relationship_status", core, 84, 62).map(|found| Match { fixed: "single", ..found }))
+        .then(|| {
+            a(MemoryKind::Relationship, "relationship_status", core, 84, 62)
+                .map(|found| Match { fixed: "single", ..found })
+        })
         .flatten()
 }
 
@@ -211,10 +277,14 @@ fn liking<'a>(core: &'a str, whole: &str) -> Option<Match<'a>> {
             && !object.starts_with(['了', '的', '过'])
             && !object.contains(['你', '您'])
     };
-    if let Some(object) = after(core, &["不喜欢", "讨厌", "受不了", "不爱", "害怕", "恨"]).filter(solid) {
+    if let Some(object) =
+        after(core, &["不喜欢", "讨厌", "受不了", "不爱", "害怕", "恨"]).filter(solid)
+    {
         return a(Preference, "dislikes", object, 85, 56);
     }
-    if let Some(object) = after(core, &["喜欢上了", "喜欢", "热爱", "迷上了", "偏爱", "爱上了", "爱好是", "爱"]).filter(solid)
+    if let Some(object) =
+        after(core, &["喜欢上了", "喜欢", "热爱", "迷上了", "偏爱", "爱上了", "爱好是", "爱"])
+            .filter(solid)
     {
         return a(Preference, "likes", object, 84, 54);
     }
@@ -236,27 +306,34 @@ fn liking<'a>(core: &'a str, whole: &str) -> Option<Match<'a>> {
 /// What is intended or decided.
 fn plan(core: &str) -> Option<Match<'_>> {
     use MemoryKind::{Decision, Goal};
-    if let Some(choice) = after(core, &["决定了要", "决定"]).filter(|choice| choice.chars().count() >= 2 && !choice.starts_with('了'))
+    if let Some(choice) = after(core, &["决定了要", "决定"])
+        .filter(|choice| choice.chars().count() >= 2 && !choice.starts_with('了'))
     {
         return a(Decision, "decision", choice, 86, 58).map(|found| Match { ahead: true, ..found });
     }
-    if let Some(aim) = after(core, &["的目标是", "目标是", "的梦想是", "梦想是", "的计划是"]).filter(|aim| aim.chars().count() >= 2)
+    if let Some(aim) = after(core, &["的目标是", "目标是", "的梦想是", "梦想是", "的计划是"])
+        .filter(|aim| aim.chars().count() >= 2)
     {
         return a(Goal, "goal", aim, 86, 60).map(|found| Match { ahead: true, ..found });
     }
-    if let Some(aim) = after(core, &["打算", "计划", "准备", "希望能", "希望", "想要", "一直想", "想", "要"]) {
+    if let Some(aim) =
+        after(core, &["打算", "计划", "准备", "希望能", "希望", "想要", "一直想", "想", "要"])
+    {
         let strong = !core.starts_with(['想', '要']);
         let opening: String = aim.chars().take(6).collect();
         let verb = PLAN_VERBS.iter().any(|verb| opening.contains(verb));
-        let enough = aim.chars().count() >= if strong { 2 } else { 3 } && !aim.contains(['你', '您']);
+        let enough =
+            aim.chars().count() >= if strong { 2 } else { 3 } && !aim.contains(['你', '您']);
         return (enough && verb)
             .then(|| {
-                a(Goal, "goal", aim, if strong { 82 } else { 72 }, if strong { 54 } else { 46 }).map(|found| Match { ahead: true, ..found })
+                a(Goal, "goal", aim, if strong { 82 } else { 72 }, if strong { 54 } else { 46 })
+                    .map(|found| Match { ahead: true, ..found })
             })
             .flatten();
     }
     let aim = after(core, &["在攒钱", "在存钱", "在备考", "在准备"])?;
-    a(Goal, "goal", if aim.is_empty() { core } else { aim }, 82, 56).map(|found| Match { ahead: true, ..found })
+    a(Goal, "goal", if aim.is_empty() { core } else { aim }, 82, 56)
+        .map(|found| Match { ahead: true, ..found })
 }
 
 /// What took place.
@@ -265,7 +342,12 @@ fn event(core: &str) -> Option<Match<'_>> {
     let object = &core[verb.len()..];
     let solid = object.chars().count() >= 2 && starts(VAGUE, object).is_none();
     let ahead = matches!(*verb, "报了" | "报名了" | "订了");
-    solid.then(|| a(MemoryKind::Event, "event", object, 80, *importance).map(|found| Match { ahead, ..found })).flatten()
+    solid
+        .then(|| {
+            a(MemoryKind::Event, "event", object, 80, *importance)
+                .map(|found| Match { ahead, ..found })
+        })
+        .flatten()
 }
 
 fn after<'a>(text: &'a str, openers: &[&str]) -> Option<&'a str> {
@@ -278,5 +360,8 @@ fn between<'a>(text: &'a str, opener: &str, end: &str) -> &'a str {
 }
 
 fn numeral(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|character| character.is_ascii_digit() || "零一二三四五六七八九十百".contains(character))
+    !text.is_empty()
+        && text.chars().all(|character| {
+            character.is_ascii_digit() || "零一二三四五六七八九十百".contains(character)
+        })
 }

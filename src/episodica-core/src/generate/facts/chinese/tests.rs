@@ -6,7 +6,8 @@ use crate::generate::facts::tests::statements;
 fn check(rows: &[(&str, &[(&str, &str)])]) {
     for (sentence, expected) in rows {
         let got = statements("小李", "小王", "2024-03-11T09:30:00+01:00", sentence);
-        let got: Vec<(&str, &str)> = got.iter().map(|(kind, content)| (*kind, content.as_str())).collect();
+        let got: Vec<(&str, &str)> =
+            got.iter().map(|(kind, content)| (*kind, content.as_str())).collect();
         assert_eq!(got, *expected, "{sentence}");
     }
 }
@@ -61,7 +62,10 @@ fn likes_and_habits() {
         ("我不喜欢香菜。", &[("preference", "小李不喜欢香菜。")]),
         ("我不吃辣。", &[("preference", "小李不吃辣。")]),
         ("我吃素。", &[("preference", "小李吃素。")]),
-        ("我戒烟了，奶茶也戒了。", &[("preference", "小李戒烟了。"), ("preference", "小李奶茶也戒了。")]),
+        (
+            "我戒烟了，奶茶也戒了。",
+            &[("preference", "小李戒烟了。"), ("preference", "小李奶茶也戒了。")],
+        ),
         ("我受不了噪音。", &[("preference", "小李受不了噪音。")]),
     ]);
 }
@@ -74,7 +78,10 @@ fn kin_friends_and_pets() {
         ("我姐姐在广州工作。", &[("relationship", "小李的姐姐在广州工作。")]),
         ("我女朋友是小学老师。", &[("relationship", "小李的女朋友是小学老师。")]),
         ("我有两个孩子。", &[("relationship", "小李有两个孩子。")]),
-        ("我养了一只猫，叫汤圆。", &[("relationship", "小李养了一只猫。"), ("relationship", "汤圆是小李的猫。")]),
+        (
+            "我养了一只猫，叫汤圆。",
+            &[("relationship", "小李养了一只猫。"), ("relationship", "汤圆是小李的猫。")],
+        ),
         ("汤圆是我去年捡的橘猫。", &[("relationship", "汤圆是小李2023年捡的橘猫。")]),
         ("我妈妈住院了。", &[("relationship", "小李的妈妈住院了。")]),
         ("我奶奶去世了。", &[("relationship", "小李的奶奶去世了。")]),
@@ -120,7 +127,10 @@ fn what_was_decided() {
 
 #[test]
 fn how_something_is_done() {
-    check(&[("先把豆腐切块，再用小火煎到两面金黄，最后放盐。", &[("procedure", "先把豆腐切块，再用小火煎到两面金黄，最后放盐。")])]);
+    check(&[(
+        "先把豆腐切块，再用小火煎到两面金黄，最后放盐。",
+        &[("procedure", "先把豆腐切块，再用小火煎到两面金黄，最后放盐。")],
+    )]);
 }
 
 #[test]

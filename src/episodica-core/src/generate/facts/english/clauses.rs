@@ -1,6 +1,9 @@
 //! Where clauses begin and end.
 
-use super::lexicon::{BREAKING, COORDINATE, OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING, TIME_OPENERS};
+use super::lexicon::{
+    BREAKING, COORDINATE, OPENERS, RELATIONS, RELATIONS_PLURAL, SUBORDINATING, SUPPOSING,
+    TIME_OPENERS,
+};
 use super::states::still;
 use super::tokens::{Shape, Tokens};
 use super::verbs::Form;
@@ -29,7 +32,10 @@ pub(super) fn lead(tokens: &Tokens, start: usize) -> Lead {
     while at < tokens.len() {
         let word = tokens.low(at);
         let next = tokens.low(at + 1);
-        if matches!(word, "i" | "we") && matches!(next, "think" | "guess" | "believe" | "suppose" | "mean") && is_subject(tokens, at + 2) {
+        if matches!(word, "i" | "we")
+            && matches!(next, "think" | "guess" | "believe" | "suppose" | "mean")
+            && is_subject(tokens, at + 2)
+        {
             lead.hedged |= next != "mean";
             at += 2;
         } else if is_subject(tokens, at) || word == "let" && next == "'s" || still(tokens, at) {
@@ -61,15 +67,19 @@ fn is_called(tokens: &Tokens, at: usize) -> bool {
         && tokens.verb(at).is_none()
 }
 
-/// The end of an adverbial that starts here: at its comma, or before a subject pronoun that follows within a few words.
+/// The end of an adverbial that starts here: at its comma, or before a subject pronoun that follows
+/// within a few words.
 fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
     let limit = (start + 14).min(tokens.len());
     let opener = tokens.low(start);
-    if !tokens.is(start, SUBORDINATING) && !tokens.is(start, TIME_OPENERS) && tokens.shape(start) != Shape::Number {
+    if !tokens.is(start, SUBORDINATING)
+        && !tokens.is(start, TIME_OPENERS)
+        && tokens.shape(start) != Shape::Number
+    {
         return None;
     }
-    let dated =
-        tokens.shape(start + 1) == Shape::Number || tokens.is(start + 1, TIME_OPENERS) && !matches!(tokens.low(start + 1), "the" | "a");
+    let dated = tokens.shape(start + 1) == Shape::Number
+        || tokens.is(start + 1, TIME_OPENERS) && !matches!(tokens.low(start + 1), "the" | "a");
     let clause = tokens.is(start, SUBORDINATING)
         && !dated
         && !matches!(opener, "in" | "on" | "at" | "for" | "during" | "about" | "because" | "like");
@@ -84,7 +94,10 @@ fn adverbial_end(tokens: &Tokens, start: usize) -> Option<usize> {
         if index > start && matches!(word, "i" | "we") && !clause {
             return (index - start <= 6).then_some(index);
         }
-        if !clause && index > start && tokens.verb(index).is_some_and(|(_, form)| form != Form::Ing && form != Form::Base) {
+        if !clause
+            && index > start
+            && tokens.verb(index).is_some_and(|(_, form)| form != Form::Ing && form != Form::Base)
+        {
             return None;
         }
     }
@@ -104,7 +117,18 @@ pub(super) fn headed(tokens: &Tokens, at: usize) -> bool {
         && !tokens.is(before, SUBORDINATING)
         && !matches!(
             tokens.low(before),
-            "think" | "guess" | "believe" | "mean" | "suppose" | "yesterday" | "today" | "tonight" | "ago" | "week" | "month" | "year"
+            "think"
+                | "guess"
+                | "believe"
+                | "mean"
+                | "suppose"
+                | "yesterday"
+                | "today"
+                | "tonight"
+                | "ago"
+                | "week"
+                | "month"
+                | "year"
         )
 }
 
@@ -135,24 +159,55 @@ pub(super) fn end(tokens: &Tokens, start: usize, list: bool) -> usize {
 fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
     let (word, next) = (tokens.low(index), tokens.low(index + 1));
     match word {
-        "." if tokens.is_capital(index + 1) && index > start && tokens.raw(index - 1).len() <= 3 && tokens.is_capital(index - 1) => false,
-        "." | "!" | "?" | ";" | ":" | "…" | "(" | ")" | "–" | "—" | "~" | "*" | "|" | "/" | "=" => true,
-        "-" => !tokens.gap(index).is_empty() || index + 1 < tokens.len() && !tokens.gap(index + 1).is_empty(),
+        "." if tokens.is_capital(index + 1)
+            && index > start
+            && tokens.raw(index - 1).len() <= 3
+            && tokens.is_capital(index - 1) =>
+        {
+            false
+        }
+        "." | "!" | "?" | ";" | ":" | "…" | "(" | ")" | "–" | "—" | "~" | "*" | "|" | "/" | "=" => {
+            true
+        }
+        "-" => {
+            !tokens.gap(index).is_empty()
+                || index + 1 < tokens.len() && !tokens.gap(index + 1).is_empty()
+        }
         "," => comma_ends(tokens, index, start, list),
-        "but" | "though" | "although" | "unless" | "if" | "whereas" | "because" | "'cause" | "cause" | "cuz" | "which" | "whenever"
-        | "so"
+        "but" | "though" | "although" | "unless" | "if" | "whereas" | "because" | "'cause"
+        | "cause" | "cuz" | "which" | "whenever" | "so"
             if index > start =>
         {
             word != "so" || !matches!(next, "much" | "many" | "well" | "hard" | "long")
         }
-        "and" if index > start && !list && (is_past(tokens, index + 1) || tokens.is(index + 1, COORDINATE)) => true,
+        "and"
+            if index > start
+                && !list
+                && (is_past(tokens, index + 1) || tokens.is(index + 1, COORDINATE)) =>
+        {
+            true
+        }
         "and" | "or" | "while" | "until" | "as" | "then" | "since" | "when" => {
             let own = matches!(word, "since" | "when" | "while" | "until") && matches!(next, "i");
             !own && (begins_clause(tokens, index + 1)
-                || matches!(word, "and") && matches!(next, "then" | "now" | "so" | "just" | "it" | "even"))
+                || matches!(word, "and")
+                    && matches!(next, "then" | "now" | "so" | "just" | "it" | "even"))
         }
         "it" | "he" | "she" | "they" | "this" | "there" | "what" => {
-            index > start && matches!(next, "'s" | "is" | "was" | "'re" | "are" | "were" | "'ll" | "will" | "has" | "had" | "'ve")
+            index > start
+                && matches!(
+                    next,
+                    "'s" | "is"
+                        | "was"
+                        | "'re"
+                        | "are"
+                        | "were"
+                        | "'ll"
+                        | "will"
+                        | "has"
+                        | "had"
+                        | "'ve"
+                )
         }
         "that" => index > start && next == "'s",
         "thanks" | "thank" | "haha" | "lol" => true,
@@ -160,7 +215,10 @@ fn ends_at(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
         "'" => matches!(next, "cause" | "cuz" | "bout" | "til"),
         _ => {
             tokens.shape(index) == Shape::Mark
-                && !matches!(word, "'" | "\"" | "“" | "”" | "&" | "#" | "%" | "+" | "`" | "_" | "@" | "°" | "$")
+                && !matches!(
+                    word,
+                    "'" | "\"" | "“" | "”" | "&" | "#" | "%" | "+" | "`" | "_" | "@" | "°" | "$"
+                )
         }
     }
 }
@@ -186,12 +244,15 @@ fn comma_ends(tokens: &Tokens, index: usize, start: usize, list: bool) -> bool {
     // A name that is called: the last word of the clause.
     let called = tokens.is_capital(index + 1)
         && !list
-        && (matches!(second, "." | "!" | "") || tokens.shape(index + 2) == Shape::Mark && second != ",");
+        && (matches!(second, "." | "!" | "")
+            || tokens.shape(index + 2) == Shape::Mark && second != ",");
     called
         || !list
             && index > start
             && tokens.shape(index + 1) == Shape::Word
-            && (index + 2..tokens.len()).take(4).any(|at| tokens.verb(at).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third)))
+            && (index + 2..tokens.len()).take(4).any(|at| {
+                tokens.verb(at).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+            })
 }
 
 /// Does a clause of its own begin here?
@@ -200,14 +261,34 @@ pub(super) fn begins_clause(tokens: &Tokens, at: usize) -> bool {
     let finite = |index: usize| {
         matches!(
             tokens.low(index),
-            "'s" | "is" | "was" | "are" | "were" | "'ll" | "will" | "has" | "had" | "have" | "do" | "does" | "did" | "can" | "ca" | "would"
+            "'s" | "is"
+                | "was"
+                | "are"
+                | "were"
+                | "'ll"
+                | "will"
+                | "has"
+                | "had"
+                | "have"
+                | "do"
+                | "does"
+                | "did"
+                | "can"
+                | "ca"
+                | "would"
         ) || tokens.verb(index).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
     };
     match word {
-        "i" | "we" | "it" | "he" | "she" | "they" | "you" | "this" | "that" | "there" | "these" | "those" | "everyone" | "everything"
-        | "everybody" | "people" | "nobody" | "nothing" | "who" | "let" | "what" => true,
-        "my" | "our" | "his" | "her" | "their" | "your" | "the" | "a" => (at + 1..(at + 5).min(tokens.len())).any(finite),
-        _ if tokens.is_capital(at) => finite(at + 1) && tokens.low(at + 1) != "'s" || tokens.is_capital(at + 1) && finite(at + 2),
+        "i" | "we" | "it" | "he" | "she" | "they" | "you" | "this" | "that" | "there" | "these"
+        | "those" | "everyone" | "everything" | "everybody" | "people" | "nobody" | "nothing"
+        | "who" | "let" | "what" => true,
+        "my" | "our" | "his" | "her" | "their" | "your" | "the" | "a" => {
+            (at + 1..(at + 5).min(tokens.len())).any(finite)
+        }
+        _ if tokens.is_capital(at) => {
+            finite(at + 1) && tokens.low(at + 1) != "'s"
+                || tokens.is_capital(at + 1) && finite(at + 2)
+        }
         "just" | "now" | "then" | "still" | "also" | "so" => {
             matches!(tokens.low(at + 1), "i" | "we" | "it" | "he" | "she" | "they" | "you")
         }
@@ -215,7 +296,8 @@ pub(super) fn begins_clause(tokens: &Tokens, at: usize) -> bool {
     }
 }
 
-/// A noun phrase after "my" or "our": where it ends, its relation noun, and the name that follows it.
+/// A noun phrase after "my" or "our": where it ends, its relation noun, and the name that follows
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Possession {
     /// The token after the phrase (name included).
@@ -241,8 +323,24 @@ pub(super) fn possession(tokens: &Tokens, at: usize) -> Option<Possession> {
                 break;
             }
         } else if tokens.shape(index) != Shape::Word
-            || matches!(word, "'s" | "is" | "was" | "are" | "were" | "has" | "had" | "and" | "of" | "to" | "in" | "for")
-            || index > at + 1 && tokens.verb(index).is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
+            || matches!(
+                word,
+                "'s" | "is"
+                    | "was"
+                    | "are"
+                    | "were"
+                    | "has"
+                    | "had"
+                    | "and"
+                    | "of"
+                    | "to"
+                    | "in"
+                    | "for"
+            )
+            || index > at + 1
+                && tokens
+                    .verb(index)
+                    .is_some_and(|(_, form)| matches!(form, Form::Past | Form::Third))
         {
             head = head.or(index.checked_sub(1).filter(|before| *before > at));
             break;
@@ -254,12 +352,21 @@ pub(super) fn possession(tokens: &Tokens, at: usize) -> Option<Possession> {
     let mut name = (head + 1, head + 1);
     let comma = usize::from(tokens.low(head + 1) == ",");
     let mut last = head + 1 + comma;
-    while relation && last < tokens.len() && last < head + 4 + comma && tokens.is_capital(last) && tokens.verb(last).is_none() {
+    while relation
+        && last < tokens.len()
+        && last < head + 4 + comma
+        && tokens.is_capital(last)
+        && tokens.verb(last).is_none()
+    {
         last += 1;
     }
     if last > head + 1 + comma && (comma == 0 || tokens.low(last) == ",") {
         name = (head + 1 + comma, last);
     }
-    let end = if name.1 > name.0 { name.1 + usize::from(comma == 1 && tokens.low(name.1) == ",") } else { head + 1 };
+    let end = if name.1 > name.0 {
+        name.1 + usize::from(comma == 1 && tokens.low(name.1) == ",")
+    } else {
+        head + 1
+    };
     Some(Possession { end, head, name, relation, plural })
 }

@@ -3,7 +3,8 @@
 use super::lexicon::{IMPERATIVES, PROBLEMS, word};
 use super::tokens::Tokens;
 
-/// "To deploy, run `make ship`." or an imperative with code in it: the sentence tells how something is done.
+/// "To deploy, run `make ship`." or an imperative with code in it: the sentence tells how something
+/// is done.
 pub(in crate::generate::facts) fn procedure(sentence: &str) -> bool {
     let code = sentence.contains('`');
     let opener = sentence.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
@@ -14,7 +15,9 @@ pub(in crate::generate::facts) fn procedure(sentence: &str) -> bool {
     let tokens = Tokens::new(sentence);
     let imperative = |at: usize| tokens.is(at, IMPERATIVES);
     if purpose {
-        let Some(comma) = (2..tokens.len().min(16)).find(|index| tokens.low(*index) == ",") else { return false };
+        let Some(comma) = (2..tokens.len().min(16)).find(|index| tokens.low(*index) == ",") else {
+            return false;
+        };
         return tokens.verb(1).is_some() | tokens.is(1, IMPERATIVES)
             && (imperative(comma + 1) || tokens.low(comma + 1) == "you" && imperative(comma + 2))
             || imperative(comma + 1) && code;
@@ -24,17 +27,23 @@ pub(in crate::generate::facts) fn procedure(sentence: &str) -> bool {
 }
 
 fn matches_purpose(tokens: &Tokens) -> bool {
-    (2..tokens.len()).any(|index| matches!(tokens.low(index), "to" | "before" | "after" | "when" | "for") && tokens.len() > index + 1)
+    (2..tokens.len()).any(|index| {
+        matches!(tokens.low(index), "to" | "before" | "after" | "when" | "for")
+            && tokens.len() > index + 1
+    })
 }
 
 fn pointing(tokens: &Tokens) -> bool {
-    (0..tokens.len()).any(|index| matches!(tokens.low(index), "it" | "that" | "this" | "them" | "there" | "these"))
+    (0..tokens.len()).any(|index| {
+        matches!(tokens.low(index), "it" | "that" | "this" | "them" | "there" | "these")
+    })
 }
 
 /// Tells of a failure.
 pub(in crate::generate::facts) fn is_problem(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    lower.split(|c: char| !c.is_alphanumeric()).any(|part| word(part).class.has(PROBLEMS)) && !lower.ends_with('?')
+    lower.split(|c: char| !c.is_alphanumeric()).any(|part| word(part).class.has(PROBLEMS))
+        && !lower.ends_with('?')
 }
 
 /// Tells what cured, or caused, one.
@@ -55,7 +64,9 @@ pub(in crate::generate::facts) fn is_solution(sentence: &str) -> bool {
         "workaround",
         "the cause was",
     ];
-    let hinted = ["fix", "Fix", "olved", "solution", "ause", "culprit", "orkaround"].iter().any(|hint| sentence.contains(hint));
+    let hinted = ["fix", "Fix", "olved", "solution", "ause", "culprit", "orkaround"]
+        .iter()
+        .any(|hint| sentence.contains(hint));
     hinted && {
         let lower = sentence.to_lowercase();
         CUES.iter().any(|cue| lower.contains(cue))

@@ -1,4 +1,5 @@
-//! Word classes of general English that the rules test for. Each list stands here and nowhere else; a word may be in several.
+//! Word classes of general English that the rules test for. Each list stands here and nowhere else;
+//! a word may be in several.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -52,7 +53,8 @@ pub(super) const OPENERS: Class = Class(1 << 0);
 pub(super) const SUPPOSING: Class = Class(1 << 1);
 /// Openers of a subordinate clause that ends at a comma.
 pub(super) const SUBORDINATING: Class = Class(1 << 2);
-/// Adverbs that may stand between subject and verb; those in [`FILLERS`] are left out of the statement.
+/// Adverbs that may stand between subject and verb; those in [`FILLERS`] are left out of the
+/// statement.
 pub(super) const ADVERBS: Class = Class(1 << 3);
 /// Adverbs that add nothing to a statement.
 pub(super) const FILLERS: Class = Class(1 << 4);
@@ -101,7 +103,10 @@ pub(super) const TIME_OPENERS: Class = Class(1 << 21);
 
 const LISTS: [(Class, &str); 26] = [
     (COORDINATE, "work live study teach"),
-    (REPORTING, "got moved bought visited went quit finished joined started adopted won met broke signed attended booked"),
+    (
+        REPORTING,
+        "got moved bought visited went quit finished joined started adopted won met broke signed attended booked",
+    ),
     (
         BREAKING,
         "check look see but so which who because though although while where when then if thanks thank right haha not just too actually honestly ok okay huh even hopefully maybe perhaps \
@@ -205,7 +210,10 @@ const LISTS: [(Class, &str); 26] = [
         "a an the to of with and or but so that for at in on by from into about my their his her our your as than is are was were be been has have had will \
      which who because when while where if like not no very really too's just also some any's",
     ),
-    (JOB_NOUNS, "job work company firm position post role internship career practice agency office team startup"),
+    (
+        JOB_NOUNS,
+        "job work company firm position post role internship career practice agency office team startup",
+    ),
     (
         VAGUE_PLANS,
         "be know say see hear keep tell thank ask do get have stay let feel think wish share talk chat remember hang show look focus sound call wait hope \

@@ -1,4 +1,5 @@
-//! The verb phrase: what is done, when, and whether it is denied, with the verb in the form that goes with a name.
+//! The verb phrase: what is done, when, and whether it is denied, with the verb in the form that
+//! goes with a name.
 
 use super::lexicon::{ADVERBS, FILLERS, FREQUENCY, SUPPOSING};
 use super::rules::When;
@@ -41,12 +42,26 @@ pub(super) struct Phrase {
 impl Phrase {
     /// A copula that the message leaves out, before the complement at `next`.
     pub(super) fn copula(text: String, next: usize) -> Self {
-        Self { when: When::Now, negated: false, verb: "be", next, text, habitual: false, perfect: false, progressive: false }
+        Self {
+            when: When::Now,
+            negated: false,
+            verb: "be",
+            next,
+            text,
+            habitual: false,
+            perfect: false,
+            progressive: false,
+        }
     }
 }
 
-/// Reads the verb phrase that starts at a token. `None`: there is none, or none that states anything.
-pub(super) fn read(tokens: &Tokens, start: usize, person: Person) -> Result<Option<Phrase>, RejectReason> {
+/// Reads the verb phrase that starts at a token. `None`: there is none, or none that states
+/// anything.
+pub(super) fn read(
+    tokens: &Tokens,
+    start: usize,
+    person: Person,
+) -> Result<Option<Phrase>, RejectReason> {
     let mut out = Writer { person, words: Vec::new(), negated: false, habitual: false };
     let at = out.adverbs(tokens, start);
     let word = tokens.low(at);
@@ -114,7 +129,16 @@ impl Writer {
         if !form.is_empty() {
             words.push(form.to_owned());
         }
-        Phrase { when, negated, verb, next, text: words.join(" "), habitual, perfect: false, progressive: false }
+        Phrase {
+            when,
+            negated,
+            verb,
+            next,
+            text: words.join(" "),
+            habitual,
+            perfect: false,
+            progressive: false,
+        }
     }
 
     fn agree(&self, singular: &'static str, plural: &'static str) -> &'static str {
@@ -128,7 +152,9 @@ impl Writer {
         self.auxiliary(be);
         let follower = tokens.low(next);
         if follower == "gonna"
-            || follower == "going" && tokens.low(next + 1) == "to" && tokens.verb(next + 2).is_some_and(|(_, form)| form == Form::Base)
+            || follower == "going"
+                && tokens.low(next + 1) == "to"
+                && tokens.verb(next + 2).is_some_and(|(_, form)| form == Form::Base)
         {
             let main = if follower == "gonna" { next + 1 } else { next + 2 };
             let (base, _) = tokens.verb(main)?;
@@ -139,7 +165,18 @@ impl Writer {
             let ahead = !past
                 && matches!(
                     base,
-                    "move" | "go" | "fly" | "visit" | "leave" | "start" | "meet" | "get" | "travel" | "open" | "retire" | "join"
+                    "move"
+                        | "go"
+                        | "fly"
+                        | "visit"
+                        | "leave"
+                        | "start"
+                        | "meet"
+                        | "get"
+                        | "travel"
+                        | "open"
+                        | "retire"
+                        | "join"
                 );
             let when = if past {
                 When::Past
@@ -159,7 +196,12 @@ impl Writer {
         let next = self.adverbs(tokens, at + 1);
         let aux = if aux == "has" { self.agree("has", "have") } else { "had" };
         let word = tokens.low(next);
-        if word == "got" && !matches!(tokens.low(next + 1), "married" | "engaged" | "to" | "into" | "accepted" | "promoted") {
+        if word == "got"
+            && !matches!(
+                tokens.low(next + 1),
+                "married" | "engaged" | "to" | "into" | "accepted" | "promoted"
+            )
+        {
             self.auxiliary(aux);
             return Some(self.done("have", "", next + 1, When::Now));
         }
@@ -183,7 +225,8 @@ impl Writer {
         let (base, _) = tokens.verb(next)?;
         let lasting = matches!(base, "work" | "live" | "love" | "own" | "play")
             && (next..tokens.len()).any(|index| matches!(tokens.low(index), "since" | "for"));
-        let mut phrase = self.done(base, word, next + 1, if lasting { When::Now } else { When::Past });
+        let mut phrase =
+            self.done(base, word, next + 1, if lasting { When::Now } else { When::Past });
         phrase.perfect = true;
         Some(phrase)
     }
@@ -192,7 +235,9 @@ impl Writer {
     fn emphatic(mut self, tokens: &Tokens, at: usize, word: &str) -> Option<Phrase> {
         let main = self.adverbs(tokens, at + 1);
         let (base, form) = tokens.verb(main)?;
-        if form != Form::Base || main == at + 1 && word != "did" && !self.negated && tokens.low(main) == "to" {
+        if form != Form::Base
+            || main == at + 1 && word != "did" && !self.negated && tokens.low(main) == "to"
+        {
             return None;
         }
         if word == "did" {
@@ -208,7 +253,8 @@ impl Writer {
         }
         let aux = self.agree("doesn't", "don't");
         self.words.insert(0, aux.to_owned());
-        let (shown, base) = if tokens.low(main) == "have" { ("have", "have") } else { (base, base) };
+        let (shown, base) =
+            if tokens.low(main) == "have" { ("have", "have") } else { (base, base) };
         Some(self.done(base, shown, main + 1, When::Now))
     }
 
@@ -219,7 +265,9 @@ impl Writer {
         if progressive {
             self.words.push("be".to_owned());
             return match tokens.verb(main + 1) {
-                Some((base, Form::Ing)) => Some(self.done(base, tokens.low(main + 1), main + 2, When::Ahead)),
+                Some((base, Form::Ing)) => {
+                    Some(self.done(base, tokens.low(main + 1), main + 2, When::Ahead))
+                }
                 _ => None,
             };
         }
@@ -261,14 +309,18 @@ impl Writer {
             _ => tokens.verb(at)?,
         };
         match form {
-            Form::Base if is_past_too(base) && self.person != Person::Plural => Some(self.done(base, word, at + 1, When::Past)),
+            Form::Base if is_past_too(base) && self.person != Person::Plural => {
+                Some(self.done(base, word, at + 1, When::Past))
+            }
             Form::Base if word == "wanna" => Some(self.done("want", "wants to", at + 1, When::Now)),
             Form::Base if self.person == Person::Third => None,
             Form::Base => {
                 let shown = self.present(base);
                 Some(self.done(base, &shown, at + 1, When::Now))
             }
-            Form::Third => (self.person == Person::Third).then(|| self.done(base, word, at + 1, When::Now)),
+            Form::Third => {
+                (self.person == Person::Third).then(|| self.done(base, word, at + 1, When::Now))
+            }
             Form::Past => Some(self.done(base, word, at + 1, When::Past)),
             Form::Participle | Form::Ing => None,
         }
@@ -281,7 +333,9 @@ impl Writer {
 
 /// The same after "'d", which is "would" before a base form.
 fn past_perfect_follows(tokens: &Tokens, at: usize) -> bool {
-    perfect_follows(tokens, at) && (at..at + 4).any(|index| matches!(tokens.verb(index), Some((_, Form::Past | Form::Participle))))
+    perfect_follows(tokens, at)
+        && (at..at + 4)
+            .any(|index| matches!(tokens.verb(index), Some((_, Form::Past | Form::Participle))))
 }
 
 /// Does a past participle follow, adverbs and negation aside?

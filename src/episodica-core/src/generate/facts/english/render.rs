@@ -49,7 +49,10 @@ pub(super) fn rewrite(
     let mut nouns = 0_usize;
     while index < range.end {
         let bytes = tokens.range(index);
-        if let Some(mention) = mentions.iter().find(|mention| mention.start <= bytes.start && bytes.start < mention.end) {
+        if let Some(mention) = mentions
+            .iter()
+            .find(|mention| mention.start <= bytes.start && bytes.start < mention.end)
+        {
             let surface = &tokens.text()[mention.start..mention.end];
             let mention = &dates::meant(mention, surface, view.ahead, today);
             let after = tokens.at_byte(mention.end);
@@ -77,7 +80,10 @@ pub(super) fn rewrite(
                         | "because"
                 );
             if mention.relative && !habit && (mention.confident || view.dates) {
-                let before = index.checked_sub(1).filter(|_| index > range.start).map_or("", |before| tokens.low(before));
+                let before = index
+                    .checked_sub(1)
+                    .filter(|_| index > range.start)
+                    .map_or("", |before| tokens.low(before));
                 push(&mut piece.text, " ", &dated(mention, before));
             } else {
                 push(&mut piece.text, gap(tokens, index, &range), surface);
@@ -87,7 +93,9 @@ pub(super) fn rewrite(
             continue;
         }
         if view.company && tokens.low(index) == "together"
-            || index + 1 == range.end && index > range.start && matches!(tokens.low(index), "too" | "though" | "lol" | "haha")
+            || index + 1 == range.end
+                && index > range.start
+                && matches!(tokens.low(index), "too" | "though" | "lol" | "haha")
         {
             index += 1;
             continue;
@@ -95,8 +103,13 @@ pub(super) fn rewrite(
         let step = replace(tokens, index, &range, talk, nouns, view)?;
         let (text, taken) = step;
         push(&mut piece.text, gap(tokens, index, &range), &text);
-        // A referent for later pronouns: what "a", a possessive or a capital letter presents as a thing or person.
-        let presented = index > range.start && matches!(tokens.low(index - 1), "a" | "an" | "my" | "our" | "some" | "two" | "three");
+        // A referent for later pronouns: what "a", a possessive or a capital letter presents as a
+        // thing or person.
+        let presented = index > range.start
+            && matches!(
+                tokens.low(index - 1),
+                "a" | "an" | "my" | "our" | "some" | "two" | "three"
+            );
         nouns += usize::from(presented || tokens.is_capital(index) && index > 0);
         index += taken;
     }
@@ -119,7 +132,10 @@ fn replace(
     let word = tokens.low(index);
     let next = tokens.low(index + 1);
     let other = || talk.other.clone().ok_or(RejectReason::Unresolved);
-    let before = index.checked_sub(1).filter(|_| index > range.start).map_or("", |before| tokens.low(before));
+    let before = index
+        .checked_sub(1)
+        .filter(|_| index > range.start)
+        .map_or("", |before| tokens.low(before));
     let text = match word {
         "i" | "we" => {
             let (verb, taken) = match next {
@@ -136,7 +152,19 @@ fn replace(
         "you"
             if matches!(
                 next,
-                "can" | "have" | "need" | "get" | "do" | "are" | "'re" | "know" | "guys" | "all" | "ca" | "should" | "must"
+                "can"
+                    | "have"
+                    | "need"
+                    | "get"
+                    | "do"
+                    | "are"
+                    | "'re"
+                    | "know"
+                    | "guys"
+                    | "all"
+                    | "ca"
+                    | "should"
+                    | "must"
             ) =>
         {
             return Err(RejectReason::Unresolved);
@@ -144,10 +172,11 @@ fn replace(
         "you" => other()?,
         "your" => format!("{}'s", other()?),
         "yours" | "yourself" | "y'all" | "ya" | "u" => return Err(RejectReason::Unresolved),
-        "he" | "she" | "it" | "they" | "him" | "them" | "its" | "her" | "his" | "their" | "hers" | "theirs" | "itself" | "himself"
-        | "herself" | "themselves" => {
-            let referent = nouns >= 1 && !matches!(before, "love" | "like") && index > range.start + 1
-                || view.third && matches!(word, "his" | "her" | "their" | "its");
+        "he" | "she" | "it" | "they" | "him" | "them" | "its" | "her" | "his" | "their"
+        | "hers" | "theirs" | "itself" | "himself" | "herself" | "themselves" => {
+            let referent =
+                nouns >= 1 && !matches!(before, "love" | "like") && index > range.start + 1
+                    || view.third && matches!(word, "his" | "her" | "their" | "its");
             if !referent {
                 return Err(RejectReason::Unresolved);
             }
@@ -160,7 +189,19 @@ fn replace(
         "that"
             if nouns == 0
                 || index + 1 >= range.end
-                || matches!(before, "of" | "about" | "for" | "with" | "in" | "at" | "on" | "like" | "from" | "after" | "before") =>
+                || matches!(
+                    before,
+                    "of" | "about"
+                        | "for"
+                        | "with"
+                        | "in"
+                        | "at"
+                        | "on"
+                        | "like"
+                        | "from"
+                        | "after"
+                        | "before"
+                ) =>
         {
             return Err(RejectReason::Unresolved);
         }
@@ -199,7 +240,11 @@ pub(super) fn dated(mention: &TimeMention, before: &str) -> String {
         return words;
     }
     match mention.grain {
-        Grain::Day | Grain::Weekend if mention.from == mention.to || mention.grain == Grain::Weekend => format!("on {words}"),
+        Grain::Day | Grain::Weekend
+            if mention.from == mention.to || mention.grain == Grain::Weekend =>
+        {
+            format!("on {words}")
+        }
         Grain::Day => format!("from {words}"),
         _ => format!("in {words}"),
     }

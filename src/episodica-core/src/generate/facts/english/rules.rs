@@ -27,21 +27,33 @@ pub(super) struct Rule {
     pub(super) importance: u8,
 }
 
-use MemoryKind::{Decision, Entity, Event, Goal, PersonalInfo, Preference, Relationship, WorkHistory};
+use MemoryKind::{
+    Decision, Entity, Event, Goal, PersonalInfo, Preference, Relationship, WorkHistory,
+};
 use When::{Ahead, Now, Past};
 
-const fn row(next: &'static str, when: When, kind: MemoryKind, attribute: &'static str, confidence: u8, importance: u8) -> Rule {
+const fn row(
+    next: &'static str,
+    when: When,
+    kind: MemoryKind,
+    attribute: &'static str,
+    confidence: u8,
+    importance: u8,
+) -> Rule {
     Rule { next, when, kind, attribute, confidence, importance }
 }
 
 /// Verbs for what took place, told apart by how much the event tends to matter.
 const EVENT_MAJOR: [Rule; 1] = [row("*", Past, Event, "event", 82, 52)];
 const EVENT_MINOR: [Rule; 1] = [row("*", Past, Event, "event", 76, 42)];
-const EVENT_TO: [Rule; 2] =
-    [row("to through across around up into back from with", Past, Event, "event", 80, 48), row("to back", Ahead, Goal, "plan", 78, 52)];
+const EVENT_TO: [Rule; 2] = [
+    row("to through across around up into back from with", Past, Event, "event", 80, 48),
+    row("to back", Ahead, Goal, "plan", 78, 52),
+];
 const LIKING: [Rule; 1] = [row("*", Now, Preference, "likes", 85, 52)];
 const DISLIKING: [Rule; 1] = [row("*", Now, Preference, "dislikes", 85, 55)];
-const WANTING: [Rule; 2] = [row("to", Now, Goal, "goal", 82, 50), row("a an my our", Now, Goal, "goal", 72, 45)];
+const WANTING: [Rule; 2] =
+    [row("to", Now, Goal, "goal", 82, 50), row("a an my our", Now, Goal, "goal", 72, 45)];
 
 /// The rows of a verb, the first that fits counts; empty for verbs that make no statement.
 pub(super) fn rules(verb: &str) -> &'static [Rule] {
@@ -52,7 +64,14 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
                 row("at for", Past, WorkHistory, "former_employer", 85, 62),
                 row("as", Now, WorkHistory, "occupation", 90, 70),
                 row("as", Past, WorkHistory, "former_occupation", 85, 62),
-                row("in with from remotely part-time full-time nights", Now, WorkHistory, "work", 78, 52),
+                row(
+                    "in with from remotely part-time full-time nights",
+                    Now,
+                    WorkHistory,
+                    "work",
+                    78,
+                    52,
+                ),
                 row("in with", Past, WorkHistory, "work", 75, 48),
                 row("on", Now, WorkHistory, "project", 76, 48),
                 row("on", Past, WorkHistory, "project", 72, 42),
@@ -78,11 +97,17 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "study" => {
-            const ROWS: &[Rule] = &[row("*", Now, WorkHistory, "studies", 85, 60), row("*", Past, WorkHistory, "education", 82, 58)];
+            const ROWS: &[Rule] = &[
+                row("*", Now, WorkHistory, "studies", 85, 60),
+                row("*", Past, WorkHistory, "education", 82, 58),
+            ];
             ROWS
         }
         "teach" => {
-            const ROWS: &[Rule] = &[row("*", Now, WorkHistory, "teaches", 84, 60), row("*", Past, WorkHistory, "taught", 76, 45)];
+            const ROWS: &[Rule] = &[
+                row("*", Now, WorkHistory, "teaches", 84, 60),
+                row("*", Past, WorkHistory, "taught", 76, 45),
+            ];
             ROWS
         }
         "graduate" => {
@@ -90,11 +115,17 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "retire" => {
-            const ROWS: &[Rule] = &[row("* .", Past, WorkHistory, "job_status", 88, 70), row("from in .", Ahead, Goal, "plan", 80, 60)];
+            const ROWS: &[Rule] = &[
+                row("* .", Past, WorkHistory, "job_status", 88, 70),
+                row("from in .", Ahead, Goal, "plan", 80, 60),
+            ];
             ROWS
         }
         "join" | "enroll" | "enrol" | "register" => {
-            const ROWS: &[Rule] = &[row("*", Past, Event, "joined", 82, 52), row("a an the in for", Ahead, Goal, "plan", 78, 48)];
+            const ROWS: &[Rule] = &[
+                row("*", Past, Event, "joined", 82, 52),
+                row("a an the in for", Ahead, Goal, "plan", 78, 48),
+            ];
             ROWS
         }
         "sign" => {
@@ -110,7 +141,10 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "quit" | "leave" | "resign" => {
-            const ROWS: &[Rule] = &[row("*", Past, WorkHistory, "left", 82, 52), row("from", Past, WorkHistory, "left", 82, 55)];
+            const ROWS: &[Rule] = &[
+                row("*", Past, WorkHistory, "left", 82, 52),
+                row("from", Past, WorkHistory, "left", 82, 55),
+            ];
             ROWS
         }
         "lose" => {
@@ -136,12 +170,17 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "break" => {
-            const ROWS: &[Rule] =
-                &[row("up", Past, Relationship, "relationship_status", 84, 66), row("my our the a", Past, Event, "event", 82, 56)];
+            const ROWS: &[Rule] = &[
+                row("up", Past, Relationship, "relationship_status", 84, 66),
+                row("my our the a", Past, Event, "event", 82, 56),
+            ];
             ROWS
         }
         "pass" => {
-            const ROWS: &[Rule] = &[row("away", Past, Relationship, "died", 88, 74), row("*", Past, Event, "event", 78, 48)];
+            const ROWS: &[Rule] = &[
+                row("away", Past, Relationship, "died", 88, 74),
+                row("*", Past, Event, "event", 78, 48),
+            ];
             ROWS
         }
         "die" => {
@@ -172,45 +211,70 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "apply" => {
-            const ROWS: &[Rule] = &[row("for to", Past, Goal, "application", 84, 58), row("for to", Now, Goal, "application", 82, 55)];
+            const ROWS: &[Rule] = &[
+                row("for to", Past, Goal, "application", 84, 58),
+                row("for to", Now, Goal, "application", 82, 55),
+            ];
             ROWS
         }
         "learn" => {
-            const ROWS: &[Rule] = &[row("*", Now, Goal, "learning", 80, 52), row("to how about", Past, Event, "learned", 74, 42)];
+            const ROWS: &[Rule] = &[
+                row("*", Now, Goal, "learning", 80, 52),
+                row("to how about", Past, Event, "learned", 74, 42),
+            ];
             ROWS
         }
-        "write" | "build" | "develop" | "design" | "renovate" | "restore" | "compose" | "record" | "knit" | "create" => {
-            const ROWS: &[Rule] = &[row("a an my our the", Now, WorkHistory, "project", 78, 48), row("*", Past, Event, "made", 78, 44)];
+        "write" | "build" | "develop" | "design" | "renovate" | "restore" | "compose"
+        | "record" | "knit" | "create" => {
+            const ROWS: &[Rule] = &[
+                row("a an my our the", Now, WorkHistory, "project", 78, 48),
+                row("*", Past, Event, "made", 78, 44),
+            ];
             ROWS
         }
         "read" => {
-            const ROWS: &[Rule] = &[row("*", Now, Event, "reading", 72, 40), row("*", Past, Event, "read", 72, 42)];
+            const ROWS: &[Rule] =
+                &[row("*", Now, Event, "reading", 72, 40), row("*", Past, Event, "read", 72, 42)];
             ROWS
         }
         "speak" => {
-            const ROWS: &[Rule] = &[row("*", Now, PersonalInfo, "languages", 78, 55), row("at", Past, Event, "event", 76, 48)];
+            const ROWS: &[Rule] = &[
+                row("*", Now, PersonalInfo, "languages", 78, 55),
+                row("at", Past, Event, "event", 76, 48),
+            ];
             ROWS
         }
         "play" => {
-            const ROWS: &[Rule] = &[row("*", Now, Preference, "plays", 80, 50), row("*", Past, Event, "event", 70, 40)];
+            const ROWS: &[Rule] = &[
+                row("*", Now, Preference, "plays", 80, 50),
+                row("*", Past, Event, "event", 70, 40),
+            ];
             ROWS
         }
         "own" | "drive" | "ride" | "manage" | "coach" => {
-            const ROWS: &[Rule] =
-                &[row("a an my our two three the", Now, Entity, "has", 80, 52), row("to from", Past, Event, "event", 72, 44)];
+            const ROWS: &[Rule] = &[
+                row("a an my our two three the", Now, Entity, "has", 80, 52),
+                row("to from", Past, Event, "event", 72, 44),
+            ];
             ROWS
         }
         "run" => {
-            const ROWS: &[Rule] =
-                &[row("a an my our", Now, WorkHistory, "business", 78, 58), row("a an the my", Past, Event, "event", 76, 48)];
+            const ROWS: &[Rule] = &[
+                row("a an my our", Now, WorkHistory, "business", 78, 58),
+                row("a an the my", Past, Event, "event", 76, 48),
+            ];
             ROWS
         }
         "collect" | "volunteer" => {
-            const ROWS: &[Rule] = &[row("*", Now, Preference, "activity", 82, 54), row("*", Past, Event, "event", 76, 48)];
+            const ROWS: &[Rule] = &[
+                row("*", Now, Preference, "activity", 82, 54),
+                row("*", Past, Event, "event", 76, 48),
+            ];
             ROWS
         }
         "decide" => {
-            const ROWS: &[Rule] = &[row("to on not that against", Past, Decision, "decision", 86, 58)];
+            const ROWS: &[Rule] =
+                &[row("to on not that against", Past, Decision, "decision", 86, 58)];
             ROWS
         }
         "agree" => {
@@ -218,7 +282,10 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "choose" | "pick" => {
-            const ROWS: &[Rule] = &[row("up", Past, Event, "event", 74, 42), row("*", Past, Decision, "decision", 74, 44)];
+            const ROWS: &[Rule] = &[
+                row("up", Past, Event, "event", 74, 42),
+                row("*", Past, Decision, "decision", 74, 44),
+            ];
             ROWS
         }
         "go" => {
@@ -233,27 +300,42 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
                     46,
                 ),
                 row("to on back hiking camping skiing diving sailing", Ahead, Goal, "plan", 80, 52),
-                row("to hiking camping running swimming climbing skiing fishing", Now, Preference, "habit", 70, 38),
+                row(
+                    "to hiking camping running swimming climbing skiing fishing",
+                    Now,
+                    Preference,
+                    "habit",
+                    70,
+                    38,
+                ),
             ];
             ROWS
         }
         "fly" | "travel" => &EVENT_TO,
         "visit" => {
-            const ROWS: &[Rule] = &[row("*", Past, Event, "visited", 84, 52), row("*", Ahead, Goal, "plan", 82, 52)];
+            const ROWS: &[Rule] =
+                &[row("*", Past, Event, "visited", 84, 52), row("*", Ahead, Goal, "plan", 82, 52)];
             ROWS
         }
-        "attend" | "buy" | "adopt" | "win" | "publish" | "launch" | "sell" | "injure" | "sprain" | "donate" | "inherit" | "perform"
-        | "compete" | "book" | "rescue" | "found" => &EVENT_MAJOR,
-        "finish" | "complete" | "host" | "organize" | "organise" | "celebrate" | "participate" | "receive" | "paint" | "plant" | "give"
-        | "see" | "watch" | "make" | "bake" | "cook" | "order" | "carve" | "repair" | "fix" | "climb" | "hike" | "swim" | "sing"
-        | "draw" | "catch" | "bring" | "transfer" | "switch" | "upgrade" | "return" | "rent" | "recover" | "relocate" | "earn" | "land"
-        | "sail" | "hire" | "film" => &EVENT_MINOR,
+        "attend" | "buy" | "adopt" | "win" | "publish" | "launch" | "sell" | "injure"
+        | "sprain" | "donate" | "inherit" | "perform" | "compete" | "book" | "rescue" | "found" => {
+            &EVENT_MAJOR
+        }
+        "finish" | "complete" | "host" | "organize" | "organise" | "celebrate" | "participate"
+        | "receive" | "paint" | "plant" | "give" | "see" | "watch" | "make" | "bake" | "cook"
+        | "order" | "carve" | "repair" | "fix" | "climb" | "hike" | "swim" | "sing" | "draw"
+        | "catch" | "bring" | "transfer" | "switch" | "upgrade" | "return" | "rent" | "recover"
+        | "relocate" | "earn" | "land" | "sail" | "hire" | "film" => &EVENT_MINOR,
         "open" => {
-            const ROWS: &[Rule] = &[row("a an my our the", Past, Event, "event", 82, 54), row("a an my our", Ahead, Goal, "plan", 82, 58)];
+            const ROWS: &[Rule] = &[
+                row("a an my our the", Past, Event, "event", 82, 54),
+                row("a an my our", Ahead, Goal, "plan", 82, 58),
+            ];
             ROWS
         }
         "meet" => {
-            const ROWS: &[Rule] = &[row("*", Past, Event, "met", 76, 44), row("*", Ahead, Goal, "plan", 70, 42)];
+            const ROWS: &[Rule] =
+                &[row("*", Past, Event, "met", 76, 44), row("*", Ahead, Goal, "plan", 70, 42)];
             ROWS
         }
         "take" => {
@@ -269,12 +351,17 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "grow" => {
-            const ROWS: &[Rule] = &[row("up", Past, PersonalInfo, "childhood", 86, 60), row("a my our some", Past, Event, "event", 74, 42)];
+            const ROWS: &[Rule] = &[
+                row("up", Past, PersonalInfo, "childhood", 86, 60),
+                row("a my our some", Past, Event, "event", 74, 42),
+            ];
             ROWS
         }
         "change" => {
-            const ROWS: &[Rule] =
-                &[row("my", Past, PersonalInfo, "changed", 76, 48), row("jobs careers", Past, WorkHistory, "job_change", 82, 60)];
+            const ROWS: &[Rule] = &[
+                row("my", Past, PersonalInfo, "changed", 76, 48),
+                row("jobs careers", Past, WorkHistory, "job_change", 82, 60),
+            ];
             ROWS
         }
         "try" => {
@@ -282,7 +369,14 @@ pub(super) fn rules(verb: &str) -> &'static [Rule] {
             ROWS
         }
         "stop" => {
-            const ROWS: &[Rule] = &[row("eating drinking smoking working going playing", Past, Preference, "stopped", 82, 56)];
+            const ROWS: &[Rule] = &[row(
+                "eating drinking smoking working going playing",
+                Past,
+                Preference,
+                "stopped",
+                82,
+                56,
+            )];
             ROWS
         }
         "eat" | "drink" => {

@@ -46,9 +46,12 @@ pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Found {
             at = quoted.1;
             continue;
         }
-        // Without a comma only a date may stand before the subject: "this book I read" is no report.
+        // Without a comma only a date may stand before the subject: "this book I read" is no
+        // report.
         let lead = Lead {
-            adverbial: lead.adverbial.filter(|(from, to)| tokens.low(to - 1) == "," || reader.mentioned(*from, *to).is_some()),
+            adverbial: lead.adverbial.filter(|(from, to)| {
+                tokens.low(to - 1) == "," || reader.mentioned(*from, *to).is_some()
+            }),
             ..lead
         };
         if lead.start > at && lead.adverbial.is_none() && headed(&tokens, lead.start) {
@@ -57,12 +60,18 @@ pub(in crate::generate::facts) fn read(sentence: &str, talk: &Talk) -> Found {
         }
         let clause = match carried.take() {
             Some(before) if is_past(&tokens, lead.start) || tokens.is(lead.start, COORDINATE) => {
-                reader.predicate(reader.me(), lead.start, Person::Speaker, lead.adverbial.or(Some(before)))
+                reader.predicate(
+                    reader.me(),
+                    lead.start,
+                    Person::Speaker,
+                    lead.adverbial.or(Some(before)),
+                )
             }
             _ => reader.clause(lead.start, lead.adverbial, first),
         };
         first = false;
-        let speaks = matches!(tokens.low(lead.start), "i" | "we") || tokens.verb(lead.start).is_some();
+        let speaks =
+            matches!(tokens.low(lead.start), "i" | "we") || tokens.verb(lead.start).is_some();
         let next = match clause {
             Ok((next, draft)) => {
                 if let Some(mut draft) = draft {
@@ -89,13 +98,27 @@ fn promising(sentence: &str) -> bool {
     bytes.iter().enumerate().any(|(index, byte)| {
         boundary(index)
             && match byte {
-                b'I' | b'i' => bytes.get(index + 1).is_none_or(|next| !next.is_ascii_alphanumeric()),
-                b'm' | b'M' => sentence[index..].get(..2).is_some_and(|word| word.eq_ignore_ascii_case("my")),
-                b'w' | b'W' => sentence[index..].get(..2).is_some_and(|word| word.eq_ignore_ascii_case("we")),
-                b'o' | b'O' => sentence[index..].get(..4).is_some_and(|word| word.eq_ignore_ascii_case("our ")),
-                b'y' | b'Y' => sentence[index..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case("you")),
-                b'l' | b'L' => sentence[index..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case("let")),
-                b'd' | b'D' => sentence[index..].get(..9).is_some_and(|word| word.eq_ignore_ascii_case("decision:")),
+                b'I' | b'i' => {
+                    bytes.get(index + 1).is_none_or(|next| !next.is_ascii_alphanumeric())
+                }
+                b'm' | b'M' => {
+                    sentence[index..].get(..2).is_some_and(|word| word.eq_ignore_ascii_case("my"))
+                }
+                b'w' | b'W' => {
+                    sentence[index..].get(..2).is_some_and(|word| word.eq_ignore_ascii_case("we"))
+                }
+                b'o' | b'O' => {
+                    sentence[index..].get(..4).is_some_and(|word| word.eq_ignore_ascii_case("our "))
+                }
+                b'y' | b'Y' => {
+                    sentence[index..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case("you"))
+                }
+                b'l' | b'L' => {
+                    sentence[index..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case("let"))
+                }
+                b'd' | b'D' => sentence[index..]
+                    .get(..9)
+                    .is_some_and(|word| word.eq_ignore_ascii_case("decision:")),
                 b'G' | b'J' | b'B' | b'V' | b'A' | b'S' | b'Q' | b'F' => index == 0,
                 _ => false,
             }
@@ -113,15 +136,25 @@ pub(super) type Clause = Result<(usize, Option<Draft>), RejectReason>;
 
 impl Reader<'_> {
     /// Reads the clause at `start`; gives the token at which the search goes on.
-    pub(super) fn clause(&self, start: usize, adverbial: Option<(usize, usize)>, first: bool) -> Clause {
+    pub(super) fn clause(
+        &self,
+        start: usize,
+        adverbial: Option<(usize, usize)>,
+        first: bool,
+    ) -> Clause {
         let tokens = self.tokens;
         let skip = end(tokens, start + 1, false);
         let word = tokens.low(start);
         match word {
             "i" => self.predicate(self.me(), start + 1, Person::Speaker, adverbial),
-            "we" => self
-                .predicate(self.me(), start + 1, Person::Company, adverbial)
-                .map(|(next, draft)| (next, draft.map(|draft| Draft { confidence: draft.confidence - 0.05, ..draft }))),
+            "we" => self.predicate(self.me(), start + 1, Person::Company, adverbial).map(
+                |(next, draft)| {
+                    (
+                        next,
+                        draft.map(|draft| Draft { confidence: draft.confidence - 0.05, ..draft }),
+                    )
+                },
+            ),
             "my" | "our" => self.possessed(start, adverbial),
             "let" if tokens.low(start + 1) == "'s" => self.proposal(start, skip),
             "decision" if tokens.low(start + 1) == ":" => self.declared(start + 2),
@@ -132,9 +165,11 @@ impl Reader<'_> {
             }
             _ if self.favourite_at(start, skip).is_some() => self.favourite(start, skip),
             _ if first && states::still(tokens, start) => self.elided_state(start, adverbial),
-            _ if first && is_elided(tokens, start) => self
-                .predicate(self.me(), start, Person::Speaker, adverbial)
-                .map(|(next, draft)| (next, draft.map(|draft| Draft { confidence: draft.confidence - 0.1, ..draft }))),
+            _ if first && is_elided(tokens, start) => {
+                self.predicate(self.me(), start, Person::Speaker, adverbial).map(|(next, draft)| {
+                    (next, draft.map(|draft| Draft { confidence: draft.confidence - 0.1, ..draft }))
+                })
+            }
             _ => Ok((skip, None)),
         }
     }
@@ -149,7 +184,8 @@ impl Reader<'_> {
     /// The token after "Leopold and I" or "Mum and me".
     fn joined(&self, start: usize) -> Option<usize> {
         let tokens = self.tokens;
-        let and = (start + 1..start + 3).find(|index| tokens.low(*index) == "and" && tokens.low(index + 1) == "i")?;
+        let and = (start + 1..start + 3)
+            .find(|index| tokens.low(*index) == "and" && tokens.low(index + 1) == "i")?;
         (start..and).all(|index| tokens.is_capital(index)).then_some(and + 2)
     }
 
@@ -165,12 +201,16 @@ impl Reader<'_> {
 
 /// A sentence without subject that reads as the speaker's report: "Moved to Lyon last week."
 fn is_elided(tokens: &Tokens, at: usize) -> bool {
-    matches!(tokens.verb(at), Some((_, Form::Past))) && tokens.is(at, REPORTING) && tokens.low(at + 1) != "it" && !begins_clause(tokens, at)
+    matches!(tokens.verb(at), Some((_, Form::Past)))
+        && tokens.is(at, REPORTING)
+        && tokens.low(at + 1) != "it"
+        && !begins_clause(tokens, at)
 }
 
 /// The tokens between the first two quotation marks.
 fn quotation(tokens: &Tokens) -> (usize, usize) {
-    let mut marks = (0..tokens.len()).filter(|index| matches!(tokens.low(*index), "\"" | "“" | "”"));
+    let mut marks =
+        (0..tokens.len()).filter(|index| matches!(tokens.low(*index), "\"" | "“" | "”"));
     match (marks.next(), marks.next()) {
         (Some(open), Some(close)) => (open + 1, close),
         _ => (0, 0),

@@ -1,6 +1,8 @@
 //! What somebody is or has: the complements of "be" and "have".
 
-use super::lexicon::{APPOINTMENTS, HEALTH, PLAIN, POSSESSIONS, PROFESSIONS, RELATIONS, RELATIONS_PLURAL, VAGUE};
+use super::lexicon::{
+    APPOINTMENTS, HEALTH, PLAIN, POSSESSIONS, PROFESSIONS, RELATIONS, RELATIONS_PLURAL, VAGUE,
+};
 use super::phrase::Phrase;
 use super::rules::When;
 use super::tokens::{Shape, Tokens};
@@ -25,8 +27,22 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(kind: MemoryKind, attribute: &str, value: (usize, usize), confidence: u8, importance: u8) -> Self {
-        Self { kind, attribute: attribute.to_owned(), value, fixed: "", ended: false, confidence, importance }
+    pub(super) fn new(
+        kind: MemoryKind,
+        attribute: &str,
+        value: (usize, usize),
+        confidence: u8,
+        importance: u8,
+    ) -> Self {
+        Self {
+            kind,
+            attribute: attribute.to_owned(),
+            value,
+            fixed: "",
+            ended: false,
+            confidence,
+            importance,
+        }
     }
 
     fn fixed(self, fixed: &'static str) -> Self {
@@ -42,35 +58,64 @@ pub(super) fn be(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading
     let rest = (at + 1, end);
     let now = phrase.when == When::Now;
     let known = match word {
-        "allergic" if follower == "to" => Reading::new(PersonalInfo, "allergy", (at + 2, end), 93, 82),
-        "intolerant" | "diabetic" | "asthmatic" | "dyslexic" | "colour-blind" | "colorblind" | "left-handed" | "deaf" | "epileptic" => {
+        "allergic" if follower == "to" => {
+            Reading::new(PersonalInfo, "allergy", (at + 2, end), 93, 82)
+        }
+        "intolerant" | "diabetic" | "asthmatic" | "dyslexic" | "colour-blind" | "colorblind"
+        | "left-handed" | "deaf" | "epileptic" => {
             Reading::new(PersonalInfo, "health", (at, at + 1), 88, 70)
         }
-        "lactose" | "gluten" if follower == "intolerant" => Reading::new(PersonalInfo, "health", (at, at + 2), 92, 75),
-        "vegetarian" | "vegan" | "pescatarian" | "teetotal" => Reading::new(Preference, "diet", (at, at + 1), 90, 68),
+        "lactose" | "gluten" if follower == "intolerant" => {
+            Reading::new(PersonalInfo, "health", (at, at + 2), 92, 75)
+        }
+        "vegetarian" | "vegan" | "pescatarian" | "teetotal" => {
+            Reading::new(Preference, "diet", (at, at + 1), 90, 68)
+        }
         "married" | "engaged" | "divorced" | "widowed" | "separated" if now => {
             Reading::new(Relationship, "relationship_status", (at, at + 1), 85, 68)
         }
-        "single" if now && at + 1 >= end => Reading::new(Relationship, "relationship_status", (at, at + 1), 82, 62),
+        "single" if now && at + 1 >= end => {
+            Reading::new(Relationship, "relationship_status", (at, at + 1), 82, 62)
+        }
         "pregnant" => Reading::new(PersonalInfo, "expecting", (at, at + 1), 88, 75),
         "retired" if now => Reading::new(WorkHistory, "job_status", (at, at + 1), 86, 65),
-        "unemployed" | "self-employed" if now => Reading::new(WorkHistory, "job_status", (at, at + 1), 88, 65),
-        "from" if now && tokens.is_capital(at + 1) => Reading::new(PersonalInfo, "hometown", rest, 88, 68),
-        "born" if matches!(follower, "in" | "on" | "and") => Reading::new(PersonalInfo, "birth", (at + 2, end), 90, 72),
-        "raised" if follower == "in" => Reading::new(PersonalInfo, "childhood", (at + 2, end), 85, 60),
-        "promoted" | "hired" | "fired" | "laid" => Reading::new(WorkHistory, "job_change", rest, 88, 68),
-        "diagnosed" if follower == "with" => Reading::new(PersonalInfo, "health", (at + 2, end), 90, 75),
+        "unemployed" | "self-employed" if now => {
+            Reading::new(WorkHistory, "job_status", (at, at + 1), 88, 65)
+        }
+        "from" if now && tokens.is_capital(at + 1) => {
+            Reading::new(PersonalInfo, "hometown", rest, 88, 68)
+        }
+        "born" if matches!(follower, "in" | "on" | "and") => {
+            Reading::new(PersonalInfo, "birth", (at + 2, end), 90, 72)
+        }
+        "raised" if follower == "in" => {
+            Reading::new(PersonalInfo, "childhood", (at + 2, end), 85, 60)
+        }
+        "promoted" | "hired" | "fired" | "laid" => {
+            Reading::new(WorkHistory, "job_change", rest, 88, 68)
+        }
+        "diagnosed" if follower == "with" => {
+            Reading::new(PersonalInfo, "health", (at + 2, end), 90, 75)
+        }
         "into" if now => Reading::new(Preference, "likes", rest, 75, 50),
-        "afraid" | "scared" | "terrified" if now && follower == "of" => Reading::new(Preference, "fears", (at + 2, end), 82, 55),
+        "afraid" | "scared" | "terrified" if now && follower == "of" => {
+            Reading::new(Preference, "fears", (at + 2, end), 82, 55)
+        }
         "obsessed" | "passionate" | "crazy" if now && matches!(follower, "with" | "about") => {
             Reading::new(Preference, "likes", (at + 2, end), 82, 55)
         }
-        "interested" if now && follower == "in" => Reading::new(Preference, "interests", (at + 2, end), 80, 52),
-        "determined" if now && follower == "to" => Reading::new(Goal, "goal", (at + 2, end), 76, 46),
+        "interested" if now && follower == "in" => {
+            Reading::new(Preference, "interests", (at + 2, end), 80, 52)
+        }
+        "determined" if now && follower == "to" => {
+            Reading::new(Goal, "goal", (at + 2, end), 76, 46)
+        }
         "accepted" | "selected" | "elected" | "nominated" | "awarded" | "invited" | "admitted" => {
             Reading::new(MemoryKind::Event, "event", rest, 80, 54)
         }
-        "in" | "at" if now && is_address(tokens, at + 1, end) => Reading::new(PersonalInfo, "home", rest, 74, 62),
+        "in" | "at" if now && is_address(tokens, at + 1, end) => {
+            Reading::new(PersonalInfo, "home", rest, 74, 62)
+        }
         "named" | "called" => Reading::new(MemoryKind::Entity, "name", rest, 85, 58),
         "a" | "an" | "the" | "my" | "also" | "our" => return noun(tokens, at, end, now),
         _ => return age_or_name(tokens, at, end, now),
@@ -79,8 +124,12 @@ pub(super) fn be(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading
         "pregnant" => known.fixed("pregnant"),
         _ => known,
     };
-    (!phrase.negated || matches!(known.attribute.as_str(), "relationship_status" | "allergy" | "diet" | "likes" | "interests" | "health"))
-        .then_some(known)
+    (!phrase.negated
+        || matches!(
+            known.attribute.as_str(),
+            "relationship_status" | "allergy" | "diet" | "likes" | "interests" | "health"
+        ))
+    .then_some(known)
 }
 
 /// "a nurse at ...", "a big fan of ...", "a single mum of two".
@@ -89,7 +138,20 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
         .find(|index| {
             matches!(
                 tokens.low(*index),
-                "of" | "at" | "in" | "for" | "with" | "and" | "," | "who" | "from" | "on" | "by" | "to" | "now" | "here" | "that"
+                "of" | "at"
+                    | "in"
+                    | "for"
+                    | "with"
+                    | "and"
+                    | ","
+                    | "who"
+                    | "from"
+                    | "on"
+                    | "by"
+                    | "to"
+                    | "now"
+                    | "here"
+                    | "that"
             )
         })
         .unwrap_or(end);
@@ -103,7 +165,10 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
         && indefinite
         && head > at + 1
         && !tokens.is(head - 1, PLAIN)
-        && !matches!(tokens.low(head - 1), "better" | "bad" | "changed" | "busy" | "lucky" | "happy")
+        && !matches!(
+            tokens.low(head - 1),
+            "better" | "bad" | "changed" | "busy" | "lucky" | "happy"
+        )
     {
         return Some(Reading::new(MemoryKind::Preference, "likes", (at + 1, head), 80, 54));
     }
@@ -137,7 +202,16 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
         && !(at + 1..head).any(|index| {
             matches!(
                 tokens.low(index),
-                "good" | "great" | "terrible" | "bad" | "real" | "amazing" | "supportive" | "best" | "lucky" | "better"
+                "good"
+                    | "great"
+                    | "terrible"
+                    | "bad"
+                    | "real"
+                    | "amazing"
+                    | "supportive"
+                    | "best"
+                    | "lucky"
+                    | "better"
             )
         })
     {
@@ -149,13 +223,17 @@ fn noun(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
 
 /// "34", "34 years old", "Haruto from ...".
 fn age_or_name(tokens: &Tokens, at: usize, end: usize, now: bool) -> Option<Reading> {
-    if tokens.shape(at) == Shape::Word && now && at + 1 >= end && numbers(tokens.low(at)).len() == 1 {
+    if tokens.shape(at) == Shape::Word && now && at + 1 >= end && numbers(tokens.low(at)).len() == 1
+    {
         return Some(Reading::new(MemoryKind::PersonalInfo, "age", (at, at + 1), 84, 62));
     }
     if tokens.shape(at) == Shape::Number && now {
         let years = matches!(tokens.low(at + 1), "years" | "year") && tokens.low(at + 2) == "old";
-        let plain = at + 1 >= end && tokens.raw(at).len() <= 2 && tokens.raw(at).bytes().all(|byte| byte.is_ascii_digit());
-        return (years || plain).then(|| Reading::new(MemoryKind::PersonalInfo, "age", (at, at + 1), 88, 65));
+        let plain = at + 1 >= end
+            && tokens.raw(at).len() <= 2
+            && tokens.raw(at).bytes().all(|byte| byte.is_ascii_digit());
+        return (years || plain)
+            .then(|| Reading::new(MemoryKind::PersonalInfo, "age", (at, at + 1), 88, 65));
     }
     None
 }
@@ -183,7 +261,8 @@ fn is_address(tokens: &Tokens, at: usize, end: usize) -> bool {
     (at..end).any(|index| street(tokens.low(index)) && tokens.is_capital(index))
 }
 
-/// Does a job without subject and copula stand here: "Still a teacher at ...", "Now an engineer in ..."?
+/// Does a job without subject and copula stand here: "Still a teacher at ...", "Now an engineer in
+/// ..."?
 pub(super) fn still(tokens: &Tokens, at: usize) -> bool {
     at > 0
         && matches!(tokens.low(at - 1), "still" | "now")
@@ -195,7 +274,10 @@ pub(super) fn still(tokens: &Tokens, at: usize) -> bool {
 pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Reading> {
     use MemoryKind::{Entity, Event, PersonalInfo, Preference, Relationship};
     let at = phrase.next;
-    if matches!(tokens.low(at), "to" | "the" | "such" | "so" | "been" | "your" | "you" | "that" | "this") {
+    if matches!(
+        tokens.low(at),
+        "to" | "the" | "such" | "so" | "been" | "your" | "you" | "that" | "this"
+    ) {
         return None;
     }
     let head_end = (at..end)
@@ -234,7 +316,8 @@ pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Readi
     let singular = word.strip_suffix('s').unwrap_or(word);
     let value = (at, head_end);
     let now = phrase.when == When::Now;
-    let digits = (head..end.min(head + 4)).find(|index| *index > head && tokens.shape(*index) == Shape::Number);
+    let digits = (head..end.min(head + 4))
+        .find(|index| *index > head && tokens.shape(*index) == Shape::Number);
     let found = if let (Some(number), true) = (digits, matches!(word, "number" | "phone")) {
         Reading::new(PersonalInfo, "phone", (number, end), 86, 75)
     } else if matches!(word, "place" | "job" | "position" | "internship" | "placement")
@@ -242,8 +325,11 @@ pub(super) fn have(tokens: &Tokens, phrase: &Phrase, end: usize) -> Option<Readi
     {
         Reading::new(MemoryKind::WorkHistory, "job_change", value, 80, 64)
     } else if tokens.is(head, RELATIONS) || tokens.is(head, RELATIONS_PLURAL) {
-        let relation = if super::lexicon::word(singular).class.has(RELATIONS) { singular } else { word };
-        if matches!(word, "friend" | "friends" | "fish" | "student" | "students" | "support") && phrase.next + 1 >= head_end {
+        let relation =
+            if super::lexicon::word(singular).class.has(RELATIONS) { singular } else { word };
+        if matches!(word, "friend" | "friends" | "fish" | "student" | "students" | "support")
+            && phrase.next + 1 >= head_end
+        {
             return None;
         }
         Reading::new(Relationship, &format!("has:{relation}"), value, 86, 62)

@@ -1,4 +1,5 @@
-//! Statements whose subject is not the speaker, or that are no predications: "my sister ...", "let's go with ...", "your order ...".
+//! Statements whose subject is not the speaker, or that are no predications: "my sister ...",
+//! "let's go with ...", "your order ...".
 
 use super::clauses::{MAX_CLAUSE, end, lead, possession};
 use super::phrase::Person;
@@ -18,8 +19,14 @@ impl Reader<'_> {
         let skip = end(tokens, start + 1, false);
         let Some(owned) = possession(tokens, start) else { return Ok((skip, None)) };
         if tokens.low(owned.end) == "and" && matches!(tokens.low(owned.end + 1), "i" | "me") {
-            let label = format!("{} and their {}", self.talk.speaker, tokens.slice(start + 1..owned.end));
-            return self.predicate((label, self.talk.subject()), owned.end + 2, Person::Plural, adverbial);
+            let label =
+                format!("{} and their {}", self.talk.speaker, tokens.slice(start + 1..owned.end));
+            return self.predicate(
+                (label, self.talk.subject()),
+                owned.end + 2,
+                Person::Plural,
+                adverbial,
+            );
         }
         if !owned.relation {
             return self.trait_of(start, owned.head, skip);
@@ -36,8 +43,11 @@ impl Reader<'_> {
         let person = if owned.plural { Person::Plural } else { Person::Third };
         let (next, draft) = self.predicate((label, subject), owned.end, person, adverbial)?;
         let draft = draft.map(|draft| {
-            let kind =
-                if draft.kind == MemoryKind::Preference || draft.kind == MemoryKind::Event { draft.kind } else { MemoryKind::Relationship };
+            let kind = if draft.kind == MemoryKind::Preference || draft.kind == MemoryKind::Event {
+                draft.kind
+            } else {
+                MemoryKind::Relationship
+            };
             Draft { kind, confidence: draft.confidence - 0.04, ..draft }
         });
         Ok((next, draft))
@@ -48,23 +58,37 @@ impl Reader<'_> {
         use MemoryKind::{Goal, PersonalInfo, Preference, WorkHistory};
         let tokens = self.tokens;
         let verb = head + 1;
-        let is_was = matches!(tokens.low(verb), "is" | "'s" | "was" | "are") || matches!(tokens.low(head), "'s" | "is" | "are");
+        let is_was = matches!(tokens.low(verb), "is" | "'s" | "was" | "are")
+            || matches!(tokens.low(head), "'s" | "is" | "are");
         if !is_was {
             return Ok((skip, None));
         }
         let noun = (start + 1..=head).map(|index| tokens.low(index)).collect::<Vec<_>>().join(" ");
-        let favourite = noun.strip_prefix("favorite ").or_else(|| noun.strip_prefix("favourite ")).or_else(|| noun.strip_prefix("fave "));
+        let favourite = noun
+            .strip_prefix("favorite ")
+            .or_else(|| noun.strip_prefix("favourite "))
+            .or_else(|| noun.strip_prefix("fave "));
         let (kind, attribute, importance) = match noun.as_str() {
             "name" => (PersonalInfo, "name".to_owned(), 0.8),
             "birthday" => (PersonalInfo, "birthday".to_owned(), 0.8),
-            "phone number" | "number" | "new number" | "phone" | "mobile number" => (PersonalInfo, "phone".to_owned(), 0.75),
+            "phone number" | "number" | "new number" | "phone" | "mobile number" => {
+                (PersonalInfo, "phone".to_owned(), 0.75)
+            }
             "email" | "email address" | "e-mail" => (PersonalInfo, "email".to_owned(), 0.75),
-            "address" | "new address" | "home address" => (PersonalInfo, "address".to_owned(), 0.75),
-            "blood type" | "age" | "hometown" | "nationality" | "star sign" => (PersonalInfo, noun.replace(' ', "_"), 0.7),
+            "address" | "new address" | "home address" => {
+                (PersonalInfo, "address".to_owned(), 0.75)
+            }
+            "blood type" | "age" | "hometown" | "nationality" | "star sign" => {
+                (PersonalInfo, noun.replace(' ', "_"), 0.7)
+            }
             "job" | "profession" | "job title" => (WorkHistory, "occupation".to_owned(), 0.65),
-            "goal" | "dream" | "plan" | "big dream" | "main goal" | "resolution" => (Goal, "goal".to_owned(), 0.55),
+            "goal" | "dream" | "plan" | "big dream" | "main goal" | "resolution" => {
+                (Goal, "goal".to_owned(), 0.55)
+            }
             _ => match favourite {
-                Some(thing) => (Preference, format!("favourite:{}", thing.trim_end_matches('s')), 0.6),
+                Some(thing) => {
+                    (Preference, format!("favourite:{}", thing.trim_end_matches('s')), 0.6)
+                }
                 None => return Ok((skip, None)),
             },
         };
@@ -74,15 +98,30 @@ impl Reader<'_> {
             return Err(RejectReason::Vague);
         }
         let word = tokens.low(verb);
-        let digits = (from..list).any(|index| tokens.shape(index) == Shape::Number || tokens.low(index).contains('@'));
-        if matches!(attribute.as_str(), "phone" | "email" | "address") && !digits || attribute == "name" && !tokens.is_capital(from) {
+        let digits = (from..list)
+            .any(|index| tokens.shape(index) == Shape::Number || tokens.low(index).contains('@'));
+        if matches!(attribute.as_str(), "phone" | "email" | "address") && !digits
+            || attribute == "name" && !tokens.is_capital(from)
+        {
             return Ok((list, None));
         }
         let object = rewrite(tokens, from..list, self.talk, self.mentions(), View::default())?;
         let be = if word == "'s" { "is" } else { word };
         let content = format!("{}'s {noun} {be} {}.", self.talk.speaker, object.text);
         let value = normal(&object.text);
-        Ok((list, Some(Draft { kind, subject: self.talk.subject(), attribute, value, confidence: 0.88, importance, content, from: None })))
+        Ok((
+            list,
+            Some(Draft {
+                kind,
+                subject: self.talk.subject(),
+                attribute,
+                value,
+                confidence: 0.88,
+                importance,
+                content,
+                from: None,
+            }),
+        ))
     }
 
     /// "let's go with X": taken as what the speaker settled on.
@@ -98,7 +137,8 @@ impl Reader<'_> {
         if last <= object || is_vague(tokens, object, last) {
             return Err(RejectReason::Unresolved);
         }
-        let text = rewrite(tokens, start + 2..last, self.talk, self.mentions(), View::default())?.text;
+        let text =
+            rewrite(tokens, start + 2..last, self.talk, self.mentions(), View::default())?.text;
         let content = format!("{} decided to {text}.", self.talk.speaker);
         Ok((last, Some(self.decision(content))))
     }
@@ -106,9 +146,15 @@ impl Reader<'_> {
     /// "Decision: X".
     pub(super) fn declared(&self, from: usize) -> Clause {
         let tokens = self.tokens;
-        let last = (from..tokens.len()).find(|index| tokens.low(*index) == "." && index + 1 == tokens.len()).unwrap_or(tokens.len());
+        let last = (from..tokens.len())
+            .find(|index| tokens.low(*index) == "." && index + 1 == tokens.len())
+            .unwrap_or(tokens.len());
         let text = rewrite(tokens, from..last, self.talk, self.mentions(), View::default())?.text;
-        Ok((tokens.len(), (!text.is_empty()).then(|| self.decision(format!("{} decided: {text}.", self.talk.speaker)))))
+        Ok((
+            tokens.len(),
+            (!text.is_empty())
+                .then(|| self.decision(format!("{} decided: {text}.", self.talk.speaker))),
+        ))
     }
 
     pub(super) fn decision(&self, content: String) -> Draft {
@@ -124,48 +170,77 @@ impl Reader<'_> {
         }
     }
 
-    /// What an agent says about its user: "your order 88-3141 was shipped", kept only where it is specific.
+    /// What an agent says about its user: "your order 88-3141 was shipped", kept only where it is
+    /// specific.
     pub(super) fn about_user(&self, found: &mut Found) {
         let (tokens, Some(user)) = (self.tokens, self.talk.other.as_ref()) else { return };
         let start = lead(tokens, 0).start;
         if tokens.low(start) != "your" {
             return found.push(Err(RejectReason::NotAboutUser));
         }
-        let Some(verb) = (start + 2..(start + 7).min(tokens.len()))
-            .find(|index| matches!(tokens.low(*index), "is" | "was" | "has" | "will" | "are" | "were" | "starts" | "arrives" | "expires"))
-        else {
+        let Some(verb) = (start + 2..(start + 7).min(tokens.len())).find(|index| {
+            matches!(
+                tokens.low(*index),
+                "is" | "was" | "has" | "will" | "are" | "were" | "starts" | "arrives" | "expires"
+            )
+        }) else {
             return found.push(Err(RejectReason::NotAboutUser));
         };
         let last = end(tokens, verb + 1, true);
-        let specific = (start + 1..last).any(|index| tokens.shape(index) == Shape::Number || tokens.is_capital(index))
+        let specific = (start + 1..last)
+            .any(|index| tokens.shape(index) == Shape::Number || tokens.is_capital(index))
             || self.mentioned(start, last).is_some();
         if !specific || last <= verb + 1 {
             return found.push(Err(RejectReason::Vague));
         }
         found.push(
-            rewrite(tokens, start + 1..last, self.talk, self.mentions(), View { third: true, ahead: true, dates: true, company: false })
-                .map(|piece| Draft {
-                    kind: MemoryKind::Entity,
-                    subject: user.clone(),
-                    attribute: (start + 1..verb).map(|index| tokens.low(index)).collect::<Vec<_>>().join(" "),
-                    value: String::new(),
-                    confidence: 0.7,
-                    importance: 0.55,
-                    content: format!("{user}'s {}.", piece.text),
-                    from: None,
-                }),
+            rewrite(
+                tokens,
+                start + 1..last,
+                self.talk,
+                self.mentions(),
+                View { third: true, ahead: true, dates: true, company: false },
+            )
+            .map(|piece| Draft {
+                kind: MemoryKind::Entity,
+                subject: user.clone(),
+                attribute: (start + 1..verb)
+                    .map(|index| tokens.low(index))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                value: String::new(),
+                confidence: 0.7,
+                importance: 0.55,
+                content: format!("{user}'s {}.", piece.text),
+                from: None,
+            }),
         );
     }
 
     /// The verb of "Harry Potter is my favourite book".
     pub(super) fn favourite_at(&self, start: usize, last: usize) -> Option<usize> {
         let tokens = self.tokens;
-        let verb = (start + 1..(start + 7).min(last)).find(|index| matches!(tokens.low(*index), "is" | "'s" | "are"))?;
+        let verb = (start + 1..(start + 7).min(last))
+            .find(|index| matches!(tokens.low(*index), "is" | "'s" | "are"))?;
         let pronoun = matches!(
             tokens.low(start),
-            "this" | "that" | "it" | "these" | "those" | "here" | "there" | "she" | "he" | "they" | "what" | "who" | "one"
+            "this"
+                | "that"
+                | "it"
+                | "these"
+                | "those"
+                | "here"
+                | "there"
+                | "she"
+                | "he"
+                | "they"
+                | "what"
+                | "who"
+                | "one"
         );
-        let fits = tokens.low(verb + 1) == "my" && matches!(tokens.low(verb + 2), "favorite" | "favourite" | "fave") && verb + 3 < last;
+        let fits = tokens.low(verb + 1) == "my"
+            && matches!(tokens.low(verb + 2), "favorite" | "favourite" | "fave")
+            && verb + 3 < last;
         (fits && !pronoun && !is_vague(tokens, start, verb)).then_some(verb)
     }
 
@@ -174,15 +249,28 @@ impl Reader<'_> {
         let tokens = self.tokens;
         let Some(verb) = self.favourite_at(start, last) else { return Ok((last, None)) };
         let thing = rewrite(tokens, start..verb, self.talk, self.mentions(), View::default())?.text;
-        let class = rewrite(tokens, verb + 2..last, self.talk, self.mentions(), View::default())?.text;
+        let class =
+            rewrite(tokens, verb + 2..last, self.talk, self.mentions(), View::default())?.text;
         let be = if tokens.low(verb) == "'s" { "is" } else { tokens.low(verb) };
-        let attribute = format!("favourite:{}", class.split_whitespace().skip(1).collect::<Vec<_>>().join(" ").to_lowercase());
+        let attribute = format!(
+            "favourite:{}",
+            class.split_whitespace().skip(1).collect::<Vec<_>>().join(" ").to_lowercase()
+        );
         let content = format!("{thing} {be} {}'s {class}.", self.talk.speaker);
         let value = normal(&thing);
         let kind = MemoryKind::Preference;
         Ok((
             last,
-            Some(Draft { kind, subject: self.talk.subject(), attribute, value, confidence: 0.86, importance: 0.6, content, from: None }),
+            Some(Draft {
+                kind,
+                subject: self.talk.subject(),
+                attribute,
+                value,
+                confidence: 0.86,
+                importance: 0.6,
+                content,
+                from: None,
+            }),
         ))
     }
 }

@@ -1,4 +1,5 @@
-//! Words of one English sentence, contractions taken apart ("I'm" = `i` `'m`, "don't" = `do` `n't`).
+//! Words of one English sentence, contractions taken apart ("I'm" = `i` `'m`, "don't" = `do`
+//! `n't`).
 
 use std::ops::Range;
 
@@ -24,7 +25,8 @@ pub(super) struct Token {
     word: Word,
 }
 
-/// A sentence with its tokens. Apostrophes are straight, so that one spelling of each word is enough everywhere else.
+/// A sentence with its tokens. Apostrophes are straight, so that one spelling of each word is
+/// enough everywhere else.
 #[derive(Debug)]
 pub(super) struct Tokens {
     text: String,
@@ -37,7 +39,11 @@ const ENCLITICS: [&str; 6] = ["'m", "'re", "'ve", "'ll", "'s", "'d"];
 impl Tokens {
     /// Takes a sentence apart.
     pub(super) fn new(sentence: &str) -> Self {
-        let text: String = if sentence.is_ascii() { sentence.to_owned() } else { sentence.replace(['’', '‘', 'ʼ'], "'") };
+        let text: String = if sentence.is_ascii() {
+            sentence.to_owned()
+        } else {
+            sentence.replace(['’', '‘', 'ʼ'], "'")
+        };
         let lower = text.to_ascii_lowercase();
         let mut list = Vec::with_capacity(text.len() / 4);
         let bytes = text.as_bytes();
@@ -49,7 +55,8 @@ impl Tokens {
                 continue;
             }
             let end = word_end(&text, at, first);
-            let currency = matches!(first, '$' | '€' | '£' | '¥') && bytes.get(at + first.len_utf8()).is_some_and(u8::is_ascii_digit);
+            let currency = matches!(first, '$' | '€' | '£' | '¥')
+                && bytes.get(at + first.len_utf8()).is_some_and(u8::is_ascii_digit);
             if currency {
                 let number = at + first.len_utf8();
                 let end = word_end(&text, number, '0');
@@ -112,7 +119,9 @@ impl Tokens {
 
     /// A word that starts with a capital letter and is not the pronoun "I".
     pub(super) fn is_capital(&self, index: usize) -> bool {
-        self.shape(index) == Shape::Word && self.raw(index) != "I" && self.raw(index).chars().next().is_some_and(char::is_uppercase)
+        self.shape(index) == Shape::Word
+            && self.raw(index) != "I"
+            && self.raw(index).chars().next().is_some_and(char::is_uppercase)
     }
 
     /// The sentence, apostrophes straight.
@@ -149,9 +158,12 @@ fn word_end(text: &str, at: usize, first: char) -> usize {
     while let Some(character) = characters.next() {
         let next = characters.peek().copied();
         let joins = match character {
-            '\'' | '-' | '_' | '/' | '&' | '@' => before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric),
+            '\'' | '-' | '_' | '/' | '&' | '@' => {
+                before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric)
+            }
             '.' | ',' | ':' => {
-                before.is_ascii_digit() && next.is_some_and(|next| next.is_ascii_digit()) || character == '.' && is_dotted(before, next)
+                before.is_ascii_digit() && next.is_some_and(|next| next.is_ascii_digit())
+                    || character == '.' && is_dotted(before, next)
             }
             '+' | '%' => before.is_alphanumeric(),
             _ => character.is_alphanumeric(),
@@ -173,7 +185,10 @@ fn is_dotted(before: char, next: Option<char>) -> bool {
 fn push_word(lower: &str, range: Range<usize>, number: bool, list: &mut Vec<Token>) {
     let shape = if number { Shape::Number } else { Shape::Word };
     let word = &lower[range.clone()];
-    let cut = word.strip_suffix("n't").map(str::len).or_else(|| ENCLITICS.iter().find_map(|tail| word.strip_suffix(tail)).map(str::len));
+    let cut = word
+        .strip_suffix("n't")
+        .map(str::len)
+        .or_else(|| ENCLITICS.iter().find_map(|tail| word.strip_suffix(tail)).map(str::len));
     match cut.filter(|cut| *cut > 0) {
         Some(cut) => {
             list.push(token(range.start..range.start + cut, shape));
@@ -195,10 +210,16 @@ mod tests {
     fn contractions_numbers_and_addresses() {
         let words = |text: &str| {
             let tokens = Tokens::new(text);
-            (0..tokens.len()).map(|index| tokens.low(index).to_owned()).collect::<Vec<_>>().join("|")
+            (0..tokens.len())
+                .map(|index| tokens.low(index).to_owned())
+                .collect::<Vec<_>>()
+                .join("|")
         };
         assert_eq!(words("I’m 34, can't go."), "i|'m|34|,|ca|n't|go|.");
         assert_eq!(words("Mail a.b@example.org, $1,150!"), "mail|a.b@example.org|,|$1,150|!");
-        assert_eq!(words("My sister's dog - a nine-year-old"), "my|sister|'s|dog|-|a|nine-year-old");
+        assert_eq!(
+            words("My sister's dog - a nine-year-old"),
+            "my|sister|'s|dog|-|a|nine-year-old"
+        );
     }
 }
