@@ -15,8 +15,9 @@ from typing import Any
 
 from PIL import Image, ImageChops
 
-from episodica import MemorySystem, _plot_usage
-from episodica._readers import read_conversations, with_ids
+from episodica import MemorySystem
+from episodica.plot import usage as plot_usage
+from episodica.readers import read_conversations, with_ids
 
 TOP = Path(__file__).parents[1]
 IMAGES = TOP / "docs" / "images"
@@ -95,7 +96,7 @@ def main() -> None:
                 "timeline": memory.plot.timeline("alice", theme=theme),
                 "scores": memory.plot.scores(hits, theme=theme),
                 "map": memory.plot.map("demo", theme=theme),
-                "usage": _plot_usage.draw(USAGE, theme),
+                "usage": plot_usage.draw(USAGE, theme),
             }
             for name, figure in figures.items():
                 (IMAGES / f"plot-{name}-{theme}.png").write_bytes(figure._repr_png_()[0])

@@ -9,14 +9,11 @@ My dog is called Pickle.
 
 from __future__ import annotations
 
-from . import _cpu as _cpu  # asks before the next import dies of an illegal instruction
-from . import (
-    _interpreter as _interpreter,
-)  # asks before a subinterpreter gets what belongs to the main one
+from . import preflight as preflight  # isort: skip; must run before the engine is loaded
 from . import _native
-from ._async import AsyncMemorySystem
-from ._config import EmbeddingConfig, LLMConfig, MemoryConfig
-from ._errors import (
+from .aio import AsyncMemorySystem
+from .config import EmbeddingConfig, LLMConfig, MemoryConfig
+from .errors import (
     ClosedError,
     ConfigError,
     CorruptStoreError,
@@ -35,14 +32,13 @@ from ._errors import (
     UnsupportedFormatError,
     VectorIndexError,
 )
-from ._options import text as _text
-from ._plot import AsyncPlots, Plots
-from ._records import AsyncRecords, Records
-from ._reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
-from ._results import Context, Explanation, Hit, SearchResults
-from ._search import LightweightSearchSystem
-from ._system import MemorySystem
-from ._values import Episode, Message, SemanticMemory
+from .inputs.options import text as _text
+from .listings import AsyncRecords, Records
+from .plot import AsyncPlots, Plots
+from .records import Episode, Message, SemanticMemory
+from .reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
+from .results import Context, Explanation, Hit, SearchResults
+from .system import LightweightSearchSystem, MemorySystem
 
 __version__: str = _native.version()
 
@@ -105,6 +101,10 @@ def count_tokens(text: str) -> int:
     2
     """
     return _native.count_tokens(_text(text, "text"))
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _present_as_public() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from episodica._cli_output import columns, cut, printable, wrap
+from episodica.cli.output import columns, cut, printable, wrap
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 

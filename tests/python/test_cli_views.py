@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from episodica import _cli
-from episodica._cli_completion import SHELLS, script
-from episodica._cli_output import Output, columns
+from episodica import cli as command
+from episodica.cli import app
+from episodica.cli.completion import SHELLS, script
+from episodica.cli.output import Output, columns
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -37,7 +38,7 @@ def filled(cli: Cli, tmp_path: Path) -> Cli:
         for when, session, text in TALK
     ]
     (tmp_path / "chat.json").write_text(json.dumps(messages), encoding="utf-8")
-    assert _cli.main(["ingest", "chat.json", "--user", "alice"]) == 0
+    assert command.main(["ingest", "chat.json", "--user", "alice"]) == 0
     return cli
 
 
@@ -58,7 +59,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         terminal = Terminal()
         monkeypatch.setattr(sys, "stdout", terminal)
         monkeypatch.setenv("COLUMNS", str(width))
-        assert _cli.main(args) == 0
+        assert command.main(args) == 0
         return terminal.getvalue().splitlines()
 
     return run
@@ -173,7 +174,7 @@ def test_colour(
 
 
 def test_completion_knows_every_command_and_option(cli: Cli) -> None:
-    parser = _cli._parser()
+    parser = app._parser()
     for shell in SHELLS:
         text = cli("completion", shell).stdout
         assert text == script(shell, parser)
@@ -209,7 +210,7 @@ def test_bash_completes(words: str, expected: list[str], tmp_path: Path) -> None
     (tmp_path / "my file.json").touch()
     (tmp_path / "folder").mkdir()
     (tmp_path / "folio.txt").touch()
-    text = script("bash", _cli._parser())
+    text = script("bash", app._parser())
     count = len(words.split()) - 1
     ask = f"compopt() {{ :; }}\nCOMP_WORDS=({words}); COMP_CWORD={count}; _episodica; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(
@@ -229,7 +230,7 @@ def test_other_shells_read_their_scripts(shell: str, tmp_path: Path) -> None:
     if not shutil.which(shell):
         pytest.skip(f"no {shell}")
     file = tmp_path / "completion"
-    file.write_text(script(shell, _cli._parser()), encoding="utf-8")
+    file.write_text(script(shell, app._parser()), encoding="utf-8")
     done = subprocess.run(
         [shell, "-n", str(file)], capture_output=True, text=True, timeout=30, check=False
     )
@@ -248,7 +249,7 @@ def test_other_shells_read_their_scripts(shell: str, tmp_path: Path) -> None:
 )
 def test_fish_completes(words: str, expected: str, tmp_path: Path) -> None:
     file = tmp_path / "completion.fish"
-    file.write_text(script("fish", _cli._parser()), encoding="utf-8")
+    file.write_text(script("fish", app._parser()), encoding="utf-8")
     asked = ["fish", "--no-config", "-c", f"source {file}; complete -C '{words}'"]
     done = subprocess.run(
         asked, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from episodica.compat import _nemori_config, nemori
-from episodica.compat.nemori import MemoryConfig, MemorySystem, NemoriMemory
+from episodica.compat import nemori
+from episodica.compat.nemori import MemoryConfig, MemorySystem, NemoriMemory, classes
+from episodica.compat.nemori import config as nemori_config
 
 TALK = [
     {
@@ -35,13 +36,13 @@ SEMANTIC = "type score memory_id content knowledge_type confidence related_episo
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(_nemori_config, "_reported", set())
+    monkeypatch.setattr(nemori_config, "_reported", set())
     before = dict(sys.modules)
     yield
     for name in [name for name in sys.modules if name == "nemori" or name.startswith("nemori.")]:
         del sys.modules[name]
     sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
-    assert not nemori._open, "a store was left open"
+    assert not classes._open, "a store was left open"
 
 
 @pytest.fixture
@@ -225,4 +226,4 @@ def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
 
 def test_examples() -> None:
     assert doctest.testmod(nemori).failed == 0
-    assert doctest.testmod(_nemori_config).failed == 0
+    assert doctest.testmod(nemori_config).failed == 0

@@ -1,6 +1,6 @@
 """The check of the processor, on texts of the kernel's form."""
 
-from episodica._cpu import missing_features
+from episodica.preflight import missing_features
 
 NEW = "processor\t: 0\nflags\t\t: fpu sse2 abm fma avx avx2 f16c bmi1 bmi2 movbe\n\nprocessor\t: 1\nflags\t\t: fpu\n"
 

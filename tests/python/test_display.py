@@ -25,7 +25,7 @@ from episodica import (
     SemanticMemory,
     VerifyReport,
 )
-from episodica._display_html import bar
+from episodica.display.html import bar
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
 VOID = {"br"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import episodica
-from episodica import EpisodicaError, _errors
+from episodica import EpisodicaError, errors
 
 CLASSES = sorted(
     {
@@ -45,7 +45,7 @@ def test_second_bases(cls: type[EpisodicaError], builtin: type[Exception]) -> No
 
 
 def test_from_native_carries_place_hint_and_causes() -> None:
-    error = _errors.from_native(
+    error = errors.from_native(
         "corrupt_store",
         "record is not valid JSON in `a.jsonl` line 3",
         "restore it",
@@ -69,7 +69,7 @@ def test_from_native_carries_place_hint_and_causes() -> None:
 
 def test_an_unknown_kind_is_an_internal_error() -> None:
     assert (
-        type(_errors.from_native("brand_new", "x", None, None, None, [])) is episodica.InternalError
+        type(errors.from_native("brand_new", "x", None, None, None, [])) is episodica.InternalError
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from episodica import InvalidInputError, MemorySystem, Message
-from episodica._messages import normalise
+from episodica.inputs.messages import normalise
 
 BASE = {"role": "user", "content": "hi"}
 

@@ -24,14 +24,18 @@ from episodica import (
     Plots,
     SearchResults,
 )
-from episodica._readers import read_conversations, with_ids
-from episodica._values import SemanticMemory
+from episodica.readers import read_conversations, with_ids
+from episodica.records import SemanticMemory
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
-from episodica import _plot_map, _plot_scores, _plot_style, _plot_timeline, _plot_usage  # noqa: E402
+from episodica.plot import map as plot_map  # noqa: E402
+from episodica.plot import scores as plot_scores  # noqa: E402
+from episodica.plot import style as plot_style  # noqa: E402
+from episodica.plot import timeline as plot_timeline  # noqa: E402
+from episodica.plot import usage as plot_usage  # noqa: E402
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
 TITLES = [
@@ -179,7 +183,7 @@ def test_nothing_to_show(memory: MemorySystem) -> None:
 def test_timeline_of_ugly_texts(count: int) -> None:
     episodes = [episode(number) for number in range(count)]
     facts = [fact(number, f"e{number % count}") for number in range(4 * count)]
-    figure = _plot_timeline.draw("$user$ <b>", episodes, facts, 3, True, "light")
+    figure = plot_timeline.draw("$user$ <b>", episodes, facts, 3, True, "light")
     check(figure)
     assert "".join(text.get_text() for text in figure.findobj(Text)).count("more fact") == count
 
@@ -191,14 +195,14 @@ def test_timeline_of_extreme_dates() -> None:
         timestamp=datetime(9999, 12, 31, 23, tzinfo=UTC),
         ended_at=datetime(9999, 12, 31, 23, 59, tzinfo=UTC),
     )
-    check(_plot_timeline.draw("u", [first, last], [], 3, False, "light"))
-    check(_plot_timeline.draw("u", [last], [], 3, False, "light"))
+    check(plot_timeline.draw("u", [first, last], [], 3, False, "light"))
+    check(plot_timeline.draw("u", [last], [], 3, False, "light"))
 
 
 def test_facts_are_struck_through_when_they_ended() -> None:
     ended = replace(fact(1, "e1"), valid_to=WHEN)
     lines = [
-        len(_plot_timeline.draw("u", [episode(1)], [one], 3, False, "light").artists)
+        len(plot_timeline.draw("u", [episode(1)], [one], 3, False, "light").artists)
         for one in (replace(ended, valid_to=None), ended)
     ]
     assert lines[1] == lines[0] + 1
@@ -213,8 +217,8 @@ def test_terms_add_up_to_the_score(sample: MemorySystem) -> None:
             method=method,
             explain=True,
         ):
-            assert sum(_plot_scores.terms(hit).values()) == pytest.approx(hit.score, abs=1e-4)
-            flat = _plot_scores.terms(replace(hit, explanation=None))
+            assert sum(plot_scores.terms(hit).values()) == pytest.approx(hit.score, abs=1e-4)
+            flat = plot_scores.terms(replace(hit, explanation=None))
             assert sum(flat.values()) == pytest.approx(hit.score, abs=1e-4) or method == "norlift"
 
 
@@ -227,7 +231,7 @@ def test_scores_of_strange_hits(lyon: MemorySystem) -> None:
         replace(hit, messages=(), title="", content="$\\bad{" * 10_000, rank=4, kind="other"),
         replace(hit, scores={"words": -1.0}, score=-1.0, rank=5),
     ]
-    looks = _plot_scores._looks([f"term {number}" for number in range(30)])
+    looks = plot_scores._looks([f"term {number}" for number in range(30)])
     assert len(set(looks.values())) == 30
     for hits in (strange[1:], [strange[4]], [strange[1]]):
         check(lyon.plot.scores(hits))
@@ -239,16 +243,16 @@ def test_map_of_many(count: int) -> None:
     numpy = pytest.importorskip("numpy")
     vectors = numpy.random.default_rng(7).normal(size=(count, 5))
     vectors /= numpy.linalg.norm(vectors, axis=1)[:, None]
-    places = _plot_map.coordinates(vectors @ vectors.T)
+    places = plot_map.coordinates(vectors @ vectors.T)
     assert places.shape == (count, 2)
     assert places.min() >= -1e-9
     assert places.max() <= 1 + 1e-9
-    figure = _plot_map.draw(
+    figure = plot_map.draw(
         "u", [episode(number) for number in range(count)], vectors @ vectors.T, "dark"
     )
     check(figure)
     check(
-        _plot_map.draw(
+        plot_map.draw(
             "u", [episode(number) for number in range(count)], numpy.ones((count, count)), "light"
         )
     )
@@ -259,7 +263,7 @@ def test_map_keeps_distances() -> None:
     numpy = pytest.importorskip("numpy")
     angles = numpy.array([0.0, 0.3, 1.0, 2.5])
     vectors = numpy.stack([numpy.cos(angles), numpy.sin(angles)], axis=1)
-    places = _plot_map.coordinates(vectors @ vectors.T)
+    places = plot_map.coordinates(vectors @ vectors.T)
     true = numpy.linalg.norm(vectors[:, None] - vectors[None], axis=2)
     drawn = numpy.linalg.norm(places[:, None] - places[None], axis=2)
     assert numpy.allclose(drawn / drawn.max(), true / true.max())
@@ -275,14 +279,14 @@ def test_the_map_puts_alike_episodes_together(memory: MemorySystem) -> None:
     ):
         memory.add_messages("u", [{"role": "user", "content": words}], session_id=str(session))
         memory.close_session("u", str(session))
-    cosines = _plot_map.similarities(memory, "u", list(memory.episodes("u")))
+    cosines = plot_map.similarities(memory, "u", list(memory.episodes("u")))
     assert cosines[0, 1] > max(cosines[0, 2], cosines[1, 2])
 
 
 def test_what_a_notebook_shows_has_the_colours_that_were_drawn() -> None:
     numpy = pytest.importorskip("numpy")
     image = pytest.importorskip("PIL.Image")
-    figure = _plot_timeline.draw(
+    figure = plot_timeline.draw(
         "u", [episode(number) for number in range(10)], [], 3, False, "light"
     )
     drawn = io.BytesIO()
@@ -305,25 +309,25 @@ def test_usage() -> None:
         }
     }
     for theme in ("light", "dark"):
-        check(_plot_usage.draw(USAGE, theme))
+        check(plot_usage.draw(USAGE, theme))
         check(
-            _plot_usage.draw({"by_phase": {"episode": {"calls": 1, "seconds": 0.2}, **much}}, theme)
+            plot_usage.draw({"by_phase": {"episode": {"calls": 1, "seconds": 0.2}, **much}}, theme)
         )
 
 
 def test_labels_are_cut_to_fit() -> None:
-    prop = _plot_style.font(9.0)
-    assert _plot_style.fit("short", 3, prop) == "short"
-    cut = _plot_style.fit("W" * 500, 1, prop)
+    prop = plot_style.font(9.0)
+    assert plot_style.fit("short", 3, prop) == "short"
+    cut = plot_style.fit("W" * 500, 1, prop)
     assert cut.endswith("…")
-    assert _plot_style._inches(cut, prop) <= 1
-    assert _plot_style.drawable("a\u200db\U0001f468") in ("ab\N{WHITE SQUARE}", "ab\U0001f468")
+    assert plot_style._inches(cut, prop) <= 1
+    assert plot_style.drawable("a\u200db\U0001f468") in ("ab\N{WHITE SQUARE}", "ab\U0001f468")
 
 
 def test_the_theme_follows_matplotlib(memory: MemorySystem) -> None:
-    assert _plot_style.theme_of(None).name == "light"
+    assert plot_style.theme_of(None).name == "light"
     with matplotlib.rc_context({"figure.facecolor": "black"}):
-        assert _plot_style.theme_of(None).name == "dark"
+        assert plot_style.theme_of(None).name == "dark"
     with pytest.raises(InvalidInputError, match="theme is unknown: `drak`") as caught:
         memory.plot.usage(theme="drak")  # type: ignore[arg-type]
     assert "dark" in (caught.value.hint or "")
@@ -357,7 +361,9 @@ def test_bounds(memory: MemorySystem) -> None:
 
 
 def test_without_matplotlib(memory: MemorySystem, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if re.match(r"episodica\._plot_|matplotlib", name)]:
+    for name in [
+        name for name in sys.modules if re.match(r"episodica\.plot\.(?!pictures)|matplotlib", name)
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError) as caught:

@@ -9,7 +9,7 @@ import types
 import pytest
 
 from episodica import InvalidInputError
-from episodica._progress import NotebookBar, ProgressBar, Reporter
+from episodica.progress import NotebookBar, ProgressBar, Reporter
 
 
 def test_the_bar_draws_one_line_and_wipes_it() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from episodica import EpisodicaError, InvalidInputError, MemorySystem, StoreIOError
-from episodica._messages import normalise
-from episodica._readers import read_conversations, slashed_date, spoken_date, with_ids
+from episodica.inputs.messages import normalise
+from episodica.readers.conversations import read_conversations, slashed_date, spoken_date, with_ids
 
 LOCOMO: dict[str, Any] = {
     "sample_id": "talk-1",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from episodica import EpisodicaError, LightweightSearchSystem, MemorySystem, UnsupportedFormatError
-from episodica._reading import MemoryReader
+from episodica.queries import MemoryReader
 
 Copy = Callable[[str], Path]
 

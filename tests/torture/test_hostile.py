@@ -407,8 +407,8 @@ def test_files_of_other_tools_are_read_or_refused(
     tmp_path: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
 ) -> None:
     """The importer of LoCoMo and its relatives under random changes: an answer, or an error of ours that says what is wrong."""
-    from episodica._messages import normalise
-    from episodica._readers import read_conversations, with_ids
+    from episodica.inputs.messages import normalise
+    from episodica.readers import read_conversations, with_ids
 
     chance = random.Random(11)
     file = tmp_path / "file.json"

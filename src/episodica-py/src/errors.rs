@@ -17,7 +17,7 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let arguments =
         (error.kind().name(), error.to_string(), error.hint(), path, error.line(), causes);
     let made = py
-        .import("episodica._errors")
+        .import("episodica.errors")
         .and_then(|module| module.call_method1("from_native", arguments));
     match made {
         Ok(exception) => PyErr::from_value(exception),

@@ -1,4 +1,4 @@
-//! A Python callable as a language model. What it may return is read in Python (`episodica._llm`);
+//! A Python callable as a language model. What it may return is read in Python (`episodica.models`);
 //! here it is only called.
 
 use std::time::Instant;

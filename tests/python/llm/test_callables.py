@@ -20,7 +20,7 @@ from llm_checks import check_whole, remember, talk
 from model_server import sensible
 
 from episodica import AsyncMemorySystem, ConfigError, LLMError, MemorySystem, count_tokens
-from episodica._llm import read
+from episodica.models import read
 
 STEPS = {
     "episodes": "boundary",

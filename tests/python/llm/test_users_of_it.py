@@ -12,8 +12,8 @@ import pytest
 from llm_checks import talk
 from model_server import ModelServer
 
-from episodica.compat import _nemori_config
 from episodica.compat.nemori import MemoryConfig, NemoriMemory
+from episodica.compat.nemori import config as nemori_config
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
@@ -23,7 +23,7 @@ from evaluation.common.systems import Episodica
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nemori_config, "_reported", set())
+    monkeypatch.setattr(nemori_config, "_reported", set())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,3 @@
+"""The command ``episodica``."""
+
+from .app import main as main

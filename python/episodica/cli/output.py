@@ -1,0 +1,222 @@
+"""What the commands print: text that fits the terminal, or JSON; notes and errors beside it.
+
+Data goes to stdout, everything else to stderr. Control characters of stored texts never reach a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from ..errors import EpisodicaError
+from ..value import jsonable
+
+_MIN_WIDTH = 40
+_MAX_WIDTH = 140
+_MIN_COLUMN = 8
+_MIN_LAST_COLUMN = 20
+# No characters of their own, but parts of emoji and of Indic and Persian words.
+_JOINERS = "\u200c\u200d\ufe0f"
+COLOURS = ("auto", "always", "never")
+_STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "struck": "9",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
+
+
+class Output:
+    """The two streams of one command."""
+
+    def __init__(self, as_json: bool, colour: str = "auto") -> None:
+        self.as_json = as_json
+        self._colour = _wants_colour(sys.stdout, colour)
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that can't show a character must not stop the command.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+
+    @property
+    def width(self) -> int | None:
+        """Columns to fill; ``None`` where the output goes to a file or a pipe, which wants whole lines."""
+        if not sys.stdout.isatty():
+            return None
+        return max(_MIN_WIDTH, min(_MAX_WIDTH, shutil.get_terminal_size().columns))
+
+    def line(self, text: str = "") -> None:
+        """One line of data."""
+        sys.stdout.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """One line beside the data."""
+        sys.stderr.write(text + "\n")
+
+    def json(self, data: Any) -> None:
+        """The data as one JSON document."""
+        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+        json.dump(jsonable(data), sys.stdout, ensure_ascii=ascii_only, indent=1)
+        sys.stdout.write("\n")
+
+    def json_list(self, items: Iterable[Any]) -> None:
+        """The items as one JSON list, written one by one."""
+        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+        separator = "["
+        for item in items:
+            sys.stdout.write(f"{separator}\n{json.dumps(jsonable(item), ensure_ascii=ascii_only)}")
+            separator = ","
+        sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
+
+    def style(self, text: str, style: str) -> str:
+        """``text`` in a style, on terminals that want it."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour and text else text
+
+    def heading(self, text: str) -> None:
+        """A line that stands out, after an empty one."""
+        self.line()
+        self.line(self.style(text, "bold"))
+
+    def paragraph(self, text: str, indent: int, max_lines: int) -> None:
+        """Text under something else, cut after ``max_lines`` on a terminal."""
+        flat = printable(text)
+        lines = [flat] if self.width is None else wrap(flat, self.width - indent, max_lines)
+        for line in lines:
+            self.line(" " * indent + line)
+
+    def glyph(self, mark: str, ascii_mark: str) -> str:
+        """A mark, or its stand-in where the stream has no Unicode."""
+        return mark if "utf" in (sys.stdout.encoding or "").lower() else ascii_mark
+
+    def cut(self, text: str, beside: int) -> str:
+        """``text`` cut to what a terminal has left beside so many columns; whole elsewhere."""
+        return text if self.width is None else cut(text, max(self.width - beside, _MIN_COLUMN))
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
+        """Columns as wide as their widest cell, cut to what the terminal has room for. Columns of numbers stand to the right, uncut."""
+        cells = [[printable(str(cell)) for cell in row] for row in rows]
+        by_column = list(zip(*cells, strict=True)) or [()] * len(head)
+        right = [bool(column) and all(map(_is_number, column)) for column in by_column]
+        widths = [
+            max(map(columns, (name, *column))) for name, column in zip(head, by_column, strict=True)
+        ]
+        if self.width is not None:
+            widths = _fitted(widths, right, self.width - indent - 2 * (len(head) - 1))
+        for row in [list(head), *cells] if any(head) else cells:
+            line = "  ".join(
+                pad(cut(cell, width), width, to_right)
+                for cell, width, to_right in zip(row, widths, right, strict=True)
+            )
+            line = " " * indent + line.rstrip()
+            self.line(self.style(line, "dim") if row == list(head) else line)
+
+
+def _fitted(widths: list[int], fixed: list[bool], room: int) -> list[int]:
+    """The widths, made narrower until they fit: the last column first, down to some words, then the widest."""
+    fitted = list(widths)
+    for least in (_MIN_LAST_COLUMN, _MIN_COLUMN):
+        if not fixed[-1]:
+            fitted[-1] = min(fitted[-1], max(room - sum(fitted[:-1]), least))
+        while sum(fitted) > room:
+            candidates = [
+                index
+                for index, width in enumerate(fitted[:-1])
+                if width > _MIN_COLUMN and not fixed[index]
+            ]
+            if not candidates:
+                break
+            fitted[max(candidates, key=lambda index: fitted[index])] -= 1
+    return fitted
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "").isdigit()
+
+
+def report(error: EpisodicaError, colour: str = "auto") -> None:
+    """An error for people: what, why, and what to do about it."""
+    label = "\x1b[31merror:\x1b[0m" if _wants_colour(sys.stderr, colour) else "error:"
+    sys.stderr.write(f"{label} {printable(str(error))}\n")
+    cause = error.__cause__
+    while cause is not None:
+        sys.stderr.write(f"caused by: {printable(str(cause))}\n")
+        cause = cause.__cause__
+    if error.hint:
+        sys.stderr.write(f"hint: {printable(error.hint)}\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 hit``, ``2 hits``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def printable(text: str) -> str:
+    """``text`` on one line, without what would steer a terminal."""
+    flat = " ".join(text.split())
+    if flat.isprintable():
+        return flat
+    return "".join(
+        char if char.isprintable() or char in _JOINERS else "\N{REPLACEMENT CHARACTER}"
+        for char in flat
+    )
+
+
+def columns(text: str) -> int:
+    """Terminal columns that ``text`` takes: two for wide East Asian characters, none for combining marks."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns_of(char) for char in text)
+
+
+def _columns_of(char: str) -> int:
+    if unicodedata.combining(char) or char in _JOINERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, room: int) -> str:
+    """``text`` cut to ``room`` columns, with an ellipsis where something is missing."""
+    if columns(text) <= room:
+        return text
+    taken = 0
+    for index, char in enumerate(text):
+        taken += _columns_of(char)
+        if taken > room - 1:
+            return text[:index].rstrip() + "…"
+    return text
+
+
+def pad(text: str, width: int, to_right: bool = False) -> str:
+    """``text`` filled up with spaces to ``width`` columns."""
+    fill = " " * (width - columns(text))
+    return fill + text if to_right else text + fill
+
+
+def wrap(text: str, room: int, max_lines: int) -> list[str]:
+    """``text`` in lines of at most ``room`` columns, broken at spaces where there are any."""
+    lines: list[str] = []
+    rest = text
+    while rest and len(lines) < max_lines:
+        if columns(rest) <= room or len(lines) == max_lines - 1:
+            lines.append(cut(rest, room))
+            break
+        head = cut(rest, room).removesuffix("…")
+        space = head.rfind(" ")
+        end = space if space > room // 2 else len(head)
+        lines.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return lines
+
+
+def _wants_colour(stream: TextIO, choice: str) -> bool:
+    """What ``--color`` says; without it, terminals do unless ``NO_COLOR`` (https://no-color.org) or ``TERM=dumb`` says no."""
+    if choice != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,170 @@
+"""The commands that show more than a list: ``timeline`` and ``explain``. Each takes the parsed arguments and returns an exit status."""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from ..inputs import options as check
+from ..inputs.options import KINDS
+from ..records import Episode, SemanticMemory
+from ..results import Explanation
+from ..value import day
+from .commands import opened, print_hit, range_of, user_and_query, user_of
+from .output import Output, counted, pad, printable
+
+# With and without the time of day, which narrow terminals have no room for.
+_DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
+_NARROW_COLUMNS = 60
+_BAR_COLUMNS, _NARROW_BAR_COLUMNS = 20, 8
+# A pause that is worth a line of its own.
+_LONG = timedelta(hours=1)
+
+
+def timeline(args: argparse.Namespace, out: Output) -> int:
+    """A user's episodes in the order of time, why each ended, and what was learned from it."""
+    most = check.whole(args.facts, "facts", 0)
+    with opened(args) as memory:
+        user = user_of(args, memory)
+        episodes = list(
+            memory.episodes(
+                user, newest_first=args.limit is not None, limit=args.limit, **range_of(args)
+            )
+        )
+        episodes.sort(key=lambda one: one.timestamp)
+        learned = _by_episode(episodes, memory.semantic_memories(user, include_superseded=True))
+    if out.as_json:
+        out.json_list(
+            {
+                **one.to_dict(),
+                "semantic_memories": [fact.to_dict() for fact in learned[one.episode_id]],
+            }
+            for one in episodes
+        )
+        return 0
+    before: datetime | None = None
+    for episode in episodes:
+        if before is not None and (pause := episode.timestamp - before) >= _LONG:
+            _row(out, "", out.glyph("│", "|"), f"{_span(pause)} later", style="dim")
+        _print_episode(episode, learned[episode.episode_id], most, out)
+        before = episode.ended_at or episode.timestamp
+    out.note(
+        f"{counted(len(episodes), 'episode')}, {counted(sum(map(len, learned.values())), 'fact')}"
+    )
+    return 0
+
+
+def _by_episode(
+    episodes: list[Episode], facts: Iterator[SemanticMemory]
+) -> dict[str, list[SemanticMemory]]:
+    ids = {episode.episode_id for episode in episodes}
+    found: dict[str, list[SemanticMemory]] = defaultdict(list)
+    for fact in facts:
+        source = next((one for one in fact.source_episodes if one in ids), None)
+        if source is not None:
+            found[source].append(fact)
+    return found
+
+
+def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out: Output) -> None:
+    count = f"  ({episode.message_count})"
+    _row(
+        out,
+        day(episode.timestamp),
+        out.style(out.glyph("●", "*"), "cyan"),
+        episode.title,
+        count,
+        style="bold",
+    )
+    bar = out.glyph("│", "|")
+    facts = sorted(facts, key=lambda fact: -fact.importance)
+    for fact in facts[:most]:
+        if fact.is_current:
+            _row(out, "", bar, fact.content)
+        else:
+            _row(
+                out,
+                "",
+                bar,
+                fact.content,
+                f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (superseded)",
+                style="struck",
+            )
+    if len(facts) > most:
+        _row(out, "", bar, f"and {len(facts) - most} more", style="dim")
+    _row(out, "", out.glyph("╵", "'"), episode.boundary_reason, style="dim")
+
+
+def _row(
+    out: Output, date: str, mark: str, text: str, after: str = "", style: str | None = None
+) -> None:
+    """Date, mark and text; the text is cut so that ``after`` fits on the line too."""
+    wide = (
+        _DATE_COLUMNS if out.width is None or out.width >= _NARROW_COLUMNS else _SHORT_DATE_COLUMNS
+    )
+    shown = out.cut(printable(text), wide + 3 + len(after))
+    when = out.style(date[:wide], "dim") if date else " " * wide
+    out.line(
+        f"{when} {mark} {out.style(shown, style) if style else shown}{out.style(after, 'dim')}".rstrip()
+    )
+
+
+def _span(pause: timedelta) -> str:
+    hours = pause.total_seconds() / 3600
+    for size, name in ((365.25 * 24, "year"), (30.44 * 24, "month"), (24.0, "day"), (1.0, "hour")):
+        if hours >= 2 * size or (name == "hour"):
+            number = int(hours // size)
+            return f"{number:,} {name}{'' if number == 1 else 's'}"
+    raise AssertionError("hours are the smallest")
+
+
+def explain(args: argparse.Namespace, out: Output) -> int:
+    """How the scores of the best hits came about, term by term."""
+    with opened(args) as memory:
+        user, query = user_and_query(args, memory)
+        hits = memory.search(
+            user,
+            query,
+            top_k=args.top_k,
+            kinds=args.kind or KINDS,
+            method=args.method,
+            **range_of(args),
+            explain=True,
+        )
+        if out.as_json:
+            out.json(hits)
+            return 0
+        out.note(
+            f"read as {hits.intent}; method {args.method}"
+            + (f", without {', '.join(hits.degraded)}" if hits.degraded else "")
+        )
+        for hit in hits:
+            print_hit(hit, out)
+            _print_tree(hit.explain(), out)
+        out.note(counted(len(hits), "hit"))
+    return 0
+
+
+def _print_tree(tree: Explanation, out: Output) -> None:
+    terms = list(_terms(tree))
+    longest = max(abs(one.value) for _, one in terms)
+    width = max(len(one.name) + 2 * depth for depth, one in terms)
+    narrow = out.width is not None and out.width < _NARROW_COLUMNS
+    room = _NARROW_BAR_COLUMNS if narrow else _BAR_COLUMNS
+    for depth, one in terms:
+        cells = round(room * abs(one.value) / longest) if longest else 0
+        bar = out.style(out.glyph("█", "#") * cells, "red" if one.value < 0 else "cyan")
+        detail = "" if narrow else out.cut(printable(one.detail), 5 + width + 12 + room)
+        name = pad("  " * depth + printable(one.name), width)
+        out.line(
+            f"     {name} {one.value:>9.4f} {bar}{' ' * (room - cells)} {out.style(detail, 'dim')}".rstrip()
+        )
+    out.line()
+
+
+def _terms(tree: Explanation, depth: int = 0) -> Iterator[tuple[int, Explanation]]:
+    yield depth, tree
+    for child in tree.children:
+        yield from _terms(child, depth + 1)

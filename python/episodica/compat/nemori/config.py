@@ -1,0 +1,153 @@
+"""Nemori's settings, and which of ``episodica``'s they set. Called by :mod:`episodica.compat.nemori` only."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...config import LLMConfig
+
+# Nemori's fields with its defaults: scripts read them back.
+DEFAULTS: dict[str, Any] = {
+    "storage_path": "./memories",
+    "llm_model": "gpt-4o-mini",
+    "embedding_model": "text-embedding-3-small",
+    "embedding_dimension": 1536,
+    "language": "en",
+    "buffer_size_min": 2,
+    "buffer_size_max": 25,
+    "enable_batch_segmentation": True,
+    "batch_threshold": 20,
+    "episode_min_messages": 2,
+    "episode_max_messages": 25,
+    "enable_episode_merging": True,
+    "merge_similarity_threshold": 0.85,
+    "merge_top_k": 5,
+    "enable_semantic_memory": True,
+    "enable_prediction_correction": True,
+    "search_top_k_episodes": 10,
+    "search_top_k_semantic": 10,
+    "enable_norlift_ranking": False,
+    "statement_similarity_threshold": 0.7,
+    "openai_api_key": None,
+}
+# Fields that set one of ours. Only those that a script names are passed on: what it leaves alone
+# keeps our measured defaults.
+_TRANSLATED = {
+    "buffer_size_min": "buffer_size_min",
+    "buffer_size_max": "buffer_size_max",
+    "batch_threshold": "boundary_window_messages",
+    "enable_episode_merging": "merge_episodes",
+    "merge_similarity_threshold": "merge_similarity_threshold",
+    "enable_semantic_memory": "semantic_memory",
+    "enable_prediction_correction": "prediction_correction",
+    "statement_similarity_threshold": "statement_similarity_threshold",
+}
+# Fields that say where a language model is, by what they say; its versions name them differently.
+_MODEL = {
+    "model": ("llm_model",),
+    "base_url": ("llm_base_url", "openai_base_url", "base_url"),
+    "api_key": ("llm_api_key", "openai_api_key", "api_key"),
+}
+# Fields that the interface itself obeys.
+_OBEYED = {
+    "storage_path",
+    "search_top_k_episodes",
+    "search_top_k_semantic",
+    "enable_norlift_ranking",
+}
+_reported: set[str] = set()
+
+
+class MemoryConfig:
+    """Nemori's configuration. Takes every field, also those that mean nothing here: they are named once, in a warning.
+
+    Parameters
+    ----------
+    **fields
+        Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A language model is used where
+        ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one, and there is an address or a key (``OPENAI_API_KEY`` counts) to
+        reach it; the embedder is ours, unless ``EPISODICA_EMBEDDING_MODEL`` names another.
+
+    Examples
+    --------
+    >>> MemoryConfig.from_dict({"storage_path": "there"}).storage_path
+    'there'
+    """
+
+    def __init__(self, **fields: Any) -> None:
+        self._given = dict(fields)
+        self.__dict__.update(
+            {**DEFAULTS, "openai_api_key": os.environ.get("OPENAI_API_KEY"), **fields}
+        )
+        obeyed = {*_TRANSLATED, *_OBEYED}
+        if self.llm():
+            obeyed.update(*_MODEL.values())
+        report_once(sorted(name for name in fields if name not in obeyed))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"this configuration has no `{name}`")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MemoryConfig:
+        """Makes a configuration of a mapping, such as a ``config.json``."""
+        return cls(**data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields but the key."""
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if not name.startswith("_") and not name.endswith("api_key")
+        }
+
+    def validate(self) -> bool:
+        """Whether the buffer's bounds are in order."""
+        return bool(self.buffer_size_min < self.buffer_size_max)
+
+    def overrides(self) -> dict[str, Any]:
+        """The fields of :class:`episodica.MemoryConfig` that the script's fields set."""
+        made = {
+            ours: self._given[theirs]
+            for theirs, ours in _TRANSLATED.items()
+            if theirs in self._given
+        }
+        if model := self.llm():
+            made["llm"] = model
+        # A shorter buffer than the usual window means: no longer windows either.
+        if "boundary_window_messages" in made and "buffer_size_max" in made:
+            made["boundary_window_messages"] = min(
+                made["boundary_window_messages"], made["buffer_size_max"]
+            )
+        return made
+
+    def llm(self) -> LLMConfig | None:
+        """The language model that the script's fields name, if it can be reached."""
+        given = {
+            ours: next((self._given[name] for name in theirs if self._given.get(name)), None)
+            for ours, theirs in _MODEL.items()
+        }
+        if not any(given.values()) or not (
+            given["base_url"] or given["api_key"] or os.environ.get("OPENAI_API_KEY")
+        ):
+            return None
+        return LLMConfig(
+            given["model"] or self.llm_model, base_url=given["base_url"], api_key=given["api_key"]
+        )
+
+    def __repr__(self) -> str:
+        return f"MemoryConfig({', '.join(f'{name}={value!r}' for name, value in self._given.items() if not name.endswith('api_key'))})"
+
+
+def report_once(names: Iterable[str]) -> None:
+    """Warns of names that have no effect, each once in a process."""
+    fresh = [name for name in names if name not in _reported]
+    if fresh:
+        _reported.update(fresh)
+        warnings.warn(
+            f"of Nemori's settings these have no effect in episodica: {', '.join(fresh)}",
+            UserWarning,
+            stacklevel=4,
+        )

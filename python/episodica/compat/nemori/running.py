@@ -1,0 +1,52 @@
+"""Runs a script with ``episodica`` in Nemori's place. Called by :mod:`episodica.compat.nemori` only."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+
+from .classes import MemorySystem, NemoriMemory
+from .config import MemoryConfig
+
+
+def install() -> None:
+    """Makes ``import nemori`` mean this module, for the whole process, also where Nemori itself is installed."""
+    package = types.ModuleType("nemori", "Nemori's names over `episodica`.")
+    package.__path__ = []
+    for name in (
+        "nemori",
+        "nemori.api",
+        "nemori.api.facade",
+        "nemori.config",
+        "nemori.core",
+        "nemori.core.memory_system",
+    ):
+        module = package if name == "nemori" else types.ModuleType(name)
+        module.__dict__.update(
+            {one.__name__: one for one in (MemoryConfig, MemorySystem, NemoriMemory)}
+        )
+        module.__dict__.setdefault("__path__", [])
+        sys.modules[name] = module
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, module)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a script as if Nemori were installed: ``python -m episodica.compat.nemori script.py ...``."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in {"-h", "--help"}:
+        sys.stderr.write("usage: python -m episodica.compat.nemori script.py [argument ...]\n")
+        return 0 if given else 2
+    script = Path(given[0])
+    if not script.is_file():
+        sys.stderr.write(f"error: there is no script `{script}`\n")
+        return 2
+    install()
+    sys.argv = given
+    sys.path.insert(0, str(script.absolute().parent))
+    runpy.run_path(str(script), run_name="__main__")
+    return 0

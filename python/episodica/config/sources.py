@@ -1,0 +1,127 @@
+"""Where settings come from when they aren't given by keyword: a TOML file, then the environment, which wins."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from ..hints import nearest_hint
+from .settings import (
+    NESTED,
+    OPTIONAL,
+    SECTIONS,
+    EmbeddingConfig,
+    LLMConfig,
+    MemoryConfig,
+    check_names,
+    type_name,
+)
+
+_PREFIX = "EPISODICA_"
+# Read elsewhere: this module's own file name, and the command line's store and tenant.
+_OTHER_VARIABLES = ("CONFIG", "STORE", "TENANT")
+# Variables of the project's own tests.
+_TEST_PREFIX = "TEST_"
+_FLAGS = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+
+
+def from_sources(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of ``MemoryConfig`` that the file and the environment set; ``path`` wins over ``EPISODICA_CONFIG``."""
+    source = path if path is not None else env.get(_PREFIX + "CONFIG")
+    values = _from_toml(Path(source).expanduser()) if source else {}
+    for name, value in _from_environment(env).items():
+        if name in SECTIONS and isinstance(values.get(name), Mapping):
+            value = {**values[name], **value}
+        values[name] = value
+    return values
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            values = tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings in `{path}`", path=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
+    check_names(values, (one.name for one in fields(MemoryConfig)), path)
+    for section in SECTIONS:
+        _refuse_keys(values.get(section), section, path)
+    return values
+
+
+def _refuse_keys(values: object, place: str, path: Path) -> None:
+    """Files are copied, shared and committed: a key doesn't belong into one, nor that of a fallback."""
+    if not isinstance(values, Mapping):
+        return
+    if "api_key" in values:
+        own = f"{_PREFIX}{place.upper()}_API_KEY or " if "." not in place else ""
+        hint = f"put it into {own}OPENAI_API_KEY"
+        raise ConfigError(
+            f"a key does not belong into a file: `{place}.api_key` in `{path}`",
+            hint=hint,
+            path=str(path),
+        )
+    _refuse_keys(values.get("fallback"), f"{place}.fallback", path)
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    top = {one.name: one for one in fields(MemoryConfig) if one.name not in SECTIONS}
+    parts = {
+        f"{section}_{one.name}": (section, one)
+        for section, cls in (("llm", LLMConfig), ("embedding", EmbeddingConfig))
+        for one in fields(cls)
+        if one.name not in NESTED
+    }
+    values: dict[str, Any] = {}
+    for variable, text in environment.items():
+        name = variable.removeprefix(_PREFIX).lower()
+        if (
+            not variable.startswith(_PREFIX)
+            or name.upper() in _OTHER_VARIABLES
+            or name.upper().startswith(_TEST_PREFIX)
+        ):
+            continue
+        if name in top:
+            values[name] = _parse(text, top[name].default, variable)
+        elif name in parts:
+            section, part = parts[name]
+            example = OPTIONAL.get(part.name, part.default)
+            values.setdefault(section, {})[part.name] = _parse(text, example, variable)
+        else:
+            hint = nearest_hint(
+                name, (one.upper() for one in (*top, *parts, *_OTHER_VARIABLES)), _PREFIX
+            )
+            raise ConfigError(f"unknown environment variable: `{variable}`", hint=hint)
+    return values
+
+
+def _parse(text: str, example: Any, variable: str) -> Any:
+    """A variable's text as a value of the type of ``example``."""
+    readers: dict[type, Callable[[str], Any]] = {
+        bool: lambda word: _FLAGS[word.lower()],
+        int: int,
+        float: float,
+        tuple: lambda words: tuple(float(word) for word in words.split(",")),
+    }
+    try:
+        return readers.get(type(example), str)(text.strip())
+    except (ValueError, KeyError):
+        raise ConfigError(f"{variable} is no {type_name(example)}: `{text}`") from None
+
+
+def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
+    """The settings in force. A ``config`` is taken as it is; without one, environment and file are read."""
+    if config is None:
+        return MemoryConfig.load(**overrides)
+    if not isinstance(config, MemoryConfig):
+        raise ConfigError(f"config must be a MemoryConfig, not `{type(config).__name__}`")
+    return config.replace(**overrides)

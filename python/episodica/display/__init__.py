@@ -1,0 +1,1 @@
+"""What values look like in a notebook."""

@@ -1,0 +1,133 @@
+"""Building blocks of the notebook display: escaped fragments of HTML, and the one style sheet that they share.
+
+Structure (lines, fills, faint text) is mixed from the colour of the text around it, so it fits any theme without being asked. Only the
+few hues ask for light or dark: the notebook's own attribute (JupyterLab, VS Code, Material, Colab), else what the system prefers. Tags
+mean what they say, so a viewer that strips style sheets still shows readable text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from ..value import clip
+
+MAX_ROWS = 20
+_MAX_CELL = 240
+_MAX_PARAGRAPH = 1200
+_MAX_VERBATIM = 6000
+_CONTROLS = dict.fromkeys((*range(9), 11, *range(13, 32), *range(127, 160)), "�")
+
+# Blue and vermilion of Okabe and Ito, which keep apart for every kind of colour vision; darker and
+# lighter for contrast.
+_STYLE = """\
+.episodica{--ep-up:light-dark(#0072b2,#56b4e9);--ep-down:light-dark(#b34700,#f0894a);--ep-warn:light-dark(#8a5a00,#e6b34c);\
+--ep-line:color-mix(in srgb,currentColor 18%,transparent);--ep-fill:color-mix(in srgb,currentColor 6%,transparent);\
+--ep-faint:color-mix(in srgb,currentColor 68%,transparent);color-scheme:light dark;color:inherit;max-width:62rem;\
+font-size:.92em;line-height:1.45;overflow-wrap:anywhere}
+body[data-jp-theme-light="true"] .episodica,body[data-vscode-theme-kind$="light"] .episodica,\
+[data-md-color-scheme="default"] .episodica,html[theme="light"] .episodica{color-scheme:light}
+body[data-jp-theme-light="false"] .episodica,body[data-vscode-theme-kind="vscode-dark"] .episodica,\
+body[data-vscode-theme-kind="vscode-high-contrast"] .episodica,[data-md-color-scheme="slate"] .episodica,\
+html[theme="dark"] .episodica{color-scheme:dark}
+.episodica p{margin:.3em 0}
+.episodica .ep-faint{color:var(--ep-faint)}
+.episodica .ep-warn{color:var(--ep-warn)}
+.episodica .ep-tag{display:inline-block;margin:0 .35em .25em 0;padding:0 .5em;border:1px solid var(--ep-line);border-radius:1em;\
+font-size:.9em}
+.episodica table.ep-table{display:table;width:auto;max-width:100%;margin:.4em 0;border-collapse:collapse;border:0;font-size:1em;\
+background:none;color:inherit}
+.episodica .ep-table tr{background:none!important}
+.episodica .ep-table th,.episodica .ep-table td{min-width:0;padding:.2em .9em .2em 0;border:0;border-bottom:1px solid var(--ep-line);\
+text-align:start;vertical-align:top;background:none;color:inherit;white-space:normal}
+.episodica .ep-table th{color:var(--ep-faint);font-weight:600}
+.episodica .ep-table .ep-number{text-align:end;font-variant-numeric:tabular-nums;white-space:nowrap}
+.episodica .ep-table .ep-short{white-space:nowrap;overflow-wrap:normal}
+.episodica .ep-bars{display:block;position:relative;width:7em;height:.7em;margin-top:.35em;background:var(--ep-fill)}
+.episodica .ep-bars i{position:absolute;top:0;bottom:0;background:var(--ep-up)}
+.episodica .ep-bars i.ep-minus{background:var(--ep-down)}
+.episodica pre{margin:.4em 0;padding:.6em .8em;max-height:28em;overflow:auto;border:0;border-radius:.3em;background:var(--ep-fill);\
+color:inherit;font-size:.95em;line-height:1.4;white-space:pre-wrap}
+.episodica summary{cursor:pointer;color:var(--ep-faint)}
+.episodica details{margin:.3em 0}
+@media print{.episodica pre{max-height:none}}"""
+
+
+def page(*parts: str) -> str:
+    """A whole display: the parts in the element that the style sheet is scoped to."""
+    return f'<div class="episodica"><style>{_STYLE}</style>{"".join(parts)}</div>'
+
+
+def plain(text: str, limit: int = _MAX_CELL) -> str:
+    """``text`` on one line, cut, escaped, and of a direction of its own (Hebrew beside English stays in its place)."""
+    return f'<bdi dir="auto">{_escaped(clip(text, limit))}</bdi>'
+
+
+def title(text: str, note: str = "") -> str:
+    """The line on top: what this is, and a few facts about it."""
+    beside = f' <span class="ep-faint">{_escaped(clip(note, _MAX_CELL))}</span>' if note else ""
+    return f"<p><strong>{plain(text)}</strong>{beside}</p>"
+
+
+def paragraph(text: str, style: str = "") -> str:
+    """A paragraph of somebody's text; nothing for an empty one."""
+    if not text.strip():
+        return ""
+    kind = f' class="{style}"' if style else ""
+    return f'<p dir="auto"{kind}>{_escaped(clip(text, _MAX_PARAGRAPH))}</p>'
+
+
+def verbatim(text: str) -> str:
+    """Text with its lines, in a box that scrolls."""
+    shown = text[:_MAX_VERBATIM]
+    rest = f"\n… and {len(text) - len(shown):,} more characters" if len(shown) < len(text) else ""
+    return f'<pre dir="auto">{_escaped(shown + rest)}</pre>'
+
+
+def tags(words: Iterable[str], limit: int = 12) -> str:
+    """Words in a row of small frames."""
+    some = list(words)
+    shown = "".join(f'<span class="ep-tag">{plain(word, 60)}</span>' for word in some[:limit])
+    return f"<p>{shown}{more(len(some) - limit)}</p>" if some else ""
+
+
+def folded(label: str, body: str) -> str:
+    """What opens at a click; nothing where there is nothing."""
+    return f"<details><summary>{_escaped(label)}</summary>{body}</details>" if body else ""
+
+
+def more(count: int) -> str:
+    """How much is not shown."""
+    return f'<span class="ep-faint">and {count:,} more</span>' if count > 0 else ""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], total: int, kinds: str) -> str:
+    """Rows of cells that are HTML already. ``kinds`` has a letter a column: ``n`` a number, ``s`` short, ``t`` text."""
+    style = [{"n": ' class="ep-number"', "s": ' class="ep-short"'}.get(kind, "") for kind in kinds]
+    lines = [
+        "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(style, row, strict=True))
+        for row in rows
+    ]
+    names = "".join(
+        f"<th{kind}>{_escaped(name)}</th>" for kind, name in zip(style, head, strict=True)
+    )
+    top = f"<thead><tr>{names}</tr></thead>" if any(head) else ""
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    rest = f"<p>{more(total - len(lines))}</p>" if total > len(lines) else ""
+    return f'<table class="ep-table">{top}<tbody>{body}</tbody></table>{rest}'
+
+
+def bar(value: float, low: float, high: float) -> str:
+    """A bar from zero to ``value`` on an axis from ``low`` to ``high``; what is below zero points the other way, in another colour."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    width = high - low
+    if not 0 < width < float("inf"):
+        return '<span class="ep-bars"></span>'
+    start, end = sorted(100 * (min(max(point, low), high) - low) / width for point in (0.0, value))
+    kind = ' class="ep-minus"' if value < 0 else ""
+    return f'<span class="ep-bars"><i{kind} style="left:{start:.1f}%;width:{end - start:.1f}%"></i></span>'
+
+
+def _escaped(text: str) -> str:
+    """Safe as text and in attributes; control characters and lone surrogates, which no notebook can hold, are replaced."""
+    return escape(text.translate(_CONTROLS).encode("utf-8", "replace").decode("utf-8"))

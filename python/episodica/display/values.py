@@ -1,0 +1,313 @@
+"""What values look like in a notebook: small HTML, every text in it escaped and cut, long lists cut too.
+
+Called by ``_repr_html_`` of the values. How things look is in ``display.html``; terminals get ``repr`` and ``str``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from datetime import timedelta
+from functools import singledispatch
+from typing import Any
+
+from ..records import Episode, Message, Record, SemanticMemory
+from ..reports import AddResult, VerifyReport
+from ..results import Context, Explanation, Hit, SearchResults
+from ..value import Value, day
+from .html import (
+    MAX_ROWS,
+    bar,
+    folded,
+    more,
+    page,
+    paragraph,
+    plain,
+    table,
+    tags,
+    title,
+    verbatim,
+)
+
+# A tree of a score has some ten terms; more than this is no use to anybody.
+_MAX_TERMS = 100
+
+
+@singledispatch
+def body(value: Any) -> str:
+    """The value as HTML, without the frame around it."""
+    return verbatim(repr(value))
+
+
+def to_html(value: Any) -> str:
+    """The value as a fragment of HTML."""
+    return page(body(value))
+
+
+@body.register
+def _(value: Value) -> str:
+    rows = [(name, _cell(getattr(value, name))) for name in (field.name for field in fields(value))]  # type: ignore[arg-type]
+    return title(type(value).__name__) + _pairs(rows)
+
+
+@body.register
+def _(value: Message) -> str:
+    return title(value.speaker, f"{day(value.timestamp)}{_session(value)}") + paragraph(
+        value.content
+    )
+
+
+@body.register
+def _(value: Episode) -> str:
+    note = f"{day(value.timestamp)}{_length(value)} · {_count(value.message_count, 'message')}{_session(value)}"
+    ending = f"Boundary: {value.boundary_reason}." if value.boundary_reason else ""
+    return (
+        title(value.title, note)
+        + paragraph(value.summary)
+        + tags(value.topics)
+        + (paragraph(ending, "ep-faint") if ending else "")
+        + folded("narrative", paragraph(value.content))
+        + folded(
+            _count(len(value.original_messages), "message"), _messages(value.original_messages)
+        )
+    )
+
+
+@body.register
+def _(value: SemanticMemory) -> str:
+    content = plain(value.content)
+    until = f" until {day(value.valid_to)[:10]}" if value.valid_to else ""
+    about = f" · {value.subject}: {value.attribute}" if value.subject and value.attribute else ""
+    proof = (
+        f" · {_count(len(value.source_messages), 'message')} as evidence"
+        if value.source_messages
+        else ""
+    )
+    note = f"{value.kind}{about} · since {day(value.valid_from)[:10]}{until} · confidence {value.confidence:.2f}{proof}"
+    state = "" if value.is_current else ' <span class="ep-warn">no longer holds</span>'
+    text = f"<strong>{content}</strong>" if value.is_current else f"<s>{content}</s>"
+    return f"<p>{text}{state}</p>" + paragraph(note, "ep-faint")
+
+
+@body.register
+def _(value: SearchResults) -> str:
+    top = title(
+        value.query or "search",
+        f"{_count(len(value), 'hit')}{f' · {value.intent}' if value.intent else ''}",
+    )
+    missing = paragraph(f"without {', '.join(value.degraded)}", "ep-warn") if value.degraded else ""
+    if not value:
+        return top + missing + paragraph("Nothing was found.", "ep-faint")
+    shown = list(value[:MAX_ROWS])
+    best: dict[str, float] = {}
+    for hit in shown:
+        best[hit.kind] = max(best.get(hit.kind, 0.0), hit.score)
+    rows = (
+        (
+            str(hit.rank),
+            hit.kind,
+            f"{hit.score:.4f}",
+            bar(hit.score, 0.0, best[hit.kind]),
+            day(hit.timestamp),
+            _found(hit),
+        )
+        for hit in shown
+    )
+    return (
+        top
+        + missing
+        + table(("", "kind", "score", "", "date", "found"), rows, len(value), "nsnsst")
+    )
+
+
+@body.register
+def _(value: Hit) -> str:
+    top = title(
+        value.title or value.kind,
+        f"{value.kind} {value.rank} · {value.score:.4f} · {day(value.timestamp)}",
+    )
+    messages = (
+        ""
+        if value.kind == "message"
+        else folded(_count(len(value.messages), "message"), _messages(value.messages))
+    )
+    return top + paragraph(value.content) + messages + _tree(value.explain())
+
+
+@body.register
+def _(value: Context) -> str:
+    note = f"{_count(value.token_count, 'token')} · {_count(len(value.messages), 'message')} verbatim · of {_count(len(value.hits), 'hit')}"
+    return (
+        title(value.hits.query or "context", note)
+        + verbatim(value.text)
+        + folded("the messages", _messages(value.messages))
+    )
+
+
+@body.register
+def _(value: Explanation) -> str:
+    return _tree(value)
+
+
+@body.register
+def _(value: AddResult) -> str:
+    counts = [
+        (f"{value.messages_added:,}", "added"),
+        (f"{value.duplicates:,}", "known before"),
+        (f"{value.buffered:,}", "waiting for a boundary"),
+        (f"{len(value.episodes):,}", "episodes completed"),
+        (f"{value.pending_semantic:,}", "episodes still to learn from"),
+    ]
+    made = folded(_count(len(value.episodes), "episode"), tags(value.episodes))
+    return (
+        title(f"{_count(value.messages_added, 'message')} remembered")
+        + table(("", ""), counts, len(counts), "nt")
+        + made
+    )
+
+
+@body.register
+def _(value: VerifyReport) -> str:
+    note = f"{value.total:,} checked · {value.indexed:,} indexed · {value.skipped:,} skipped"
+    top = title("The store is sound" if value.ok else _count(value.errors, "error"), note)
+    rows = (
+        (plain(one.path), str(one.line or ""), plain(one.message), plain(one.remedy))
+        for one in value.problems[:MAX_ROWS]
+    )
+    return top + (
+        table(("file", "line", "problem", "remedy"), rows, len(value.problems), "tntt")
+        if value.problems
+        else ""
+    )
+
+
+def records_to_html(name: str, records: list[Record], complete: bool) -> str:
+    """The first records of a listing."""
+    rest = "" if complete else paragraph("and more", "ep-faint")
+    if not records:
+        return page(title(name), paragraph("There are none.", "ep-faint"))
+    return page(title(name), table(("date", "", ""), map(_row, records), len(records), "sst"), rest)
+
+
+def counts_to_html(name: str, data: Mapping[str, Any]) -> str:
+    """Names and numbers, nested ones by their whole path."""
+    rows = list(_leaves(data, ""))
+    return page(title(name), _pairs(rows) if rows else paragraph("Nothing to count.", "ep-faint"))
+
+
+def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{name} · ")
+        else:
+            yield name.replace("_", " "), _cell(value)
+
+
+def _pairs(rows: list[tuple[str, str]]) -> str:
+    shown = rows[: 3 * MAX_ROWS]
+    return table(
+        ("", ""),
+        [(f'<span class="ep-faint">{plain(name)}</span>', cell) for name, cell in shown],
+        len(rows),
+        "st",
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None or value in ((), {}, [], ""):
+        return '<span class="ep-faint">-</span>'
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    if isinstance(value, (tuple, list)):
+        return plain(", ".join(str(item)[:100] for item in value[:MAX_ROWS])) + more(
+            len(value) - MAX_ROWS
+        )
+    return plain(str(value))
+
+
+def _row(record: Record) -> tuple[str, str, str]:
+    if isinstance(record, Message):
+        return day(record.timestamp), plain(record.speaker, 40), plain(record.content)
+    if isinstance(record, Episode):
+        return day(record.timestamp), _count(record.message_count, "message"), plain(record.title)
+    text = plain(record.content)
+    return (
+        day(record.valid_from)[:10],
+        plain(record.kind, 40),
+        text if record.is_current else f"<s>{text}</s>",
+    )
+
+
+def _messages(messages: tuple[Message, ...]) -> str:
+    rows = (
+        (day(one.timestamp), plain(one.speaker, 40), plain(one.content, 2000))
+        for one in messages[:MAX_ROWS]
+    )
+    return table(("date", "speaker", "text"), rows, len(messages), "sst") if messages else ""
+
+
+def _found(hit: Hit) -> str:
+    best = hit.messages[0] if hit.messages else None
+    if hit.kind == "semantic" or best is None:
+        text = plain(hit.content)
+        gone = isinstance(hit.record, SemanticMemory) and not hit.record.is_current
+        return f"<s>{text}</s>" if gone else text
+    quote = f'<span class="ep-faint">{plain(best.speaker, 40)}:</span> {plain(best.content)}'
+    return quote if hit.kind == "message" else f"<strong>{plain(hit.title)}</strong><br>{quote}"
+
+
+def _tree(tree: Explanation) -> str:
+    """The terms of a score, each under the sum that it belongs to."""
+    terms = list(_terms(tree, 0))
+    values = [value for _, _, value, _ in terms[:_MAX_TERMS]]
+    rows = (
+        (
+            f'<span style="padding-inline-start:{min(depth, 12) * 1.2:.1f}em">{plain(name, 60)}</span>',
+            f"{value:.4f}",
+            bar(value, min(values), max(values)),
+            f'<span class="ep-faint">{plain(detail)}</span>',
+        )
+        for depth, name, value, detail in terms[:_MAX_TERMS]
+    )
+    return table(("term", "value", "", "how"), rows, len(terms), "snst")
+
+
+def _terms(tree: Explanation, depth: int) -> Iterator[tuple[int, str, float, str]]:
+    pending: list[tuple[int, Explanation]] = [(depth, tree)]
+    while pending:
+        level, one = pending.pop()
+        yield level, one.name, one.value, one.detail
+        pending += [(level + 1, child) for child in reversed(one.children)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _session(value: Message | Episode) -> str:
+    return f" · session {value.session_id}" if value.session_id else ""
+
+
+def _length(value: Episode) -> str:
+    spent = (value.ended_at or value.timestamp) - value.timestamp
+    if spent < timedelta(minutes=1):
+        return ""
+    minutes = int(spent.total_seconds() // 60)
+    if minutes < 60:
+        return f", {minutes} min"
+    return f", {minutes // 60} h" if minutes < 48 * 60 else f", {minutes // (24 * 60)} days"
+
+
+def listed(records: Iterable[Record]) -> tuple[list[Record], bool]:
+    """As many records as a listing shows, and whether these are all."""
+    some: list[Record] = []
+    for record in records:
+        if len(some) == MAX_ROWS:
+            return some, False
+        some.append(record)
+    return some, True

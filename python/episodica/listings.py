@@ -1,0 +1,123 @@
+"""Listings: iterators over records that are fetched page by page, and can become a data frame.
+
+Made by ``MemoryReader`` and ``AsyncMemorySystem``; what a page is, is the engine's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+
+from .errors import EpisodicaError
+from .records import Episode, Message, Record, SemanticMemory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Records that cross from the engine at a time: bounds the memory that an iterator takes.
+PAGE = 256
+
+T = TypeVar("T", bound=Message | Episode | SemanticMemory)
+Pages = Callable[[int | None], Iterator[dict[str, Any]]]
+
+
+class Records(Iterator[T], Generic[T]):
+    """The records of a listing, one after the other, in constant memory. A notebook shows the first ones without using them up.
+
+    Examples
+    --------
+    >>> messages = memory.messages("alice")
+    >>> messages
+    <Records of messages of 'alice'>
+    >>> next(messages).speaker
+    'Alice'
+    >>> len(list(messages))
+    1
+    """
+
+    __slots__ = ("_limit", "_name", "_pages", "_rest", "_type")
+
+    def __init__(self, name: str, record_type: type[T], pages: Pages, limit: int | None) -> None:
+        self._name = name
+        self._type = record_type
+        self._pages = pages
+        self._limit = limit
+        self._rest = self._read(limit)
+
+    def _read(self, limit: int | None) -> Iterator[T]:
+        return cast("Iterator[T]", map(self._type.from_dict, self._pages(limit)))
+
+    def __next__(self) -> T:
+        return next(self._rest)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The records that are left as a data frame: a row a record, a column a field, dates in UTC.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'episodica[pandas]'``.
+
+        Examples
+        --------
+        >>> memory.messages("alice").to_pandas()[["name", "content"]].to_dict("records")[0]
+        {'name': 'Alice', 'content': 'I moved to Lyon last Friday.'}
+        """
+        from .frames import records_frame
+
+        return records_frame(self._type, self)
+
+    def _repr_html_(self) -> str | None:
+        from .display.values import listed, records_to_html
+
+        some = PAGE if self._limit is None else min(PAGE, self._limit)
+        try:
+            records, complete = listed(cast("Iterator[Record]", self._read(some)))
+        except EpisodicaError:
+            return None  # closed meanwhile; the notebook falls back to the line below
+        return records_to_html(self._name, records, complete)
+
+    def __repr__(self) -> str:
+        return f"<Records of {self._name}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "Records can't be copied or pickled, as they read from an open store; make a `list` of them"
+        )
+
+
+class AsyncRecords(AsyncIterator[T], Generic[T]):
+    """The records of a listing by ``async for``, in constant memory; a trip to a thread for each page, not for each record."""
+
+    __slots__ = ("_page", "_records")
+
+    def __init__(self, records: Records[T]) -> None:
+        self._records = records
+        self._page: Iterator[T] = iter(())
+
+    async def __anext__(self) -> T:
+        for record in self._page:
+            return record
+        self._page = iter(await asyncio.to_thread(lambda: list(islice(self._records, PAGE))))
+        for record in self._page:
+            return record
+        raise StopAsyncIteration
+
+    async def to_pandas(self) -> pd.DataFrame:
+        """See :meth:`Records.to_pandas`."""
+        from .frames import records_frame
+
+        begun = list(self._page)
+        left = await asyncio.to_thread(lambda: list(self._records))
+        return records_frame(self._records._type, [*begun, *left])
+
+    def _repr_html_(self) -> str | None:
+        return self._records._repr_html_()
+
+    def __repr__(self) -> str:
+        return repr(self._records).replace("<Records", "<AsyncRecords", 1)
+
+    def __reduce__(self) -> NoReturn:
+        self._records.__reduce__()

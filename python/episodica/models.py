@@ -1,0 +1,164 @@
+"""The models that a caller passes (``llm=``, ``embedding=``), as the engine takes them.
+
+A callable as LLM gets what a chat completion gets: a list of messages with ``role`` and
+``content``, and, if its signature accepts them, the keywords ``response_format``, ``max_tokens``
+and ``temperature``. It returns the answer's text, or a chat completion (a mapping or an object,
+with ``usage`` if the tokens are known). Coroutines run on one event loop in its own thread, so
+that clients keep their connections and callers may have a running loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from .config import EmbeddingConfig, LLMConfig, MemoryConfig
+from .errors import ConfigError, LLMError
+
+LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
+Embedding: TypeAlias = (
+    EmbeddingConfig | Mapping[str, Any] | str | os.PathLike[str] | Callable[[list[str]], Any]
+)
+
+Answer: TypeAlias = tuple[str, int | None, int | None]
+_KEYWORDS = ("response_format", "max_tokens", "temperature")
+
+
+def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], Answer]:
+    """The function as the engine calls it: system, user, name and JSON of the schema, most tokens; text and tokens back."""
+    keywords = _accepted(function)
+
+    def ask(system: str, user: str, schema_name: str, schema: str, max_tokens: int) -> Answer:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        json_schema = {"name": schema_name, "strict": True, "schema": json.loads(schema)}
+        offered = {
+            "response_format": {"type": "json_schema", "json_schema": json_schema},
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
+        answer = function(messages, **{name: offered[name] for name in keywords})
+        if inspect.isawaitable(answer):
+            answer = _loop.run(answer)
+        return read(answer)
+
+    return ask
+
+
+class _Loop:
+    """An event loop in a thread, started when first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, awaitable: Awaitable[Any]) -> Any:
+        """Waits for what ``awaitable`` gives."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=self._loop.run_forever, name="episodica-llm", daemon=True
+                ).start()
+        future = asyncio.run_coroutine_threadsafe(_result(awaitable), self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+
+_loop = _Loop()
+
+
+async def _result(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # built in, without a signature
+        return ()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return _KEYWORDS
+    named = {
+        one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+    }
+    return tuple(name for name in _KEYWORDS if name in named)
+
+
+def read(answer: Any) -> Answer:
+    """Text, prompt tokens and completion tokens of what a function returned.
+
+    Raises
+    ------
+    LLMError
+        If there is no text in it.
+    """
+    if isinstance(answer, str):
+        return answer, None, None
+    choices = _field(answer, "choices")
+    message = _field(choices[0], "message") if choices else answer
+    text = _field(message, "content")
+    if not isinstance(text, str):
+        raise LLMError(
+            f"the llm callable must return text or a chat completion, not `{type(answer).__name__}`"
+        )
+    usage = _field(answer, "usage")
+    tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    return (text, *tokens) if None not in tokens else (text, None, None)
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _count(usage: Any, name: str) -> int | None:
+    count = _field(usage, name)
+    return count if isinstance(count, int) and count >= 0 else None
+
+
+def llm_spec(llm: object) -> dict[str, Any] | None:
+    """A language model as the engine takes it; ``None`` stays ``None``."""
+    if llm is None:
+        return None
+    if isinstance(llm, Mapping):
+        llm = MemoryConfig(llm=llm).llm  # type: ignore[arg-type]
+    if isinstance(llm, LLMConfig):
+        return llm._native()
+    if not callable(llm):
+        raise ConfigError(f"llm must be an LLMConfig or a callable, not `{type(llm).__name__}`")
+    return {"kind": "callable", "callable": adapt(llm), "model": _model_name(llm)}
+
+
+def embedding_spec(embedding: object) -> dict[str, Any] | None:
+    """An embedder as the engine takes it; ``None`` stays ``None``."""
+    if embedding is None:
+        return None
+    if isinstance(embedding, (str, os.PathLike)):
+        embedding = EmbeddingConfig(path=embedding)
+    elif isinstance(embedding, Mapping):
+        embedding = MemoryConfig(embedding=embedding).embedding  # type: ignore[arg-type]
+    if isinstance(embedding, EmbeddingConfig):
+        return embedding._native()
+    if not callable(embedding):
+        hint = "pass its method: `embedding=model.encode`" if hasattr(embedding, "encode") else None
+        name = type(embedding).__name__
+        raise ConfigError(
+            f"embedding must be an EmbeddingConfig or a callable, not `{name}`", hint=hint
+        )
+    return {"kind": "callable", "callable": embedding, "model": _model_name(embedding)}
+
+
+def _model_name(function: object) -> str:
+    """What names the model behind a callable: vectors of two names never meet in one index."""
+    named = getattr(function, "model", None)
+    if isinstance(named, str) and named:
+        return named
+    described = function if hasattr(function, "__qualname__") else type(function)
+    return f"python:{described.__module__}.{described.__qualname__}"

@@ -1,0 +1,203 @@
+"""The picture of ``memory.plot.map``: episodes in the plane, alike ones near each other.
+
+What the search by meaning says of every pair of episodes is a matrix of cosines. Its principal coordinates (J. C. Gower, Biometrika 53,
+1966) are the principal components of the vectors behind it, without the vectors having to leave the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import Normalize, to_rgb
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+
+from ..records import Episode
+from .style import SMALL, WIDTH_INCHES, MemoryFigure, empty, font, theme_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..queries import MemoryReader
+
+# Most of a title and summary that is asked for: more changes no vector by much, and costs time.
+_QUESTION_CHARACTERS = 600
+_MAX_TOP_K = 1000
+_SIDE = 5.6
+_DOT_INCHES = 0.27
+_ROW_INCHES = 0.22
+_LEFT, _BOTTOM, _TOP = 0.3, 0.35, 0.6
+_LIST_LEFT = _LEFT + _SIDE + 0.45
+_MAX_TITLES = 20
+_SHORTEST_BAR_DAYS = 0.01
+
+
+def similarities(
+    memory: MemoryReader, user_id: str, episodes: Sequence[Episode]
+) -> NDArray[np.float64]:
+    """Cosines of the episodes with each other, shape (episodes, episodes), symmetric, ones on the diagonal."""
+    place = {episode.episode_id: index for index, episode in enumerate(episodes)}
+    found = np.zeros((len(episodes), len(episodes)))
+    for row, episode in enumerate(episodes):
+        question = (
+            f"{episode.title}\n{episode.summary}"[:_QUESTION_CHARACTERS].strip()
+            or episode.content[:_QUESTION_CHARACTERS]
+        )
+        for hit in memory.search(
+            user_id, question or "?", kinds=["episodic"], method="vector", top_k=_MAX_TOP_K
+        ):
+            column = place.get(hit.id)
+            if column is not None:
+                found[row, column] = hit.score
+    both = (found + found.T) / 2
+    np.fill_diagonal(both, 1.0)
+    return both
+
+
+def coordinates(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The two main axes, shape (episodes, 2), scaled into the square from 0 to 1; signs by the first episode, so that they stay."""
+    count = len(cosines)
+    centred = cosines - cosines.mean(0) - cosines.mean(1)[:, None] + cosines.mean()
+    values, vectors = np.linalg.eigh(centred)
+    axes = vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0.0))
+    if axes.shape[1] < 2:
+        axes = np.zeros((count, 2))
+    axes *= np.where(axes[0] < 0, -1.0, 1.0)
+    span = np.ptp(axes, axis=0).max()
+    if span < 1e-6:
+        return np.full((count, 2), 0.5)
+    middle = (axes.max(0) + axes.min(0)) / 2
+    return np.asarray((axes - middle) / span + 0.5)
+
+
+def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
+    """The points, pushed until no two are nearer than ``distance``, as far as the square from 0 to 1 has room."""
+    moved = points.astype(float)
+    count = len(moved)
+    # Points in one place part along a spiral: no chance, so the same picture every time.
+    turns = np.arange(count) * 2.399963
+    moved += 1e-4 * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    for _ in range(400):
+        between = moved[:, None] - moved[None]
+        lengths = np.hypot(between[..., 0], between[..., 1])
+        np.fill_diagonal(lengths, np.inf)
+        overlap = np.maximum(distance - lengths, 0.0)
+        if overlap.max(initial=0.0) < 1e-3 * distance:
+            break
+        push = 0.5 * (between / np.maximum(lengths, 1e-9)[..., None] * overlap[..., None]).sum(1)
+        # A crowd would push its members out of the square in one step.
+        push /= np.maximum(1.0, np.linalg.norm(push, axis=1) / (0.3 * distance))[:, None]
+        moved += push
+        moved = np.clip(moved, 0.0, 1.0)
+    return moved
+
+
+def draw(
+    user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64], theme_name: str | None
+) -> MemoryFigure:
+    """The figure, for episodes in the order of time."""
+    theme = theme_of(theme_name)  # type: ignore[arg-type]
+    heading = f"Map of {user_id}"
+    if not episodes:
+        return empty(theme, heading, "There are no episodes.")
+    figure = MemoryFigure(_TOP + _SIDE + _BOTTOM, theme)
+    figure.heading(
+        heading,
+        f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}, alike ones near each other",
+    )
+    axes = figure.axes_at(_LEFT, _BOTTOM, _SIDE, _SIDE)
+    axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
+    for side in axes.spines.values():
+        side.set(visible=True, color=theme.line)
+    margin = 0.05
+    dot = min(_DOT_INCHES, 3.2 / np.sqrt(len(episodes))) / _SIDE
+    true = margin + (1 - 2 * margin) * coordinates(cosines)
+    shown = margin + (1 - 2 * margin) * apart(
+        (true - margin) / (1 - 2 * margin), dot * 1.12 / (1 - 2 * margin)
+    )
+    times = [float(date2num(episode.timestamp)) for episode in episodes]
+    scale = Normalize(min(times), max(max(times), min(times) + 1e-6))
+    for number, (here, there, when) in enumerate(zip(true, shown, times, strict=True), 1):
+        colour = colormaps["cividis"](scale(when))
+        if np.hypot(*(here - there)) > dot / 4:
+            axes.plot(*zip(here, there, strict=True), color=theme.faint, linewidth=0.7, zorder=1)
+            axes.plot(*here, marker=".", markersize=3, color=theme.faint, zorder=1)
+        size = dot * _SIDE * 72
+        axes.plot(
+            *there,
+            marker="o",
+            markersize=size,
+            color=colour,
+            markeredgecolor=theme.faint,
+            markeredgewidth=0.6,
+            zorder=2,
+        )
+        ink = "#000000" if _luminance(colour) > 0.35 else "#ffffff"
+        axes.text(
+            there[0],
+            there[1],
+            str(number),
+            ha="center",
+            va="center",
+            color=ink,
+            fontproperties=font(min(SMALL, size * 0.45)),
+            zorder=3,
+        )
+    _list(figure, episodes)
+    if max(times) - min(times) > _SHORTEST_BAR_DAYS:
+        _colour_bar(figure, scale)
+    return figure
+
+
+def _luminance(colour: Any) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in to_rgb(colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _list(figure: MemoryFigure, episodes: Sequence[Episode]) -> None:
+    """What the numbers stand for; of many the newest."""
+    theme = figure.theme
+    top = _BOTTOM + _SIDE - 0.1
+    first = max(0, len(episodes) - _MAX_TITLES)
+    if first:
+        figure.write(
+            _LIST_LEFT, top, f"the newest {_MAX_TITLES} of them:", color=theme.faint, size=SMALL
+        )
+        top -= _ROW_INCHES
+    for number, episode in enumerate(episodes[first:], first + 1):
+        line = top - _ROW_INCHES * (number - first - 1)
+        figure.write(_LIST_LEFT + 0.22, line, str(number), size=SMALL, ha="right", weight="bold")
+        figure.write(
+            _LIST_LEFT + 0.32,
+            line,
+            episode.timestamp.date().isoformat(),
+            size=SMALL,
+            color=theme.faint,
+        )
+        figure.write(
+            _LIST_LEFT + 1.08,
+            line,
+            episode.title or "(no title)",
+            WIDTH_INCHES - _LIST_LEFT - 1.25,
+            size=SMALL,
+        )
+
+
+def _colour_bar(figure: MemoryFigure, scale: Normalize) -> None:
+    axes = figure.axes_at(_LIST_LEFT, _BOTTOM + 0.1, WIDTH_INCHES - _LIST_LEFT - 0.4, 0.12)
+    axes.imshow(
+        np.linspace(0, 1, 256)[None],
+        aspect="auto",
+        cmap="cividis",
+        extent=(scale.vmin or 0.0, scale.vmax or 1.0, 0, 1),
+    )
+    axes.set_yticks([])
+    axes.xaxis_date()
+    locator = AutoDateLocator(minticks=2, maxticks=5)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))

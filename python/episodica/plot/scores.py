@@ -1,0 +1,171 @@
+"""The picture of ``memory.plot.scores``: for each hit the terms of its score, end to end.
+
+Scores compare within a kind only, so every kind has an axis of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+from matplotlib.patches import Patch
+
+from ..results import Hit
+from .style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PALETTE,
+    PURPLE,
+    SIZE,
+    SKY,
+    SMALL,
+    VERMILION,
+    WIDTH_INCHES,
+    YELLOW,
+    MemoryFigure,
+    empty,
+    font,
+    theme_of,
+)
+
+_KINDS = {"episodic": "Episodes", "semantic": "Facts", "message": "Messages"}
+# The same leg has the same colour wherever it takes part; what it found in title and summary (L0)
+# is hatched.
+_COLOURS = {
+    "words": BLUE,
+    "bm25": BLUE,
+    "vector": ORANGE,
+    "cosine": ORANGE,
+    "tokens": GREEN,
+    "L2": GREEN,
+    "speaker": PURPLE,
+    "subject": PURPLE,
+    "statement": SKY,
+    "current": SKY,
+    "answer": VERMILION,
+    "norlift": YELLOW,
+}
+_HATCHES = ("", "////", "....", "xxxx", "++++")
+_ROW_INCHES, _HEAD_INCHES, _FOOT_INCHES = 0.27, 0.4, 0.8
+_LEFT, _AXIS_LEFT = 0.2, 5.0
+_AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 0.85
+
+
+def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) -> MemoryFigure:
+    """The figure, for hits in any order."""
+    theme = theme_of(theme_name)  # type: ignore[arg-type]
+    heading = f"What found: {query}" if query else "What found the hits"
+    kinds = {
+        kind: [hit for hit in hits if hit.kind == kind]
+        for kind in dict.fromkeys(hit.kind for hit in hits)
+    }
+    if not kinds:
+        return empty(theme, heading, "There are no hits.")
+    rows = {kind: sorted(found, key=lambda hit: hit.rank)[:limit] for kind, found in kinds.items()}
+    height = 0.45 + sum(
+        _HEAD_INCHES + _ROW_INCHES * len(found) + _FOOT_INCHES for found in rows.values()
+    )
+    figure = MemoryFigure(height, theme)
+    figure.heading(heading, "")
+    top = height - 0.45
+    for kind, found in rows.items():
+        name = _KINDS.get(kind, kind)
+        note = (
+            f"the first {len(found)} of {len(kinds[kind])}" if len(found) < len(kinds[kind]) else ""
+        )
+        figure.write(_LEFT, top - 0.22, f"{name}  {note}", weight="bold")
+        top -= _HEAD_INCHES + _ROW_INCHES * len(found)
+        _draw_kind(figure, found, top)
+        top -= _FOOT_INCHES
+    return figure
+
+
+def terms(hit: Hit) -> dict[str, float]:
+    """The terms of the score that are no sums of other terms (``L1`` is, where ``L1.words`` is there)."""
+    if hit.explanation is not None:
+        leaves: dict[str, float] = {}
+        pending = [hit.explanation]
+        while pending:
+            one = pending.pop()
+            pending += reversed(one.children)
+            if not one.children:
+                leaves[one.name] = leaves.get(one.name, 0.0) + one.value
+        return leaves
+    sums = {name.rpartition(".")[0] for name in hit.scores}
+    return {name: value for name, value in hit.scores.items() if name not in sums}
+
+
+def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None:
+    theme = figure.theme
+    axes = figure.axes_at(_AXIS_LEFT, bottom, _AXIS_WIDTH, _ROW_INCHES * len(hits))
+    axes.set_ylim(len(hits), 0)
+    axes.set_yticks([])
+    parts = [{name: value for name, value in terms(hit).items() if isfinite(value)} for hit in hits]
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    look = _looks(names)
+    furthest = 0.0
+    for row, (hit, part) in enumerate(zip(hits, parts, strict=True)):
+        ends = {True: 0.0, False: 0.0}
+        for name in names:
+            value = part.get(name, 0.0)
+            colour, hatch = look[name]
+            axes.barh(
+                row + 0.5,
+                value,
+                0.66,
+                left=ends[value >= 0],
+                color=colour,
+                hatch=hatch,
+                edgecolor=theme.edge,
+                linewidth=0.6,
+            )
+            ends[value >= 0] += value
+        furthest = max(furthest, ends[True])
+        words = f"{hit.rank}  {_label(hit)}"
+        figure.write(
+            _LEFT,
+            bottom + _ROW_INCHES * (len(hits) - row - 0.5),
+            words,
+            _AXIS_LEFT - _LEFT - 0.2,
+            size=SIZE,
+        )
+        axes.annotate(
+            f"{hit.score:.3f}",
+            (ends[True], row + 0.5),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            color=theme.text,
+            fontproperties=font(SMALL),
+            annotation_clip=False,
+        )
+    axes.axvline(0, color=theme.faint, linewidth=0.8)
+    axes.grid(axis="x", color=theme.line, linewidth=0.6)
+    axes.set_axisbelow(True)
+    if furthest > 0:
+        axes.set_xlim(right=furthest * 1.02)
+    handles = [
+        Patch(facecolor=look[name][0], hatch=look[name][1], edgecolor=theme.edge, linewidth=0.6)
+        for name in names
+    ]
+    figure.key(axes, handles, names, bottom - 0.32, _AXIS_LEFT, 6)
+
+
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and hatching of each term; no two are the same."""
+    taken: dict[str, tuple[str, str]] = {}
+    for name in names:
+        layer, _, leaf = name.rpartition(".")
+        colour = _COLOURS.get(leaf)
+        first = "////" if layer == "L0" else ""
+        choices = [(colour, hatch) for hatch in dict.fromkeys((first, *_HATCHES))] if colour else []
+        choices += [(other, hatch) for hatch in _HATCHES for other in PALETTE]
+        taken[name] = next((one for one in choices if one not in taken.values()), choices[0])
+    return taken
+
+
+def _label(hit: Hit) -> str:
+    if hit.kind == "message" and hit.messages:
+        return f"{hit.messages[0].speaker}: {hit.content[:300]}"
+    return hit.title or hit.content[:300]

@@ -1,0 +1,256 @@
+"""What all pictures share: figures that notebooks show by themselves, colours for light and dark, and text that fits its place.
+
+Called by the other modules of this package only.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.text import Text
+from PIL import Image
+
+from ..errors import InvalidInputError
+from ..hints import nearest_hint
+
+ThemeName: TypeAlias = Literal["light", "dark"]
+
+# Okabe and Ito's palette, told apart with every kind of colour vision, but for black, which is not
+# seen on dark pages.
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
+VERMILION, SKY, YELLOW = "#D55E00", "#56B4E9", "#F0E442"
+PALETTE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW)
+
+WIDTH_INCHES = 11.0
+SIZE = 9.0
+SMALL = 8.0
+# Sharp on dense screens; notebooks are told the size in inches of 96 dots.
+_DOTS_PER_INCH = 150
+_SCREEN_DOTS_PER_INCH = 96
+# Whichever of these is there helps out with scripts that the first has no letters for.
+_HELPERS = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "SimHei",
+    "Noto Sans Hebrew",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
+    "Noto Sans Thai",
+    "Noto Emoji",
+    "Symbola",
+    "Arial Unicode MS",
+)
+_MISSING = "\N{WHITE SQUARE}"
+_INVISIBLE = dict.fromkeys(
+    (
+        0x200B,
+        0x200C,
+        0x200D,
+        0x200E,
+        0x200F,
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        0xFE0E,
+        0xFE0F,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a picture that carry no meaning."""
+
+    name: str
+    page: str
+    text: str
+    faint: str
+    line: str
+    edge: str
+
+
+_THEMES = {
+    "light": Theme("light", "#ffffff", "#1b1f24", "#59626d", "#d9dee3", "#ffffff"),
+    "dark": Theme("dark", "#16191d", "#e8eaed", "#a3abb5", "#383e46", "#16191d"),
+}
+
+
+def theme_of(name: ThemeName | None) -> Theme:
+    """The theme; by default the one that matplotlib's style is nearer to (``plt.style.use("dark_background")`` is dark)."""
+    if name is None:
+        page = mpl.rcParams["figure.facecolor"]
+        name = "dark" if page != "none" and sum(to_rgb(page)) < 1.5 else "light"
+    if name not in _THEMES:
+        raise InvalidInputError(
+            f"theme is unknown: `{name!s:.40}`", hint=nearest_hint(name, tuple(_THEMES))
+        )
+    return _THEMES[name]
+
+
+class MemoryFigure(Figure):
+    """A matplotlib figure that belongs to no window and that notebooks show by themselves."""
+
+    def __init__(self, height_inches: float, theme: Theme) -> None:
+        super().__init__(
+            figsize=(WIDTH_INCHES, height_inches), dpi=_DOTS_PER_INCH, facecolor=theme.page
+        )
+        self.theme = theme
+        FigureCanvasAgg(self)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        drawn, file = io.BytesIO(), io.BytesIO()
+        self.savefig(drawn, format="png", facecolor=self.get_facecolor())
+        # A palette makes a third of the bytes, and nobody sees the difference; notebooks are kept
+        # with their pictures. This method of choosing it keeps rare colours too (a single marker);
+        # the usual one mixes them with others.
+        palette = (
+            Image.open(drawn)
+            .convert("RGB")
+            .quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        )
+        palette.save(file, "png", optimize=True)
+        width, height = (round(_SCREEN_DOTS_PER_INCH * inches) for inches in self.get_size_inches())
+        return file.getvalue(), {"width": width, "height": height}
+
+    def axes_at(self, left: float, bottom: float, width: float, height: float) -> Axes:
+        """Axes at a place in inches from the lower left corner."""
+        across, up = self.get_size_inches()
+        axes = self.add_axes((left / across, bottom / up, width / across, height / up))
+        axes.set_facecolor("none")
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        axes.spines["bottom"].set_color(self.theme.line)
+        axes.tick_params(colors=self.theme.faint, labelsize=SMALL, length=3, which="both")
+        for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+            label.set_fontproperties(font(SMALL))
+        return axes
+
+    def write(
+        self, left: float, bottom: float, words: str, width: float = 1e9, **style: Any
+    ) -> Text:
+        """Text at a place in inches, in the middle of its line, cut to ``width`` inches."""
+        across, up = self.get_size_inches()
+        prop = font(style.pop("size", SIZE), style.pop("weight", "normal"))
+        style = {"color": self.theme.text, "va": "center", "parse_math": False, **style}
+        shown = fit(words, width, prop)
+        return self.text(left / across, bottom / up, shown, fontproperties=prop, **style)
+
+    def heading(self, words: str, note: str) -> None:
+        """The line on top of the picture."""
+        up = self.get_size_inches()[1]
+        title = self.write(0.2, up - 0.25, words, 7.5, size=12, weight="bold")
+        used = title.get_window_extent().width / self.dpi
+        self.write(
+            0.2 + used + 0.15, up - 0.26, note, WIDTH_INCHES - used - 0.5, color=self.theme.faint
+        )
+
+    def key(
+        self,
+        axes: Axes,
+        handles: Sequence[Artist],
+        labels: Sequence[str],
+        bottom: float,
+        left: float,
+        columns: int,
+    ) -> None:
+        """The legend, its upper left corner at a place in inches."""
+        across, up = self.get_size_inches()
+        axes.legend(
+            handles=list(handles),
+            labels=list(labels),
+            loc="upper left",
+            bbox_to_anchor=(left / across, bottom / up),
+            bbox_transform=self.transFigure,
+            ncols=columns,
+            frameon=False,
+            labelcolor=self.theme.text,
+            prop=font(SMALL),
+            borderaxespad=0,
+            borderpad=0,
+            handletextpad=0.5,
+            columnspacing=1.6,
+        )
+
+
+def empty(theme: Theme, heading: str, note: str) -> MemoryFigure:
+    """The picture of nothing, which says so."""
+    figure = MemoryFigure(1.2, theme)
+    figure.heading(heading, "")
+    figure.write(0.2, 0.45, note, WIDTH_INCHES - 0.4, color=theme.faint)
+    return figure
+
+
+@lru_cache(maxsize=16)
+def font(size: float, weight: str = "normal") -> FontProperties:
+    """Matplotlib's own sans serif font first, then what else is installed, letter by letter."""
+    return FontProperties(family=list(_families()), size=size, weight=weight)
+
+
+def fit(words: str, width: float, prop: FontProperties) -> str:
+    """``words`` on one line, of letters that can be drawn, cut to ``width`` inches with an ellipsis."""
+    line = drawable(" ".join(words[:1000].split()))
+    if _inches(line, prop) <= width:
+        return line
+    low, high = 0, len(line)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (
+            (middle, high)
+            if _inches(line[:middle].rstrip() + "…", prop) <= width
+            else (low, middle - 1)
+        )
+    return line[:low].rstrip() + "…"
+
+
+def drawable(words: str) -> str:
+    """``words`` with a white square for what no font that is there has a picture of."""
+    text = words.translate(_INVISIBLE)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _known(char) else _MISSING for char in text)
+
+
+@lru_cache(maxsize=4096)
+def _known(char: str) -> bool:
+    return char.isprintable() and any(face.get_char_index(ord(char)) for face in _faces())
+
+
+@lru_cache(maxsize=1)
+def _families() -> tuple[str, ...]:
+    installed = set(fontManager.get_font_names())
+    wanted = (*mpl.rcParams["font.sans-serif"], *_HELPERS)
+    return tuple(dict.fromkeys(name for name in wanted if name in installed))
+
+
+@lru_cache(maxsize=1)
+def _faces() -> tuple[Any, ...]:
+    return tuple(get_font(findfont(FontProperties(family=[name]))) for name in _families())
+
+
+@lru_cache(maxsize=1)
+def _ruler() -> Any:
+    return FigureCanvasAgg(Figure(dpi=_DOTS_PER_INCH)).get_renderer()
+
+
+def _inches(words: str, prop: FontProperties) -> float:
+    width: float = _ruler().get_text_width_height_descent(words, prop, False)[0] if words else 0.0
+    return width / _DOTS_PER_INCH

@@ -1,0 +1,69 @@
+"""Refuses in one line to load the engine where it can't run.
+
+Importing this module is the check; the package imports it before ``_native``.
+
+* Processor: the engine asks the processor itself (``episodica_faiss::cpu_supported``), which on
+  Linux comes too late: static data of FAISS is initialised while the library loads, with the same
+  instructions. So this module asks the kernel first.
+* Interpreter: the engine keeps exception classes and threads that belong to the main interpreter;
+  a subinterpreter would fail far from the cause.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+# What -march=x86-64-v3 allows the compiler to use, by the kernel's names and in the order of its
+# importance to us.
+_REQUIRED = ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe")
+# The first processor's paragraph; the kernel writes no more of them than are read.
+_FIRST_PARAGRAPH_BYTES = 8192
+
+
+def missing_features(cpuinfo: str) -> list[str]:
+    """Name what the first processor of ``/proc/cpuinfo`` lacks; nothing where the text has no flags."""
+    for line in cpuinfo.splitlines():
+        if line.startswith("flags"):
+            present = set(line.partition(":")[2].split())
+            return [name.upper() for name in _REQUIRED if name not in present]
+    return []
+
+
+def _check_processor() -> None:
+    if not hasattr(os, "uname") or os.uname().machine != "x86_64":
+        return
+    try:
+        with Path("/proc/cpuinfo").open("rb", buffering=0) as file:
+            cpuinfo = file.read(_FIRST_PARAGRAPH_BYTES)
+    except OSError:
+        return  # not Linux, or a closed sandbox: the engine's own check remains
+    missing = missing_features(cpuinfo.decode("ascii", "replace"))
+    if missing:
+        raise ImportError(
+            f"this processor lacks {', '.join(missing)}; episodica's FAISS is compiled for x86-64-v3 (Intel since 2013, AMD since 2015)"
+        )
+
+
+def is_main() -> bool:
+    """Whether this is the interpreter that the process started with; also where that can't be told."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        return bool(module.get_current() == module.get_main())
+    return True
+
+
+def _check_interpreter() -> None:
+    if not is_main():
+        raise ImportError(
+            "episodica can't run in a subinterpreter; use the main one, a process or a thread "
+            "(mod_wsgi: `WSGIApplicationGroup %{GLOBAL}`)"
+        )
+
+
+_check_processor()
+_check_interpreter()

@@ -1,0 +1,125 @@
+"""Progress of long work: a bar on a terminal or in a notebook, or a callback."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from html import escape
+from typing import Any, TextIO, TypeAlias
+
+from .errors import InvalidInputError
+
+ProgressCallback: TypeAlias = Callable[[str, int, int], None]
+Progress: TypeAlias = bool | ProgressCallback | None
+"""``None`` or ``False``: silent. ``True``: a bar in a notebook or on a terminal. A callable gets ``(step, done, total)``."""
+
+_CELLS = 24
+# Notebooks get each picture of a bar as a message: a few in a second are enough.
+_NOTEBOOK_INTERVAL_SECONDS = 0.1
+
+
+class ProgressBar:
+    """Draws ``step  [####----]  done/total`` on one line and wipes it at the end."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._shown = ""
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Draws the bar anew."""
+        if total:
+            filled = _CELLS * min(done, total) // total
+            text = f"{step:<12} [{'#' * filled}{'-' * (_CELLS - filled)}] {done:,}/{total:,}"
+        else:
+            text = f"{step:<12} {done:,}"
+        if text != self._shown:
+            self._stream.write(f"\r{text:<{len(self._shown)}}")
+            self._stream.flush()
+            self._shown = text
+
+    def clear(self) -> None:
+        """Wipes the line."""
+        if self._shown:
+            self._stream.write(f"\r{'':<{len(self._shown)}}\r")
+            self._stream.flush()
+            self._shown = ""
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+
+class NotebookBar:
+    """Shows ``step  [ progress ]  done/total`` below the cell, and takes it away at the end."""
+
+    def __init__(self, show: Callable[..., Any]) -> None:
+        self._show = show
+        self._handle: Any = None
+        self._drawn = -_NOTEBOOK_INTERVAL_SECONDS
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Draws the bar anew, at most ten times a second."""
+        now = time.monotonic()
+        if now - self._drawn < _NOTEBOOK_INTERVAL_SECONDS and done != total:
+            return
+        self._drawn = now
+        extent = f'max="{total}" value="{min(done, total)}"' if total else ""
+        count = f"{done:,} of {total:,}" if total else f"{done:,}"
+        self._draw(
+            f'<progress {extent} style="width:20em;vertical-align:middle"></progress> {escape(step)} {count}'
+        )
+
+    def _draw(self, html: str) -> None:
+        data = {"text/html": html, "text/plain": ""}
+        if self._handle is None:
+            self._handle = self._show(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
+
+    def clear(self) -> None:
+        """Takes it away."""
+        if self._handle is not None:
+            self._draw("")
+            self._handle = None
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """``IPython.display.display``, where a notebook would show it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    show: Callable[..., Any] = display
+    return show
+
+
+class Reporter:
+    """What ``progress=`` asked for, as the callback that the engine takes; a context manager, so that the bar goes away."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._bar: ProgressBar | NotebookBar | None = None
+        self.callback: ProgressCallback | None = None
+        if progress is True:
+            show = _notebook_display()
+            if show is not None:
+                self.callback = self._bar = NotebookBar(show)
+            elif sys.stderr.isatty():
+                self.callback = self._bar = ProgressBar()
+        elif callable(progress):
+            self.callback = progress
+        elif progress not in (None, False):
+            raise InvalidInputError(
+                f"progress must be True or a callable, not `{type(progress).__name__}`"
+            )
+
+    def __enter__(self) -> ProgressCallback | None:
+        return self.callback
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.clear()

@@ -1,0 +1,453 @@
+"""Everything that can be asked of a store without changing it: the common half of ``MemorySystem`` and ``LightweightSearchSystem``.
+
+Checks arguments, calls the engine, wraps what comes back. No logic of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from .config import MemoryConfig
+from .dates import TimeLike
+from .handle import EngineHandle
+from .inputs import options as check
+from .inputs.options import Kind, Method
+from .listings import PAGE, Records, T
+from .plot import Plots
+from .progress import Progress, Reporter
+from .records import Episode, Message, Record, SemanticMemory, record_from_dict
+from .reports import Health, RebuildReport, Stats, Usage, VerifyReport
+from .results import Context, SearchResults
+
+if TYPE_CHECKING:
+    from ._native import Engine
+
+
+class MemoryReader:
+    """Searches and reads a store. Not made directly: see the two subclasses."""
+
+    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant")
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        tenant: str,
+        config: MemoryConfig,
+        read_only: bool,
+        embedding: dict[str, Any] | None,
+        llm: dict[str, Any] | None,
+    ) -> None:
+        self._path = check.store_path(path)
+        self._tenant = check.text(tenant, "tenant")
+        self._config = config
+        self._handle = EngineHandle(
+            self,
+            str(self._path),
+            tenant=self._tenant,
+            config=config._engine_json(),
+            read_only=read_only,
+            embedding=embedding,
+            llm=llm,
+        )
+
+    @property
+    def _engine(self) -> Engine:
+        return self._handle.get()
+
+    @property
+    def path(self) -> Path:
+        """The store's directory."""
+        return self._path
+
+    @property
+    def tenant(self) -> str:
+        """Whose part of the store this is."""
+        return self._tenant
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The settings in force."""
+        return self._config
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._handle.closed
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``. They need ``episodica[plot]``."""
+        return Plots(self)
+
+    def search(
+        self,
+        user_id: str,
+        query: str,
+        *,
+        top_k: int = 10,
+        kinds: Iterable[Kind] = ("episodic", "semantic"),
+        method: Method = "hybrid",
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        threshold: float | None = None,
+        explain: bool = False,
+        now: TimeLike | None = None,
+    ) -> SearchResults:
+        """Finds what the user's memory holds on a question. Messages that are in no episode yet are found too.
+
+        Parameters
+        ----------
+        user_id
+            Whose memory; an unknown user has none, which is no error.
+        query
+            The question, in any language.
+        top_k
+            Most hits of each kind, 1 to 1000.
+        kinds
+            Any of ``"episodic"``, ``"semantic"`` and ``"message"``.
+        method
+            ``"hybrid"`` (everything that was measured to help), ``"rrf"`` (reciprocal rank fusion of words and meaning),
+            ``"vector"`` (meaning alone), ``"bm25"`` (words alone) or ``"norlift"`` (episodes by the votes of their facts).
+        since, until
+            Only what was said, took place or held in this time, both ends included; a date without a time means the whole day.
+        session_id
+            Only this session.
+        where
+            Only records whose metadata holds these keys with these values.
+        threshold
+            Least cosine similarity, -1 to 1; by default there is none.
+        explain
+            Keep the full tree of every score for :meth:`Hit.explain`.
+        now
+            What "yesterday" and "last month" in the question are reckoned from; by default the clock.
+
+        Raises
+        ------
+        InvalidInputError
+            For an empty query, ``top_k`` out of bounds, unknown kinds or methods, ``since`` after ``until``.
+
+        Examples
+        --------
+        >>> hits = memory.search("alice", "where does she live?", kinds=["message"])
+        >>> hits[0].content
+        'I moved to Lyon last Friday.'
+        >>> memory.search("nobody", "where does she live?")
+        <SearchResults 0 hits for 'where does she live?'>
+        """
+        options = check.search_options(
+            top_k=check.top_k(top_k),
+            kinds=kinds,
+            method=method,
+            since=since,
+            until=until,
+            session_id=session_id,
+            where=where,
+            threshold=threshold,
+            explain=explain,
+            now=now,
+        )
+        question = check.query(query)
+        return SearchResults._lazy(
+            self._engine.search(check.user(user_id), question, options), question
+        )
+
+    def context(
+        self,
+        user_id: str,
+        query: str,
+        *,
+        max_tokens: int = 2000,
+        kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
+        top_k: int | None = None,
+        method: Method = "hybrid",
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        threshold: float | None = None,
+        explain: bool = False,
+        now: TimeLike | None = None,
+    ) -> Context:
+        """Packs what the memory holds on a question into a text for a prompt.
+
+        Parameters
+        ----------
+        max_tokens
+            Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
+        top_k
+            Most hits of each kind that take part; by default as many as the budget has room for.
+        user_id, query, kinds, method, since, until, session_id, where, threshold, explain, now
+            As for :meth:`search`.
+
+        Raises
+        ------
+        InvalidInputError
+            As :meth:`search`, and for ``max_tokens`` below 1.
+
+        Examples
+        --------
+        >>> context = memory.context("alice", "where does she live?", max_tokens=200)
+        >>> context.token_count <= 200
+        True
+        >>> [message.content for message in context.messages if "Lyon" in message.content]
+        ['I moved to Lyon last Friday.']
+        """
+        options = check.search_options(
+            top_k=None if top_k is None else check.top_k(top_k),
+            kinds=kinds,
+            method=method,
+            since=since,
+            until=until,
+            session_id=session_id,
+            where=where,
+            threshold=threshold,
+            explain=explain,
+            now=now,
+        )
+        question = check.query(query)
+        budget = check.whole(max_tokens, "max_tokens", 1)
+        packed = self._engine.context(check.user(user_id), question, budget, options)
+        return Context(
+            packed["text"],
+            SearchResults._lazy(packed["hits"], question),
+            tuple(map(Message.from_dict, packed["messages"])),
+            packed["token_count"],
+        )
+
+    def episodes(
+        self,
+        user_id: str,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> Records[Episode]:
+        """The user's episodes, in the order of time, in constant memory.
+
+        Parameters
+        ----------
+        user_id
+            Whose; an unknown user has none.
+        since, until
+            Only those that took place in this time, both ends included.
+        session_id
+            Only this session.
+        newest_first
+            Newest instead of oldest first.
+        limit
+            At most so many.
+
+        Examples
+        --------
+        >>> [episode.message_count for episode in memory.episodes("alice")]
+        [2]
+        """
+        options = check.list_options(
+            since=since, until=until, session_id=session_id, newest_first=newest_first
+        )
+        return self._records(Episode, "episodes", user_id, "episode", options, limit)
+
+    def semantic_memories(
+        self,
+        user_id: str,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+        include_superseded: bool = False,
+    ) -> Records[SemanticMemory]:
+        """The facts that were learned about the user's world, in the order of time, in constant memory.
+
+        Parameters
+        ----------
+        include_superseded
+            Also those that no longer hold.
+        user_id, since, until, session_id, newest_first, limit
+            As for :meth:`episodes`; the time is that from which on a fact held.
+
+        Examples
+        --------
+        >>> all(fact.is_current for fact in memory.semantic_memories("alice"))
+        True
+        """
+        options = check.list_options(
+            since=since,
+            until=until,
+            session_id=session_id,
+            newest_first=newest_first,
+            include_superseded=include_superseded,
+        )
+        return self._records(
+            SemanticMemory, "semantic memories", user_id, "semantic", options, limit
+        )
+
+    def messages(
+        self,
+        user_id: str,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> Records[Message]:
+        """The user's messages, verbatim, in the order of arrival, in constant memory.
+
+        Parameters are those of :meth:`episodes`.
+
+        Examples
+        --------
+        >>> [message.speaker for message in memory.messages("alice")]
+        ['Alice', 'assistant']
+        """
+        options = check.list_options(
+            since=since, until=until, session_id=session_id, newest_first=newest_first
+        )
+        return self._records(Message, "messages", user_id, "message", options, limit)
+
+    def _records(
+        self,
+        record_type: type[T],
+        name: str,
+        user_id: str,
+        kind: str,
+        options: dict[str, Any],
+        limit: int | None,
+    ) -> Records[T]:
+        """Checks at the call, fetches pages as they are needed."""
+        user = check.user(user_id)
+        most = None if limit is None else check.whole(limit, "limit", 0)
+        self._handle.get()
+        return Records(
+            f"{name} of {user!r}", record_type, partial(self._pages, user, kind, options), most
+        )
+
+    def _pages(
+        self, user: str, kind: str, options: dict[str, Any], most: int | None
+    ) -> Iterator[dict[str, Any]]:
+        offset = 0
+        while most is None or offset < most:
+            wanted = PAGE if most is None else min(PAGE, most - offset)
+            page = self._engine.records(user, kind, {**options, "offset": offset, "limit": wanted})
+            yield from page
+            if len(page) < wanted:
+                return
+            offset += len(page)
+
+    def get(self, user_id: str, id: str) -> Record | None:
+        """The message, episode or semantic memory with this id or URI; ``None`` where there is none.
+
+        Examples
+        --------
+        >>> episode = next(memory.episodes("alice"))
+        >>> memory.get("alice", episode.uri) == memory.get("alice", episode.episode_id) == episode
+        True
+        >>> memory.get("alice", "no such id") is None
+        True
+        """
+        found = self._engine.get(check.user(user_id), check.text(id, "id"))
+        return None if found is None else record_from_dict(found)
+
+    def history(self, user_id: str, id: str) -> list[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        versions = self._engine.history(check.user(user_id), check.text(id, "id"))
+        return [record_from_dict(version) for version in versions]
+
+    def trace(self, user_id: str, id: str) -> list[dict[str, Any]]:
+        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made."""
+        return self._engine.trace(check.user(user_id), check.text(id, "id"))
+
+    def users(self) -> list[str]:
+        """The ids of all users of the tenant.
+
+        Examples
+        --------
+        >>> memory.users()
+        ['alice']
+        """
+        return self._engine.users()
+
+    def stats(self, user_id: str | None = None) -> dict[str, Any]:
+        """Counts and sizes, of one user or of all; also what searches had to do without.
+
+        Examples
+        --------
+        >>> memory.stats("alice")["messages"]
+        2
+        """
+        return Stats(self._engine.stats(check.optional_user(user_id)))
+
+    def health(self) -> dict[str, Any]:
+        """Whether everything works that should: store, indexes, embedder, endpoints. Holds no secret."""
+        return Health(self._engine.health())
+
+    def usage(self) -> dict[str, Any]:
+        """Tokens, calls and seconds by phase and model."""
+        return Usage(self._engine.usage())
+
+    def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
+        """Compares every record with the indexes and every line with the format; changes nothing.
+
+        Parameters
+        ----------
+        user_id
+            Only this user.
+        progress
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
+
+        Examples
+        --------
+        >>> memory.verify().errors
+        0
+        """
+        with Reporter(progress) as callback:
+            return VerifyReport.from_dict(
+                self._engine.verify(check.optional_user(user_id), callback)
+            )
+
+    def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
+        """Reads a user's records and indexes into memory now instead of at the first search.
+
+        Examples
+        --------
+        >>> memory.load_user_data_and_indices("alice").users
+        1
+        """
+        return RebuildReport.from_dict(self._engine.load_user(check.user(user_id)))
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Finishes what is under way for at most ``timeout`` seconds, persists the rest, and closes. Twice is no error.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
+        """
+        self._handle.close(check.seconds(timeout, "timeout"))
+
+    def __enter__(self) -> Self:
+        self._handle.get()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(
+            f"a {name} can't be copied or pickled; open another one by its path, `{name}(path)`"
+        )
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        return f"<{type(self).__name__} {str(self._path)!r}, tenant {self._tenant!r}{state}>"

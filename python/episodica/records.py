@@ -1,0 +1,278 @@
+"""The records of the memory: what was said, the episodes it forms, and the facts learned from it.
+
+Values are frozen and equal by content. Their dates are aware and in UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from .dates import to_utc
+from .value import Value, clip, day
+
+
+def _metadata(text: str) -> Any:
+    """The engine's JSON text as Python's values; the text itself where Python has no room for them (numbers of thousands of digits)."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Message(Value):
+    """One utterance of a conversation, verbatim.
+
+    Attributes
+    ----------
+    message_id : str
+        Unique among the user's messages: the caller's own id, or one that follows from the message.
+    role : str
+        ``"user"``, ``"assistant"``, ``"system"``, ``"tool"`` or any other word.
+    content : str
+        The text, verbatim.
+    timestamp : datetime
+        When it was said (UTC).
+    name : str or None
+        The speaker's name.
+    session_id : str or None
+        The session it belongs to.
+    metadata : Any
+        Any JSON value, as it came; ``None`` where there was none.
+    seq : int
+        Position in the user's history, from 0, in order of arrival.
+    """
+
+    message_id: str
+    role: str
+    content: str
+    timestamp: datetime
+    name: str | None = None
+    session_id: str | None = None
+    metadata: Any = None
+    seq: int = 0
+
+    @property
+    def speaker(self) -> str:
+        """The name to attribute the words to: the speaker's name, else the role."""
+        return self.name or self.role
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Message:
+        """Reads what :meth:`to_dict` and the engine write."""
+        get = data.get
+        return cls(
+            data["message_id"],
+            data["role"],
+            data["content"],
+            to_utc(data["timestamp"]),
+            get("name"),
+            get("session_id"),
+            _metadata(data["metadata_json"]) if "metadata_json" in data else get("metadata"),
+            get("seq", 0),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Message {day(self.timestamp)} {clip(self.speaker, 40)}: {clip(self.content)!r}>"
+
+    def __hash__(self) -> int:
+        return hash(self.message_id)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Episode(Value):
+    """A stretch of conversation that belongs together, at three depths: title and summary, narrative, messages.
+
+    Attributes
+    ----------
+    episode_id, user_id, uri : str
+        Its id among the user's episodes, its owner, and its address.
+    title, summary : str
+        What a person would call this talk, and what it comes to in a few sentences (at most 100 tokens).
+    content : str
+        The narrative: third person, relative dates resolved.
+    original_messages : tuple of Message
+        The messages, verbatim, in order.
+    message_count : int
+        How many.
+    boundary_reason : str
+        Why it ended where it ended, for people.
+    timestamp, ended_at, created_at : datetime
+        First message, last message, and when the record was written (UTC).
+    session_id : str or None
+        The session, if all messages share one.
+    topics, entities, tags : tuple of str
+        What it is about (most telling first), the names that occur, labels.
+    metadata : dict
+        Any JSON object; ``merged_from`` lists the episodes that were merged into this one.
+    boundary, provenance : dict
+        How the end was found, and how the text was made.
+    revision : int
+        How often it was rewritten.
+    """
+
+    episode_id: str
+    user_id: str
+    title: str
+    summary: str
+    content: str
+    original_messages: tuple[Message, ...]
+    message_count: int
+    boundary_reason: str
+    timestamp: datetime
+    created_at: datetime
+    session_id: str | None = None
+    topics: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    uri: str = ""
+    ended_at: datetime | None = None
+    boundary: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    revision: int = 0
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Episode:
+        """Reads what :meth:`to_dict` and the engine write."""
+        get = data.get
+        ended_at = get("ended_at")
+        return cls(
+            episode_id=data["episode_id"],
+            user_id=data["user_id"],
+            title=data["title"],
+            summary=get("summary", ""),
+            content=data["content"],
+            original_messages=tuple(map(Message.from_dict, data["original_messages"])),
+            message_count=data["message_count"],
+            boundary_reason=data["boundary_reason"],
+            timestamp=to_utc(data["timestamp"]),
+            created_at=to_utc(data["created_at"]),
+            session_id=get("session_id"),
+            topics=tuple(get("topics", ())),
+            entities=tuple(get("entities", ())),
+            metadata=dict(get("metadata") or {}),
+            tags=tuple(get("tags", ())),
+            uri=get("uri", ""),
+            ended_at=to_utc(ended_at) if ended_at else None,
+            boundary=dict(get("boundary") or {}),
+            provenance=dict(get("provenance") or {}),
+            revision=get("revision", 0),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Episode {day(self.timestamp)} {clip(self.title)!r}, {self.message_count} messages>"
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.episode_id)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SemanticMemory(Value):
+    """A lasting statement about the user's world, with the evidence for it and the time for which it held.
+
+    Attributes
+    ----------
+    memory_id, user_id, uri : str
+        Its id (stable across revisions), its owner, and its address.
+    content : str
+        The statement: third person, self-contained.
+    kind : str
+        Its category: ``personal_info``, ``work_history``, ``preference``, ``relationship``, ``goal``, ``entity``,
+        ``event``, ``case``, ``decision`` or ``procedure``.
+    confidence, importance : float
+        How sure the reading is and how much it matters, 0 to 1.
+    valid_from : datetime
+        From when on it held (UTC).
+    valid_to : datetime or None
+        Until when; ``None`` = still.
+    superseded_by : str or None
+        The memory that replaced it.
+    source_episodes, source_messages : tuple of str
+        Ids of the episodes it was learned from and of the messages that prove it.
+    subject, attribute : str
+        Whom or what it is about, and which attribute of that subject it states.
+    created_at, updated_at : datetime
+        When it was first learned, and when this revision was written (UTC).
+    revision_count : int
+        How often it was changed.
+    metadata, provenance : dict
+        Any JSON object, and how the text was made.
+    """
+
+    memory_id: str
+    user_id: str
+    content: str
+    kind: str
+    confidence: float
+    importance: float
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: str | None
+    source_episodes: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict)
+    revision_count: int = 0
+    uri: str = ""
+    source_messages: tuple[str, ...] = ()
+    subject: str = ""
+    attribute: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it still holds."""
+        return self.valid_to is None and self.superseded_by is None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SemanticMemory:
+        """Reads what :meth:`to_dict` and the engine write."""
+        get = data.get
+        valid_to = get("valid_to")
+        return cls(
+            memory_id=data["memory_id"],
+            user_id=data["user_id"],
+            content=data["content"],
+            kind=data["kind"],
+            confidence=data["confidence"],
+            importance=data["importance"],
+            valid_from=to_utc(data["valid_from"]),
+            valid_to=to_utc(valid_to) if valid_to else None,
+            superseded_by=get("superseded_by"),
+            source_episodes=tuple(get("source_episodes", ())),
+            created_at=to_utc(data["created_at"]),
+            updated_at=to_utc(data["updated_at"]),
+            metadata=dict(get("metadata") or {}),
+            revision_count=get("revision_count", 0),
+            uri=get("uri", ""),
+            source_messages=tuple(get("source_messages", ())),
+            subject=get("subject", ""),
+            attribute=get("attribute", ""),
+            provenance=dict(get("provenance") or {}),
+        )
+
+    def __repr__(self) -> str:
+        state = "" if self.is_current else ", superseded"
+        return f"<SemanticMemory {self.kind} {clip(self.content)!r}{state}>"
+
+    def __hash__(self) -> int:
+        return hash(self.memory_id)
+
+
+Record: TypeAlias = Message | Episode | SemanticMemory
+"""Whatever has an id of its own."""
+
+
+def record_from_dict(data: Mapping[str, Any]) -> Record:
+    """The record whose ``type`` the engine named."""
+    kind = data["type"]
+    if kind == "message":
+        return Message.from_dict(data)
+    return Episode.from_dict(data) if kind == "episode" else SemanticMemory.from_dict(data)

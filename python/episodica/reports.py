@@ -1,0 +1,227 @@
+"""What operations report back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from .value import Value
+
+
+class _Counts(Value):
+    """A report whose fields are all numbers: read by name, absent ones 0."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Reads what ``to_dict`` and the engine write."""
+        return cls(**{field.name: data.get(field.name, 0) for field in fields(cls)})  # type: ignore[arg-type]
+
+
+# Ids that a line for a terminal has room for.
+_MAX_IDS = 3
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AddResult(Value):
+    """What ``add_messages`` did.
+
+    Attributes
+    ----------
+    messages_added : int
+        Messages appended to the log.
+    duplicates : int
+        Messages left out because their ``message_id`` was known.
+    buffered : int
+        Messages that wait in the buffer for a boundary (those of earlier calls included).
+    episodes : tuple of str
+        Ids of the episodes that this call completed.
+    pending_semantic : int
+        Episodes whose semantic memories are still to be learned.
+    """
+
+    messages_added: int = 0
+    duplicates: int = 0
+    buffered: int = 0
+    episodes: tuple[str, ...] = ()
+    pending_semantic: int = 0
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AddResult:
+        """Reads what :meth:`to_dict` and the engine write."""
+        return cls(
+            data["messages_added"],
+            data["duplicates"],
+            data["buffered"],
+            tuple(data["episodes"]),
+            data["pending_semantic"],
+        )
+
+    def __repr__(self) -> str:
+        made = repr(self.episodes)
+        if len(self.episodes) > _MAX_IDS:
+            made = f"({', '.join(map(repr, self.episodes[:_MAX_IDS]))}, … {len(self.episodes) - _MAX_IDS:,} more)"
+        return (
+            f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, buffered={self.buffered}, "
+            f"episodes={made}, pending_semantic={self.pending_semantic})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteReport(_Counts):
+    """What ``delete`` and ``delete_user_data`` removed: counts of records, and of files removed or rewritten."""
+
+    messages: int = 0
+    episodes: int = 0
+    semantic_memories: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildReport(_Counts):
+    """What ``rebuild_indices`` and ``load_user_data_and_indices`` did.
+
+    Attributes
+    ----------
+    users : int
+        Users visited.
+    records : int
+        Messages, episodes and memories read.
+    vectors : int
+        Vectors in the indexes.
+    embedded : int
+        Of them, computed anew.
+    seconds : float
+        Wall-clock time.
+    """
+
+    users: int = 0
+    records: int = 0
+    vectors: int = 0
+    embedded: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: RebuildReport) -> RebuildReport:
+        return RebuildReport(
+            self.users + other.users,
+            self.records + other.records,
+            self.vectors + other.vectors,
+            self.embedded + other.embedded,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Value):
+    """One thing that is wrong with a store: where, what, and what mends it.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    line : int or None
+        Line from 1, where there is one.
+    message : str
+        What is wrong.
+    remedy : str
+        What mends it.
+    mended : bool
+        Whether it is mended already, or harms nothing: worth knowing, but no error.
+    """
+
+    path: str
+    line: int | None
+    message: str
+    remedy: str
+    mended: bool = False
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Problem:
+        """Reads what :meth:`to_dict` and the engine write."""
+        return cls(
+            data["path"],
+            data.get("line"),
+            data["message"],
+            data.get("remedy", ""),
+            data.get("mended", False),
+        )
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{place}: {self.message}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport(Value):
+    """The finding of ``verify``.
+
+    Attributes
+    ----------
+    total : int
+        Records and vectors looked at.
+    indexed : int
+        Of them, present in the indexes and equal to the log.
+    skipped : int
+        Of them, passed over for a good reason (superseded text, no vector wanted).
+    errors : int
+        Of them, wrong. 0 is a sound store.
+    problems : tuple of Problem
+        One entry an error, and warnings that are no errors.
+    """
+
+    total: int = 0
+    indexed: int = 0
+    skipped: int = 0
+    errors: int = 0
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the store is sound."""
+        return self.errors == 0
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> VerifyReport:
+        """Reads what :meth:`to_dict` and the engine write."""
+        return cls(
+            data["total"],
+            data["indexed"],
+            data["skipped"],
+            data["errors"],
+            tuple(map(Problem.from_dict, data["problems"])),
+        )
+
+
+class Counts(dict[str, Any]):
+    """A dictionary with a display of its own."""
+
+    __slots__ = ()
+    _title: ClassVar[str] = "counts"
+
+    def _repr_html_(self) -> str:
+        from .display.values import counts_to_html
+
+        return counts_to_html(self._title, self)
+
+
+class Stats(Counts):
+    """What ``stats`` counted."""
+
+    __slots__ = ()
+    _title = "stats"
+
+
+class Health(Counts):
+    """What ``health`` looked at."""
+
+    __slots__ = ()
+    _title = "health"
+
+
+class Usage(Counts):
+    """What ``usage`` added up."""
+
+    __slots__ = ()
+    _title = "usage"

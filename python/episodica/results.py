@@ -1,0 +1,360 @@
+"""What searches return: ranked hits that can say why they are there, and packed context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from .dates import to_utc
+from .records import Episode, Message, Record, SemanticMemory
+from .value import Value, clip, day
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ._native import Results
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Value):
+    """Why a hit has its score: a tree in which the values of the children make up the value of their parent.
+
+    Attributes
+    ----------
+    name : str
+        The term: a leg, a layer, a boost, or the fusion of its children.
+    value : float
+        What it contributes.
+    detail : str
+        How it came about, for people.
+    children : tuple of Explanation
+        Its own terms.
+
+    Examples
+    --------
+    >>> print(Explanation("score", 1.5, "sum of", (Explanation("bm25", 1.0), Explanation("vector", 0.5))))
+    1.5000  score: sum of
+      1.0000  bm25
+      0.5000  vector
+    """
+
+    name: str
+    value: float
+    detail: str = ""
+    children: tuple[Explanation, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
+        """Reads what :meth:`to_dict` and the engine write."""
+        children = tuple(map(cls.from_dict, data.get("children") or ()))
+        return cls(data["name"], data["value"], data.get("detail") or "", children)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(0))
+
+    def _lines(self, depth: int) -> Iterator[str]:
+        detail = f": {self.detail}" if self.detail else ""
+        yield f"{'  ' * depth}{self.value:.4f}  {self.name}{detail}"
+        for child in self.children:
+            yield from child._lines(depth + 1)
+
+    def __repr__(self) -> str:
+        return f"<Explanation {self.name} {self.value:.4f}, {len(self.children)} terms>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hit(Value):
+    """One thing that a search found.
+
+    Attributes
+    ----------
+    kind : str
+        ``"episodic"``, ``"semantic"`` or ``"message"``.
+    id, uri : str
+        Of the record; ``memory.get(user, hit.id)`` returns it again.
+    score : float
+        What it is ranked by; comparable within one kind of one search only.
+    rank : int
+        Place among the hits of its kind, from 1.
+    content, title : str
+        The text that was found and its title (empty for kinds that have none).
+    snippet : str
+        Some 100 characters around the best match.
+    timestamp : datetime
+        When it was said, took place or became true (UTC).
+    messages : tuple of Message
+        Of an episode its messages, best match first; of a message hit the message itself.
+    scores : dict of str to float
+        Every leg and layer that took part.
+    record : Message, Episode or SemanticMemory
+        The whole record.
+    explanation : Explanation or None
+        The tree behind :meth:`explain`, if the search was asked to ``explain``.
+    """
+
+    kind: str
+    id: str
+    uri: str
+    score: float
+    rank: int
+    content: str
+    title: str
+    timestamp: datetime
+    messages: tuple[Message, ...]
+    scores: dict[str, float]
+    snippet: str
+    record: Record
+    explanation: Explanation | None = None
+
+    def explain(self) -> Explanation:
+        """The terms of the score as a tree.
+
+        With ``search(..., explain=True)`` the tree is complete and sums to the score; otherwise it lists :attr:`scores` flat.
+        """
+        if self.explanation is not None:
+            return self.explanation
+        terms = tuple(Explanation(name, value) for name, value in self.scores.items())
+        return Explanation(
+            "score", self.score, "search with explain=True for how the terms add up", terms
+        )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Hit:
+        """Reads what :meth:`to_dict` and the engine write."""
+        kind, raw, tree = data["kind"], data["record"], data.get("explanation")
+        record: Record
+        if kind == "episodic":
+            record = Episode.from_dict(raw)
+            known = {message.message_id: message for message in record.original_messages}
+        elif kind == "semantic":
+            record, known = SemanticMemory.from_dict(raw), {}
+        else:
+            record = Message.from_dict(raw)
+            known = {record.message_id: record}
+        return cls(
+            kind,
+            data["id"],
+            data["uri"],
+            data["score"],
+            data["rank"],
+            data["content"],
+            data.get("title") or "",
+            to_utc(data["timestamp"]),
+            tuple(
+                known.get(entry["message_id"]) or Message.from_dict(entry)
+                for entry in data["messages"]
+            ),
+            dict(data["scores"]),
+            data.get("snippet") or "",
+            record,
+            Explanation.from_dict(tree) if tree else None,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Hit {self.rank} {self.kind} {self.score:.4f} {clip(self.title or self.content)!r}>"
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.id, self.rank))
+
+
+class SearchResults(Sequence[Hit], Value):
+    """The hits of one search, best first. A hit is built when it is first looked at.
+
+    Examples
+    --------
+    >>> hits = memory.search("alice", "where does she live?")
+    >>> [hit.kind for hit in hits][:1] == [hits[0].kind]
+    True
+    >>> hits.degraded
+    ()
+    """
+
+    __slots__ = ("_degraded", "_hits", "_intent", "_query", "_source")
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        *,
+        query: str = "",
+        intent: str = "",
+        degraded: Iterable[str] = (),
+    ) -> None:
+        self._hits: list[Hit | None] = list(hits)
+        self._source: Results | None = None
+        self._query = query
+        self._intent = intent
+        self._degraded = tuple(degraded)
+
+    @classmethod
+    def _lazy(cls, source: Results, query: str) -> SearchResults:
+        results = cls((), query=query, intent=source.intent, degraded=source.degraded)
+        results._hits = [None] * len(source)
+        results._source = source
+        return results
+
+    def _hit(self, index: int) -> Hit:
+        hit = self._hits[index]
+        if hit is None and self._source is not None:
+            hit = self._hits[index] = Hit.from_dict(self._source.hit(index % len(self._hits)))
+        return cast("Hit", hit)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> SearchResults: ...
+    def __getitem__(self, index: int | slice) -> Hit | SearchResults:
+        if isinstance(index, slice):
+            hits = [self._hit(i) for i in range(*index.indices(len(self)))]
+            return SearchResults(hits, query=self.query, intent=self.intent, degraded=self.degraded)
+        return self._hit(index)
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return map(self._hit, range(len(self._hits)))
+
+    @property
+    def query(self) -> str:
+        """What was asked."""
+        return self._query
+
+    @property
+    def intent(self) -> str:
+        """How the query was read: ``entity``, ``temporal``, ``relational``, ``factual`` or ``general``."""
+        return self._intent
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Legs of the search that could not run; empty when all is well."""
+        return self._degraded
+
+    def _of_kind(self, kind: str) -> tuple[Hit, ...]:
+        kinds = self._source.kinds() if self._source else [hit.kind for hit in self]
+        return tuple(self._hit(index) for index, one in enumerate(kinds) if one == kind)
+
+    @property
+    def episodic(self) -> tuple[Hit, ...]:
+        """The hits that are episodes, best first."""
+        return self._of_kind("episodic")
+
+    @property
+    def semantic(self) -> tuple[Hit, ...]:
+        """The hits that are semantic memories, best first."""
+        return self._of_kind("semantic")
+
+    @property
+    def messages(self) -> tuple[Hit, ...]:
+        """The hits that are messages, best first."""
+        return self._of_kind("message")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The hits as a data frame: a row a hit, with a column for each term of the scores (``scores.words``), dates in UTC.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'episodica[pandas]'``.
+
+        Examples
+        --------
+        >>> frame = memory.search("alice", "Lyon", kinds=["message"], top_k=1).to_pandas()
+        >>> frame[["rank", "kind", "content"]].to_dict("records")
+        [{'rank': 1, 'kind': 'message', 'content': 'I moved to Lyon last Friday.'}]
+        """
+        from .frames import hits_frame
+
+        return hits_frame(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Query, intent, degraded legs and hits as plain JSON types."""
+        return {
+            "query": self.query,
+            "intent": self.intent,
+            "degraded": list(self.degraded),
+            "hits": [hit.to_dict() for hit in self],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SearchResults:
+        """Reads what :meth:`to_dict` writes."""
+        hits = map(Hit.from_dict, data["hits"])
+        return cls(hits, query=data["query"], intent=data["intent"], degraded=data["degraded"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SearchResults):
+            return NotImplemented
+        mine, theirs = ((one.query, one.intent, one.degraded, list(one)) for one in (self, other))
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (list(self), self.query, self.intent, self.degraded))
+
+    def __str__(self) -> str:
+        """A line a hit, for terminals."""
+        lines = (
+            f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  {clip(_gist(one), 80)}"
+            for one in self
+        )
+        return "\n".join((repr(self), *lines))
+
+    def __repr__(self) -> str:
+        degraded = f", without {', '.join(self.degraded)}" if self.degraded else ""
+        return f"<SearchResults {len(self)} hits for {clip(self.query)!r}{degraded}>"
+
+
+def _gist(hit: Hit) -> str:
+    if hit.kind == "message" and hit.messages:
+        return f"{hit.messages[0].speaker}: {hit.content}"
+    return hit.title or hit.content
+
+
+def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]) -> SearchResults:
+    return SearchResults(hits, query=query, intent=intent, degraded=degraded)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Context(Value):
+    """Memory packed for a prompt.
+
+    Attributes
+    ----------
+    text : str
+        Ready to paste; ``str(context)`` is the same.
+    hits : SearchResults
+        What it was made of, best first.
+    messages : tuple of Message
+        Every original message whose content stands verbatim in ``text``.
+    token_count : int
+        Tokens of ``text`` (o200k_base); never above the budget.
+    """
+
+    text: str
+    hits: SearchResults
+    messages: tuple[Message, ...]
+    token_count: int
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Context:
+        """Reads what :meth:`to_dict` writes."""
+        return cls(
+            data["text"],
+            SearchResults.from_dict(data["hits"]),
+            tuple(map(Message.from_dict, data["messages"])),
+            data["token_count"],
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Context {self.token_count} tokens, {len(self.messages)} messages: {clip(self.text)!r}>"
+
+    def __hash__(self) -> int:
+        return hash(self.text)

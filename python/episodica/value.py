@@ -1,0 +1,51 @@
+"""What all value types share: JSON, a one-line ``repr`` and the notebook display."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+_CLIP = 60
+
+
+class Value:
+    """Mixin of the frozen value types."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as plain JSON types; dates become RFC 3339 text. ``from_dict`` of the same class reads it back."""
+        return {field.name: jsonable(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        from .display.values import to_html
+
+        return to_html(self)
+
+
+def jsonable(value: Any) -> Any:
+    """Dates, tuples and values inside ``value`` turned into JSON types."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Value):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: jsonable(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [jsonable(item) for item in value]
+    return value
+
+
+def clip(text: str, limit: int = _CLIP) -> str:
+    """``text`` on one line, cut after ``limit`` characters with an ellipsis."""
+    flat = " ".join(text[: 4 * limit].split())
+    return (
+        flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 1].rstrip() + "…"
+    )
+
+
+def day(moment: datetime) -> str:
+    """The moment as people write it in a line: date, hour and minute, UTC."""
+    return moment.isoformat(" ", "minutes")[:16]
