@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::system::Engine;
-use super::user::User;
-use super::view::View;
 use crate::control::Control;
+use crate::engine::memory::user::User;
+use crate::engine::memory::view::View;
+use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::model::RebuildReport;
 
@@ -170,7 +170,7 @@ impl Engine {
         Ok(report)
     }
 
-    pub(super) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
+    pub(crate) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
         match user_id {
             Some(user_id) => {
                 self.owner(user_id)?;

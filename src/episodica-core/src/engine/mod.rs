@@ -10,34 +10,14 @@
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 
-mod arrivals;
-mod ask;
-mod attributes;
-mod caches;
-mod context;
-mod cut;
-mod erase;
-mod extract;
-mod form;
-mod ingest;
-mod known;
-mod learn;
+mod asking;
+mod background;
 mod maintain;
-mod merge;
-mod pending;
-mod read;
-mod recall;
-mod search;
-mod snapshot;
-mod system;
-mod table;
-mod turn;
-mod user;
-mod verify;
-mod view;
-mod work;
-mod write;
+mod memory;
+mod reading;
+mod registry;
+mod writing;
 
-pub use context::{Context, ContextRequest};
-pub use read::{AnyRecord, Page, RecordKind};
-pub use system::{Engine, Handle, Parts};
+pub use reading::context::{Context, ContextRequest};
+pub use reading::records::{AnyRecord, Page, RecordKind};
+pub use registry::{Engine, Handle, Parts};

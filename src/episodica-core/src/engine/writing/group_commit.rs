@@ -14,11 +14,11 @@ use crate::model::{Message, NewMessage};
 
 /// What became of a batch: the messages that were new; `None` if the user is gone, and the batch as
 /// it was.
-pub(super) type Outcome = Result<Option<Vec<Arc<Message>>>>;
+pub(crate) type Outcome = Result<Option<Vec<Arc<Message>>>>;
 
 /// One caller's messages on their way to the log.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// In order; taken by whoever writes them.
     pub messages: Vec<NewMessage>,
     /// What was read of each.
@@ -29,7 +29,7 @@ pub(super) struct Batch {
 }
 
 /// A batch that its caller and the one who writes it both hold.
-pub(super) type SharedBatch = Arc<Mutex<Batch>>;
+pub(crate) type SharedBatch = Arc<Mutex<Batch>>;
 
 /// Batches in the order of arrival.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl Drop for Lead<'_> {
 impl Arrivals {
     /// Hands in a batch and comes back when it was written, by `write` or by somebody else's.
     /// `write` settles every batch that it is given.
-    pub(super) fn bring(&self, batch: Batch, write: impl FnOnce(&[SharedBatch])) -> SharedBatch {
+    pub(crate) fn bring(&self, batch: Batch, write: impl FnOnce(&[SharedBatch])) -> SharedBatch {
         let batch = Arc::new(Mutex::new(batch));
         let mut line = self.line.lock();
         line.waiting.push(Arc::clone(&batch));

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::search::Search;
-use super::system::Engine;
 use crate::control::Control;
+use crate::engine::reading::search::Search;
+use crate::engine::registry::Engine;
 use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::score::{Hit, HitKind, Intent, Query, Record, Request, Statement, pack};
@@ -59,7 +59,8 @@ impl Engine {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
         let Some(user) = self.user(user_id, false, control)? else { return Ok(Context::default()) };
-        let wide = Request { top_k: super::search::MAX_TOP_K, ..request.search.clone() };
+        let wide =
+            Request { top_k: crate::engine::reading::search::MAX_TOP_K, ..request.search.clone() };
         let mut prepared = self.prepare(
             &Query::new(&wide.query, &user.view.read().messages, self.tokens).at(wide.now),
             &wide,

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::form::Cut;
-use super::system::Engine;
-use super::user::User;
-use super::work::Outcome;
-use super::write::OUTAGE;
 use crate::control::Control;
+use crate::engine::background::queue::Outcome;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
+use crate::engine::writing::compose::OUTAGE;
+use crate::engine::writing::form::Cut;
 use crate::error::Result;
 use crate::model::Episode;
 use crate::store::DeadLetter;
 
 impl Engine {
     /// Everything that there is to do for a user now.
-    pub(super) fn work_on(&self, user: &Arc<User>, control: &dyn Control) -> Result<Outcome> {
+    pub(crate) fn work_on(&self, user: &Arc<User>, control: &dyn Control) -> Result<Outcome> {
         {
             let _turn = user.turns.take(control)?;
             self.embed_messages(user, control)?;
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Goes on with what a crash cut off, when a user is opened.
-    pub(super) fn resume(&self, user: &Arc<User>, control: &dyn Control) -> Result<()> {
+    pub(crate) fn resume(&self, user: &Arc<User>, control: &dyn Control) -> Result<()> {
         if self.works_behind() {
             let something = {
                 let view = user.view.read();
@@ -195,7 +195,7 @@ impl Engine {
     }
 
     /// Writes down which records could not be indexed, after the last attempt.
-    pub(super) fn give_up(&self, user: &User) {
+    pub(crate) fn give_up(&self, user: &User) {
         let error = self
             .counters
             .last_failure

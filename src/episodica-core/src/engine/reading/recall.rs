@@ -4,8 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::system::Engine;
-use super::user::User;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
 use crate::model::Message;
 use crate::text::normalized_hash;
 
@@ -49,7 +49,7 @@ fn line_hash(line: &str) -> Option<String> {
 impl Engine {
     /// The messages as they may be learned from: without lines that this user's context held, or
     /// that are a known statement word for word in a message of several lines.
-    pub(super) fn without_recalled(
+    pub(crate) fn without_recalled(
         &self,
         user: &User,
         messages: &[Arc<Message>],

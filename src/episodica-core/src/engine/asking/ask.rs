@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::system::Engine;
-use super::user::User;
 use crate::control::Control;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::content_hash;
 use crate::llm::{LanguageModel, PROMPT_VERSION, Prompt};
@@ -113,7 +113,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Interrupted` only.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         model: &dyn LanguageModel,
         user: &User,
@@ -204,7 +204,7 @@ impl Engine {
     }
 
     /// Remembers an answer that was of use, so that the same question is never paid for twice.
-    pub(super) fn keep(&self, user: &User, reply: &Reply) {
+    pub(crate) fn keep(&self, user: &User, reply: &Reply) {
         if !self.config.llm_cache || reply.cached {
             return;
         }
@@ -227,7 +227,7 @@ impl Engine {
     }
 
     /// Writes down what was asked, if that is wanted.
-    pub(super) fn write_trace(&self, user: &User, asked: Asked) {
+    pub(crate) fn write_trace(&self, user: &User, asked: Asked) {
         if asked.0.is_empty() {
             return;
         }
@@ -249,7 +249,7 @@ impl Engine {
     }
 
     /// Counts a failure that work goes on after, and keeps its words for `health`.
-    pub(super) fn note_failure(&self, error: &Error) {
+    pub(crate) fn note_failure(&self, error: &Error) {
         log::warn!("work goes on after a failure: {}", error.chain());
         self.counters.count("failures_survived", 1);
         *self.counters.last_failure.lock() = Some(Arc::from(error.chain()));

@@ -1,9 +1,9 @@
 //! Checking a live store: files against their checksums, indexes against the logs. Changes nothing;
 //! every finding says what mends it.
 
-use super::system::Engine;
-use super::user::User;
 use crate::control::Control;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
 use crate::error::{Error, Result};
 use crate::model::{Problem, VerifyReport};
 use crate::store::LogKind;

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
-use super::arrivals::{Batch, SharedBatch};
-use super::form::Cut;
-use super::system::Engine;
-use super::user::User;
 use crate::control::Control;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
+use crate::engine::writing::form::Cut;
+use crate::engine::writing::group_commit::{Batch, SharedBatch};
 use crate::error::{Error, Result};
 use crate::ids::record_id;
 use crate::model::{AddReport, Message, NewMessage};
@@ -218,7 +218,7 @@ impl Engine {
 
     /// Embeds the messages that have no vector yet: first everything new, in order. Needs no turn:
     /// of two who do it at once, one comes too late.
-    pub(super) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
         let (slots, messages) = {
             let view = user.view.read();
             let slots = view.unembedded.iter().copied().collect::<Vec<u32>>();

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::system::Engine;
-use super::user::User;
 use crate::control::Control;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Waits before failed work is tried again; after the last it is left for `retry_pending`.

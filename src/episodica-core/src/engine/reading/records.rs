@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::search::{admits_episode, admits_fact, admits_message};
-use super::system::Engine;
-use super::user::User;
 use crate::control::Control;
+use crate::engine::memory::user::User;
+use crate::engine::reading::search::{admits_episode, admits_fact, admits_message};
+use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::Filter;
@@ -136,7 +136,7 @@ impl Engine {
 
 /// A record of a user who is at hand. Who holds a user never asks the engine for the same one
 /// again: a deletion waits for its holders and lets nobody open users meanwhile.
-pub(super) fn find(user: &User, id: &str) -> Option<AnyRecord> {
+pub(crate) fn find(user: &User, id: &str) -> Option<AnyRecord> {
     let from_uri = user.owner.parse_uri(id);
     let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
     let view = user.view.read();

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 
-use super::attributes::Stated;
-use super::view::View;
+use crate::engine::memory::attributes::Stated;
+use crate::engine::memory::view::View;
 use crate::generate::facts::Candidate;
 use crate::generate::reconcile::concerns;
 use crate::index::for_each_term;
@@ -22,7 +22,7 @@ use crate::text::normalized;
 const SAME_WORD: usize = 64;
 
 /// A memory as a step has left it.
-pub(super) struct Fresh {
+pub(crate) struct Fresh {
     pub memory: Arc<SemanticMemory>,
     /// The row of its vector.
     pub row: Option<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Fresh {
 
 /// What a step has learned and not yet written: newer than the view.
 #[derive(Default)]
-pub(super) struct Learned {
+pub(crate) struct Learned {
     /// Latest revision by id.
     pub latest: BTreeMap<String, Fresh>,
     /// Every record to append, in order.
@@ -92,7 +92,7 @@ impl Learned {
 
 /// What a candidate says, and which memories of the view the rules have something to say about.
 /// Needs nothing of the step, so that all candidates of one look at the view at once.
-pub(super) struct Sight {
+pub(crate) struct Sight {
     stated: Stated,
     text: String,
     slots: Vec<u32>,

@@ -10,11 +10,11 @@ use ndarray::Axis;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::snapshot::VectorSums;
-use super::system::Engine;
-use super::user::User;
-use super::view::View;
 use crate::control::Control;
+use crate::engine::memory::snapshot::VectorSums;
+use crate::engine::memory::user::User;
+use crate::engine::memory::view::View;
+use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::ids::{Owner, content_hash};
 use crate::index::{Field, VectorIndexKind};
@@ -28,7 +28,7 @@ const L1: &str = "L1";
 
 /// Vectors and what they were made from.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     rows: Vec<CacheRow>,
     vectors: Matrix<'static>,
     /// The file of an index over just these vectors in this order, if there is a sound one.
@@ -37,7 +37,7 @@ pub(super) struct Known {
 
 /// Known vectors of the three logs.
 #[derive(Default)]
-pub(super) struct KnownVectors([Option<Known>; 3]);
+pub(crate) struct KnownVectors([Option<Known>; 3]);
 
 /// How fields got their vectors: from what was known, from the embedder.
 struct Filled {
@@ -60,7 +60,7 @@ struct Wanted<'a> {
 }
 
 /// A text without a vector.
-pub(super) struct Missing {
+pub(crate) struct Missing {
     /// `message`, `episodic`, `semantic`.
     pub kind: &'static str,
     /// `L0` or `L1` of an episode.
@@ -72,7 +72,7 @@ pub(super) struct Missing {
 
 impl Engine {
     /// The vectors on disk, as far as they can be believed.
-    pub(super) fn read_caches(&self, owner: &Owner) -> Result<(KnownVectors, Vec<Problem>)> {
+    pub(crate) fn read_caches(&self, owner: &Owner) -> Result<(KnownVectors, Vec<Problem>)> {
         let (mut known, mut problems) = (KnownVectors::default(), Vec::new());
         for kind in LogKind::ALL {
             let cache = self.store.load_vectors(
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// The vectors of a view that is about to be replaced.
-    pub(super) fn carry_over(view: &View) -> KnownVectors {
+    pub(crate) fn carry_over(view: &View) -> KnownVectors {
         KnownVectors(LogKind::ALL.map(|kind| {
             let (rows, vectors) = cached(view, kind)?;
             Some(Known { rows, vectors: vectors.into_owned(), index: None })
@@ -97,7 +97,7 @@ impl Engine {
 
     /// Gives every record of a fresh view its vectors; `true` if some were computed, or some of the
     /// known ones have no record any more.
-    pub(super) fn fill_vectors(
+    pub(crate) fn fill_vectors(
         &self,
         view: &mut View,
         known: KnownVectors,
@@ -190,7 +190,7 @@ impl Engine {
     }
 
     /// Records that have no vector and should have one.
-    pub(super) fn without_vector(view: &View) -> Vec<Missing> {
+    pub(crate) fn without_vector(view: &View) -> Vec<Missing> {
         let fields = [
             ("message", "", &view.messages.field, view.messages.len()),
             ("episodic", L0, &view.abstracts, view.episodes.len()),
@@ -219,7 +219,7 @@ impl Engine {
 
     /// Embeds what an outage of the embedder left without a vector; returns how many records are
     /// still without. The caller has the user's turn.
-    pub(super) fn embed_missing(&self, user: &User, control: &dyn Control) -> Result<usize> {
+    pub(crate) fn embed_missing(&self, user: &User, control: &dyn Control) -> Result<usize> {
         let missing = Self::without_vector(&user.view.read());
         let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
         if texts.is_empty() {
@@ -251,7 +251,7 @@ impl Engine {
 
     /// Writes all that makes the next opening fast, as far as it changed. The caller has the user's
     /// turn.
-    pub(super) fn save_for_next_opening(&self, user: &User) -> Result<()> {
+    pub(crate) fn save_for_next_opening(&self, user: &User) -> Result<()> {
         if self.read_only || user.store.is_erasing() {
             return self.save_caches(user);
         }
@@ -271,7 +271,7 @@ impl Engine {
     }
 
     /// Writes the vectors of a user for the next opening, if any changed.
-    pub(super) fn save_caches(&self, user: &User) -> Result<()> {
+    pub(crate) fn save_caches(&self, user: &User) -> Result<()> {
         self.write_changed(user).map(drop)
     }
 
@@ -327,7 +327,7 @@ impl Engine {
     }
 
     /// Opens a user with all vectors computed anew; `None` if there is no such user.
-    pub(super) fn rebuilt_user(
+    pub(crate) fn rebuilt_user(
         &self,
         user_id: &str,
         control: &dyn Control,

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::ask::Asked;
-use super::form::Draft;
-use super::system::Engine;
-use super::user::User;
 use crate::boundary::Segment;
 use crate::control::Control;
+use crate::engine::asking::ask::Asked;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
+use crate::engine::writing::form::Draft;
 use crate::error::Result;
 use crate::model::Episode;
 
@@ -24,7 +24,7 @@ const NEAREST: usize = 5;
 impl Engine {
     /// Commits episodes one after the other, each merged into an earlier one where one fits;
     /// returns what stands in the log afterwards.
-    pub(super) fn commit_merged(
+    pub(crate) fn commit_merged(
         &self,
         user: &User,
         episodes: Vec<Arc<Episode>>,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 
-use super::ask::Asked;
-use super::form::Draft;
-use super::system::Engine;
-use super::user::User;
 use crate::clock::Moment;
 use crate::control::Control;
+use crate::engine::asking::ask::Asked;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
+use crate::engine::writing::form::Draft;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::llm::LanguageModel;
@@ -19,10 +19,10 @@ use crate::model::{Message, Provenance};
 
 /// Why a text is the rules': the model did not answer. Such a text is written again as soon as the
 /// model is back.
-pub(super) const OUTAGE: &str = "outage";
+pub(crate) const OUTAGE: &str = "outage";
 
 /// The text of one episode.
-pub(super) struct Text {
+pub(crate) struct Text {
     pub text: EpisodeText,
     /// When it took place, where the model says so.
     pub timestamp: Option<Moment>,
@@ -32,7 +32,7 @@ pub(super) struct Text {
 
 impl Engine {
     /// The texts of drafts, in their order.
-    pub(super) fn write_texts(
+    pub(crate) fn write_texts(
         &self,
         user: &User,
         drafts: &[Draft],
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// The text of one episode by the model, or by the rules if nothing usable comes of asking.
-    pub(super) fn write_with_model(
+    pub(crate) fn write_with_model(
         &self,
         model: &dyn LanguageModel,
         user: &User,

@@ -8,16 +8,16 @@ use ndarray::{Array2, Axis, concatenate};
 use parking_lot::{Mutex, RwLock};
 use rayon::prelude::*;
 
-use super::arrivals::Arrivals;
-use super::ask::Notes;
-use super::recall::Recalled;
-use super::snapshot::{Positions, Restored};
-use super::system::Engine;
-use super::turn::Turns;
-use super::view::{View, episode_terms};
-use super::work::Standing;
 use crate::boundary::Readings;
 use crate::control::Control;
+use crate::engine::asking::ask::Notes;
+use crate::engine::background::queue::Standing;
+use crate::engine::memory::snapshot::{Positions, Restored};
+use crate::engine::memory::turn::Turns;
+use crate::engine::memory::view::{View, episode_terms};
+use crate::engine::reading::recall::Recalled;
+use crate::engine::registry::Engine;
+use crate::engine::writing::group_commit::Arrivals;
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::MessageReading;
@@ -113,7 +113,7 @@ impl Engine {
     /// Opens a user: the view comes from the snapshot where that holds, else from the logs; then
     /// vectors come from the caches, or from a reader's view that is out of date, where these agree
     /// with the logs.
-    pub(super) fn load(
+    pub(crate) fn load(
         &self,
         owner: Owner,
         stale: Option<&User>,
@@ -215,7 +215,7 @@ impl Engine {
     }
 
     /// The view over what was loaded, without vectors.
-    pub(super) fn build_records(&self, loaded: LoadedUser, control: &dyn Control) -> Result<View> {
+    pub(crate) fn build_records(&self, loaded: LoadedUser, control: &dyn Control) -> Result<View> {
         let to = self.indexing();
         let mut view = View::default();
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
@@ -301,7 +301,7 @@ impl Engine {
     }
 
     /// What the index wants to know of a message.
-    pub(super) fn read_message(&self, content: &str) -> MessageReading {
+    pub(crate) fn read_message(&self, content: &str) -> MessageReading {
         MessageReading::of(content, self.tokens.ids(content))
     }
 

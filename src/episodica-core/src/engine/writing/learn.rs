@@ -9,12 +9,12 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 
-use super::ask::Asked;
-use super::known::{Learned, Sight};
-use super::system::Engine;
-use super::user::User;
-use super::view::{View, rows_of};
 use crate::control::Control;
+use crate::engine::asking::ask::Asked;
+use crate::engine::memory::user::User;
+use crate::engine::memory::view::{View, rows_of};
+use crate::engine::registry::Engine;
+use crate::engine::writing::conflicts::{Learned, Sight};
 use crate::error::Result;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
 use crate::generate::reconcile::{Decision, apply, reconcile_offline};
@@ -22,22 +22,22 @@ use crate::model::{Episode, Provenance, SemanticMemory};
 use crate::store::StateRecord;
 
 /// Known memories that a candidate is held against (the seeds' five nearest).
-pub(super) const NEAREST: usize = 5;
+pub(crate) const NEAREST: usize = 5;
 
 /// Episodes that are learned from in one step by the rules: what they teach is held against each
 /// other, so a backlog takes several.
 const STEP: usize = 512;
 
 /// A candidate with the episode it comes from.
-pub(super) type Found<'a> = (&'a Arc<Episode>, Candidate);
+pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);
 
 /// What a model says of each candidate: a decision and the memories its target points into; `None`
 /// leaves it to the rules.
-pub(super) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
+pub(crate) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
 
 /// How a step of learning came about.
 #[derive(Default)]
-pub(super) struct Manner {
+pub(crate) struct Manner {
     /// Stamped into new memories; `None` = the rules'.
     pub provenance: Option<Provenance>,
     /// By the rules in a model's place: to be done again.
@@ -49,7 +49,7 @@ pub(super) struct Manner {
 impl Engine {
     /// Learns by the rules from the episodes that were not learned from yet. The caller has the
     /// user's turn.
-    pub(super) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
         Self::unlearned(user)
             .chunks(STEP)
             .try_for_each(|episodes| self.learn_step(user, episodes, control))
@@ -79,7 +79,7 @@ impl Engine {
     }
 
     /// Episodes that were not learned from yet, in order.
-    pub(super) fn unlearned(user: &User) -> Vec<Arc<Episode>> {
+    pub(crate) fn unlearned(user: &User) -> Vec<Arc<Episode>> {
         let view = user.view.read();
         let mut episodes: Vec<_> =
             view.unlearned.keys().filter_map(|id| view.episodes.slot(id)).collect();
@@ -87,7 +87,7 @@ impl Engine {
         episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
     }
 
-    pub(super) fn count_rejected(&self, extraction: &Extraction) {
+    pub(crate) fn count_rejected(&self, extraction: &Extraction) {
         let mut rejected = self.counters.rejected.lock();
         for (reason, count) in &extraction.rejected {
             *rejected.entry(reason.name()).or_default() += count;
@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// The vectors of candidates, row by row.
-    pub(super) fn embed_found(
+    pub(crate) fn embed_found(
         &self,
         found: &[Found<'_>],
         control: &dyn Control,
@@ -108,7 +108,7 @@ impl Engine {
     /// Reconciles candidates with what is known and with each other, and writes down what comes of
     /// it.
     #[expect(clippy::too_many_arguments, reason = "one step with all that it is made of")]
-    pub(super) fn take_in(
+    pub(crate) fn take_in(
         &self,
         user: &User,
         episodes: &[Arc<Episode>],
@@ -175,7 +175,7 @@ impl Engine {
 
     /// The known memories nearest to a candidate, and those of the same attribute of the same
     /// subject.
-    pub(super) fn nearest_known(
+    pub(crate) fn nearest_known(
         view: &View,
         vector: Option<ArrayView1<'_, f32>>,
         candidate: &Candidate,

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 
 use ndarray::{Array1, ArrayView1};
 
-use super::system::Engine;
-use super::view::View;
 use crate::config::Preset;
 use crate::control::Control;
 use crate::embed::STATIC_MODEL;
+use crate::engine::memory::view::View;
+use crate::engine::registry::Engine;
 use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::score::{
@@ -37,7 +37,7 @@ const MEMO_IMPORTANCE: f64 = 0.3;
 type Members = HashMap<u32, Vec<u32>>;
 
 /// A question made ready: read, embedded, and what may answer it.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     pub query: Query,
     /// What snippets show.
     pub terms: Arc<[String]>,
@@ -81,7 +81,7 @@ impl Engine {
         Ok(Response { hits, degraded, intent })
     }
 
-    pub(super) fn check_request(&self, request: &Request) -> Result<()> {
+    pub(crate) fn check_request(&self, request: &Request) -> Result<()> {
         self.check_open()?;
         if request.query.trim().is_empty() {
             return Err(Error::invalid("query is empty: ``"));
@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Embeds the question, unless only words are asked for. No lock is held here.
-    pub(super) fn prepare(&self, query: &Query, request: &Request) -> Prepared {
+    pub(crate) fn prepare(&self, query: &Query, request: &Request) -> Prepared {
         let mut degraded = Vec::new();
         let vector = match request.method {
             Method::Bm25 => None,
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn note_degradation(&self, view: &View, request: &Request, prepared: &mut Prepared) {
+    pub(crate) fn note_degradation(&self, view: &View, request: &Request, prepared: &mut Prepared) {
         if request.method == Method::Bm25 || prepared.vector.is_none() {
             return;
         }
@@ -134,7 +134,7 @@ impl Engine {
 }
 
 /// One search under way.
-pub(super) struct Search<'a> {
+pub(crate) struct Search<'a> {
     pub engine: &'a Engine,
     pub view: &'a View,
     pub request: &'a Request,
@@ -699,7 +699,7 @@ fn leaf(slot: u32, name: &str, value: f64, detail: &str, cosine: Option<f32>) ->
     ScoredRecord { slot, explanation: Explanation::leaf(name, value, detail), cosine }
 }
 
-pub(super) fn admits_message(filter: &Filter, message: &Message) -> bool {
+pub(crate) fn admits_message(filter: &Filter, message: &Message) -> bool {
     let metadata = || -> serde_json::Map<String, serde_json::Value> {
         message
             .metadata
@@ -715,7 +715,7 @@ pub(super) fn admits_message(filter: &Filter, message: &Message) -> bool {
         && (filter.metadata.is_empty() || admits_metadata(filter, &metadata()))
 }
 
-pub(super) fn admits_episode(filter: &Filter, episode: &crate::model::Episode) -> bool {
+pub(crate) fn admits_episode(filter: &Filter, episode: &crate::model::Episode) -> bool {
     let in_session = |session: &String| {
         episode
             .original_messages
@@ -733,7 +733,7 @@ pub(super) fn admits_episode(filter: &Filter, episode: &crate::model::Episode) -
                     .any(|message| admits_message(&metadata_only(filter), message)))
 }
 
-pub(super) fn admits_fact(filter: &Filter, fact: &crate::model::SemanticMemory) -> bool {
+pub(crate) fn admits_fact(filter: &Filter, fact: &crate::model::SemanticMemory) -> bool {
     let in_session = |session: &String| {
         fact.metadata.get("session_id").and_then(|own| own.as_str()) == Some(session)
     };

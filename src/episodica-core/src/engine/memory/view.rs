@@ -12,10 +12,10 @@ use bytemuck::{Pod, Zeroable};
 use ndarray::{Array2, ArrayView2, Axis};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::attributes::{Attributes, Stated};
-use super::read::AnyRecord;
-use super::table::Table;
 use crate::config::Config;
+use crate::engine::memory::attributes::{Attributes, Stated};
+use crate::engine::memory::table::Table;
+use crate::engine::reading::records::AnyRecord;
 use crate::error::Result;
 use crate::generate::facts::Candidate;
 use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms, VectorIndexFactory};
@@ -29,7 +29,7 @@ const NONE: u32 = u32::MAX;
 /// What searches want to know of a semantic memory without reading it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// The number of its subject.
     pub subject: u32,
     /// The number of the id of what superseded it.
@@ -54,25 +54,25 @@ pub(crate) struct View {
     pub members: Ragged<u32>,
     /// The slot of each message's episode, by the message's slot; may be shorter than there are
     /// messages.
-    pub(super) episode_of: Vec<u32>,
+    pub(crate) episode_of: Vec<u32>,
     /// Semantic memories.
     pub facts: Table<SemanticMemory>,
     /// Their statements.
     pub statements: Field,
     /// Their tokens, by slot.
-    pub(super) statement_tokens: Ragged<u16>,
+    pub(crate) statement_tokens: Ragged<u16>,
     /// How they stand, by slot.
-    pub(super) standings: Vec<Standing>,
+    pub(crate) standings: Vec<Standing>,
     /// Whom and what they are about.
-    pub(super) subjects: Keys,
+    pub(crate) subjects: Keys,
     /// Hash of a normalised statement to the slot of its memory, for exact duplicates.
-    pub(super) fact_texts: FxHashMap<u64, u32>,
+    pub(crate) fact_texts: FxHashMap<u64, u32>,
     /// Memories by what they state.
-    pub(super) attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// Rough size of all revisions of episodes and memories.
-    pub(super) record_bytes: usize,
+    pub(crate) record_bytes: usize,
     /// Episodes that were merged into others: old id to new.
-    pub(super) merged: HashMap<String, String>,
+    pub(crate) merged: HashMap<String, String>,
     /// Messages that are in no episode yet, in order.
     pub buffer: BTreeSet<u32>,
     /// How many messages, counted from the first, are in episodes as far as these were finished,

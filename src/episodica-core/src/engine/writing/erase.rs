@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::caches::KnownVectors;
-use super::read::{AnyRecord, find};
-use super::recall::Recalled;
-use super::system::Engine;
-use super::user::User;
-use super::view::View;
 use crate::control::{Control, Uninterrupted};
+use crate::engine::memory::user::User;
+use crate::engine::memory::vectors::KnownVectors;
+use crate::engine::memory::view::View;
+use crate::engine::reading::recall::Recalled;
+use crate::engine::reading::records::{AnyRecord, find};
+use crate::engine::registry::Engine;
 use crate::error::{Error, Result};
 use crate::generate::episode::write_offline;
 use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
@@ -298,7 +298,7 @@ impl Engine {
 
     /// Replaces the view by one over the same records, changed by `change`. The caller has the
     /// user's turn.
-    pub(super) fn rebuild_view(
+    pub(crate) fn rebuild_view(
         &self,
         user: &User,
         known: KnownVectors,

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::ask::Gate;
-use super::user::User;
-use super::view::Indexing;
-use super::work::Work;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::Control;
 use crate::embed::Embedder;
+use crate::engine::asking::ask::Gate;
+use crate::engine::background::queue::Work;
+use crate::engine::memory::user::User;
+use crate::engine::memory::view::Indexing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
@@ -92,10 +92,10 @@ pub struct Engine {
     myself: Weak<Engine>,
     users: Mutex<HashMap<String, Arc<User>>>,
     /// One opening at a time, so that a user is never loaded twice.
-    opening: super::turn::Turns,
+    opening: crate::engine::memory::turn::Turns,
     ticks: AtomicU64,
     /// What the open users take together, in bytes.
-    pub(super) memory: Arc<AtomicUsize>,
+    pub(crate) memory: Arc<AtomicUsize>,
     closed: AtomicBool,
 }
 
@@ -127,7 +127,7 @@ impl Engine {
             counters: Counters::default(),
             read_only: parts.read_only,
             users: Mutex::default(),
-            opening: super::turn::Turns::default(),
+            opening: crate::engine::memory::turn::Turns::default(),
             ticks: AtomicU64::new(0),
             memory: Arc::default(),
             closed: AtomicBool::new(false),
@@ -268,11 +268,14 @@ impl Engine {
     }
 
     /// Keeps everybody from opening users while it is held.
-    pub(super) fn hold_openings(&self, control: &dyn Control) -> Result<super::turn::Turn<'_>> {
+    pub(crate) fn hold_openings(
+        &self,
+        control: &dyn Control,
+    ) -> Result<crate::engine::memory::turn::Turn<'_>> {
         self.opening.take(control)
     }
 
-    pub(super) fn open_user(&self, user_id: &str) -> Option<Arc<User>> {
+    pub(crate) fn open_user(&self, user_id: &str) -> Option<Arc<User>> {
         let user = self.users.lock().get(user_id).cloned()?;
         self.touch(&user);
         Some(user)

@@ -15,12 +15,12 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::attributes::Attributes;
-use super::system::Engine;
-use super::table::Table;
-use super::user::User;
-use super::view::View;
 use crate::clock::Moment;
+use crate::engine::memory::attributes::Attributes;
+use crate::engine::memory::table::Table;
+use crate::engine::memory::user::User;
+use crate::engine::memory::view::View;
+use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex, VectorIndexKind};
@@ -43,7 +43,7 @@ struct Remainder {
 }
 
 /// A view that was taken up, and the number of the next message.
-pub(super) struct Restored {
+pub(crate) struct Restored {
     pub view: View,
     pub next_seq: u64,
 }
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// The head of a snapshot that this engine can read.
-    pub(super) fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
+    pub(crate) fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
         self.store
             .snapshot_head(owner)
             .filter(|head| head.made_by == self.maker() && cfg!(target_endian = "little"))
@@ -68,7 +68,7 @@ impl Engine {
 
     /// The view that a snapshot holds; `None` if it or the vectors are not what the head says.
     /// Whether the logs are is the caller's to see.
-    pub(super) fn restore(&self, owner: &Owner, head: &SnapshotHead) -> Option<Restored> {
+    pub(crate) fn restore(&self, owner: &Owner, head: &SnapshotHead) -> Option<Restored> {
         let pack = |number| self.store.snapshot_pack(owner, head, number);
         let mut first = pack(0)?;
         let labels: [Vec<u64>; 4] =
@@ -172,7 +172,7 @@ impl Engine {
     }
 
     /// Is the user worth a snapshot, and can there be one?
-    pub(super) fn wants_snapshot(&self, user: &User) -> bool {
+    pub(crate) fn wants_snapshot(&self, user: &User) -> bool {
         let view = user.view.read();
         let fields = [
             (&view.messages.field, view.messages.len()),
@@ -193,7 +193,7 @@ impl Engine {
 
     /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's
     /// turn.
-    pub(super) fn save_snapshot(&self, user: &User, vectors: VectorSums) -> Result<()> {
+    pub(crate) fn save_snapshot(&self, user: &User, vectors: VectorSums) -> Result<()> {
         let writer = user.writer.lock();
         let view = user.view.read();
         let (Some(packed), Some(logs)) = (pack(&view, writer.next_seq), user.store.sums()?) else {
@@ -210,10 +210,10 @@ impl Engine {
 }
 
 /// Length and checksum of the vectors of each log; `None` where there are none.
-pub(super) type VectorSums = [Option<Sum>; 3];
+pub(crate) type VectorSums = [Option<Sum>; 3];
 
 /// The end of each log.
-pub(super) type Positions = [LogPosition; 3];
+pub(crate) type Positions = [LogPosition; 3];
 
 /// The packs of a view: labels and remainder, messages, episodes, semantic memories. `None` for
 /// what can't be written down.

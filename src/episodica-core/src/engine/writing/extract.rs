@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use super::ask::{Asked, Reply};
-use super::learn::{Advice, Found, Manner, NEAREST};
-use super::system::Engine;
-use super::user::User;
 use crate::control::Control;
+use crate::engine::asking::ask::{Asked, Reply};
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
+use crate::engine::writing::learn::{Advice, Found, Manner, NEAREST};
 use crate::error::Result;
 use crate::generate::facts::model::{
     prediction_question, read_prediction, read_statements, statements_question,
@@ -39,7 +39,7 @@ struct Statements {
 
 impl Engine {
     /// Learns from one episode. The caller has the user's turn.
-    pub(super) fn learn_with_model(
+    pub(crate) fn learn_with_model(
         &self,
         model: &dyn LanguageModel,
         user: &User,

@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::ask::Asked;
-use super::system::Engine;
-use super::turn::Turn;
-use super::user::User;
-use super::view::{episode_terms, rows_of};
-use super::write::Text;
 use crate::boundary::{self, Segment};
 use crate::clock::Moment;
 use crate::config::BoundaryMode;
 use crate::control::Control;
+use crate::engine::asking::ask::Asked;
+use crate::engine::memory::turn::Turn;
+use crate::engine::memory::user::User;
+use crate::engine::memory::view::{episode_terms, rows_of};
+use crate::engine::registry::Engine;
+use crate::engine::writing::compose::Text;
 use crate::error::Result;
 use crate::ids::record_id;
 use crate::model::{BoundaryReason, Episode, Message};
@@ -37,7 +37,7 @@ pub(crate) enum Cut<'a> {
 }
 
 /// The messages of one session that await an episode.
-pub(super) struct Group {
+pub(crate) struct Group {
     pub messages: Vec<Arc<Message>>,
     pub vectors: Option<Array2<f32>>,
     /// Why the rest of it is an episode now, too.
@@ -45,7 +45,7 @@ pub(super) struct Group {
 }
 
 /// A segment to be written down.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     pub messages: Vec<Arc<Message>>,
     pub segment: Segment,
     /// What the model was asked about its end.
@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// Marks sessions as closed of which nothing is left to do. The caller has the user's turn.
-    pub(super) fn settle_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn settle_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
         let done: Vec<String> = {
             let view = user.view.read();
             if view.closing_sessions.is_empty() || !view.unlearned.is_empty() {
@@ -130,7 +130,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn mark_session(
+    pub(crate) fn mark_session(
         &self,
         user: &User,
         session_id: &str,
@@ -147,7 +147,7 @@ impl Engine {
 
     /// Cuts the buffer, makes episodes of the pieces, and learns from them: at once without a
     /// model, otherwise behind the caller.
-    pub(super) fn form(
+    pub(crate) fn form(
         &self,
         user: &Arc<User>,
         cut: Cut<'_>,
@@ -205,7 +205,7 @@ impl Engine {
     }
 
     /// The caller has the user's turn.
-    pub(super) fn form_episodes(
+    pub(crate) fn form_episodes(
         &self,
         user: &User,
         cut: Cut<'_>,
@@ -283,7 +283,7 @@ impl Engine {
     }
 
     /// Appends episodes to the log, then to the view.
-    pub(super) fn commit_episodes(
+    pub(crate) fn commit_episodes(
         &self,
         user: &User,
         episodes: &[Arc<Episode>],

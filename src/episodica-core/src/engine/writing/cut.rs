@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::ask::Asked;
-use super::form::{Draft, Group};
-use super::system::Engine;
-use super::user::User;
 use crate::boundary::window::{Reading, Step};
 use crate::boundary::{Segment, keyword_overlap, turn, window};
 use crate::config::BoundaryMode;
 use crate::control::Control;
+use crate::engine::asking::ask::Asked;
+use crate::engine::memory::user::User;
+use crate::engine::registry::Engine;
+use crate::engine::writing::form::{Draft, Group};
 use crate::error::Result;
 use crate::llm::LanguageModel;
 use crate::model::{BoundaryReason, Message};
@@ -18,7 +18,7 @@ use crate::model::{BoundaryReason, Message};
 impl Engine {
     /// Cuts what can be cut from the front of a group. Asks only about messages that no question
     /// has shown before, so that the calls are bounded by the messages, whatever the answers.
-    pub(super) fn cut_with_model(
+    pub(crate) fn cut_with_model(
         &self,
         model: &dyn LanguageModel,
         user: &User,

@@ -26,7 +26,7 @@ const SAME_VALUE: usize = 16;
 /// collision only shows a memory too many.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Stated {
+pub(crate) struct Stated {
     attribute: u64,
     value: u64,
     /// 1 if the attribute has one value at a time.
@@ -65,7 +65,7 @@ impl Stated {
 
 /// Slots of memories by what they state, oldest first.
 #[derive(Default)]
-pub(super) struct Attributes {
+pub(crate) struct Attributes {
     attributes: FxHashMap<u64, Vec<u32>>,
     values: FxHashMap<u64, Vec<u32>>,
     /// By slot.

@@ -1,0 +1,10 @@
+//! One user in memory: records, indexes, vectors, and what is still to be done. Knows nothing of the
+//! engine: the verbs in `writing`, `reading` and `background` act on it.
+
+pub(crate) mod attributes;
+pub(crate) mod snapshot;
+pub(crate) mod table;
+pub(crate) mod turn;
+pub(crate) mod user;
+pub(crate) mod vectors;
+pub(crate) mod view;

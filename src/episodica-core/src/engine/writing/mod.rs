@@ -1,0 +1,12 @@
+//! What changes a memory: messages come in, episodes are formed, facts are learned, records go.
+
+pub(crate) mod compose;
+pub(crate) mod conflicts;
+pub(crate) mod cut;
+pub(crate) mod erase;
+pub(crate) mod extract;
+pub(crate) mod form;
+pub(crate) mod group_commit;
+pub(crate) mod ingest;
+pub(crate) mod learn;
+pub(crate) mod merge;
