@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from . import preflight as preflight  # isort: skip; must run before the engine is loaded
 from . import _native
+from . import display as display  # registers how values look in notebooks
 from .aio import AsyncMemorySystem
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .errors import (

@@ -6,12 +6,16 @@ Made by ``MemoryReader`` and ``AsyncMemorySystem``; what a page is, is the engin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import fields
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 from .errors import EpisodicaError
-from .records import Episode, Message, Record, SemanticMemory
+from .frames import DATE, Column, data_frame
+from .records import Episode, Message, SemanticMemory
+from .value import to_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,19 +69,17 @@ class Records(Iterator[T], Generic[T]):
         >>> memory.messages("alice").to_pandas()[["name", "content"]].to_dict("records")[0]
         {'name': 'Alice', 'content': 'I moved to Lyon last Friday.'}
         """
-        from .frames import records_frame
+        return _frame(self._type, self)
 
-        return records_frame(self._type, self)
+    def _preview(self) -> Iterator[T]:
+        """The first records, without using the iterator up."""
+        return self._read(PAGE if self._limit is None else min(PAGE, self._limit))
 
     def _repr_html_(self) -> str | None:
-        from .display.values import listed, records_to_html
-
-        some = PAGE if self._limit is None else min(PAGE, self._limit)
         try:
-            records, complete = listed(cast("Iterator[Record]", self._read(some)))
+            return to_html(self)
         except EpisodicaError:
-            return None  # closed meanwhile; the notebook falls back to the line below
-        return records_to_html(self._name, records, complete)
+            return None  # closed meanwhile: the notebook falls back to the `repr`
 
     def __repr__(self) -> str:
         return f"<Records of {self._name}>"
@@ -107,11 +109,9 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
 
     async def to_pandas(self) -> pd.DataFrame:
         """See :meth:`Records.to_pandas`."""
-        from .frames import records_frame
-
         begun = list(self._page)
         left = await asyncio.to_thread(lambda: list(self._records))
-        return records_frame(self._records._type, [*begun, *left])
+        return _frame(self._records._type, [*begun, *left])
 
     def _repr_html_(self) -> str | None:
         return self._records._repr_html_()
@@ -121,3 +121,22 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
 
     def __reduce__(self) -> NoReturn:
         self._records.__reduce__()
+
+
+def _frame(record_type: type[T], records: Iterable[T]) -> pd.DataFrame:
+    """A row per record, a column per field of its class; without records the columns remain."""
+    rows = list(records)
+    return data_frame(
+        {
+            field.name: Column(
+                [getattr(record, field.name) for record in rows], _column_type(str(field.type))
+            )
+            for field in fields(record_type)
+        }
+    )
+
+
+def _column_type(annotation: str) -> str:
+    if annotation.startswith(datetime.__name__):
+        return DATE
+    return {"int": "int64", "float": "float64"}.get(annotation, "object")

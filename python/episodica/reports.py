@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from .value import Value
+from .value import Value, to_html
 
 
 class _Counts(Value):
@@ -201,9 +201,7 @@ class Counts(dict[str, Any]):
     _title: ClassVar[str] = "counts"
 
     def _repr_html_(self) -> str:
-        from .display.values import counts_to_html
-
-        return counts_to_html(self._title, self)
+        return to_html(self)
 
 
 class Stats(Counts):

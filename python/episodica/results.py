@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from .dates import to_utc
+from .frames import DATE, Column, data_frame
 from .records import Episode, Message, Record, SemanticMemory
 from .value import Value, clip, day
 
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ._native import Results
+
+
+_FRAME_COLUMNS = {
+    "rank": "int64",
+    "kind": "object",
+    "score": "float64",
+    "timestamp": DATE,
+    "title": "object",
+    "content": "object",
+    "snippet": "object",
+    "id": "object",
+    "uri": "object",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -266,9 +280,14 @@ class SearchResults(Sequence[Hit], Value):
         >>> frame[["rank", "kind", "content"]].to_dict("records")
         [{'rank': 1, 'kind': 'message', 'content': 'I moved to Lyon last Friday.'}]
         """
-        from .frames import hits_frame
-
-        return hits_frame(self)
+        hits = list(self)
+        columns = {
+            name: Column([getattr(hit, name) for hit in hits], column_type)
+            for name, column_type in _FRAME_COLUMNS.items()
+        }
+        for term in dict.fromkeys(term for hit in hits for term in hit.scores):
+            columns[f"scores.{term}"] = Column([hit.scores.get(term) for hit in hits], "float64")
+        return data_frame(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Query, intent, degraded legs and hits as plain JSON types."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
+from functools import singledispatch
+from html import escape
 from typing import Any
 
 _CLIP = 60
@@ -20,9 +22,13 @@ class Value:
         return {field.name: jsonable(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
-        from .display.values import to_html
-
         return to_html(self)
+
+
+@singledispatch
+def to_html(value: object) -> str:
+    """The value as HTML for a notebook. The package ``display`` registers a function per type."""
+    return escape(repr(value))
 
 
 def jsonable(value: Any) -> Any:

@@ -3,4 +3,4 @@
 from .settings import EmbeddingConfig as EmbeddingConfig
 from .settings import LLMConfig as LLMConfig
 from .settings import MemoryConfig as MemoryConfig
-from .sources import resolve_config as resolve_config
+from .settings import resolve_config as resolve_config

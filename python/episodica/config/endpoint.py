@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-
-if TYPE_CHECKING:
-    from .settings import EmbeddingConfig, LLMConfig
 
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _FIELDS = (
@@ -21,8 +18,8 @@ _FIELDS = (
 )
 
 
-def endpoint_settings(part: LLMConfig | EmbeddingConfig) -> dict[str, Any]:
-    """What the engine has to know of an endpoint."""
+def endpoint_settings(part: Any) -> dict[str, Any]:
+    """The endpoint of an ``LLMConfig`` or ``EmbeddingConfig`` as the engine takes it."""
     settings: dict[str, Any] = {name: getattr(part, name) for name in _FIELDS}
     base_url = part.base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_BASE_URL
     settings["base_url"] = base_url

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeAlias
 from ..errors import ConfigError
 from ..hints import nearest_hint
 from .endpoint import endpoint_settings
+from .names import MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
+from .sources import from_sources
 
 BoundaryMode: TypeAlias = Literal["auto", "heuristic", "window", "message"]
 Preset: TypeAlias = Literal["default", "cortex", "memo"]
@@ -24,23 +26,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "boundary_mode": ("auto", "heuristic", "window", "message"),
     "preset": ("default", "cortex", "memo"),
 }
-SECTIONS = ("llm", "embedding")
-# Texts and numbers that may be absent: what a present value looks like.
-OPTIONAL: dict[str, Any] = {
-    "model": "",
-    "base_url": "",
-    "api_key": "",
-    "organization": "",
-    "proxy": "",
-    "path": "",
-    "dimension": 0,
-    "max_tokens": 0,
-}
-# Sections of names and values that are passed on as they are.
-_MAPPINGS = ("headers", "extra")
 _SECRET = ("api_key", "headers", "proxy", "organization")
-# Settings that a single environment variable has no room for.
-NESTED = (*_MAPPINGS, "fallback")
 
 
 def _state_without_key(part: LLMConfig | EmbeddingConfig) -> list[Any]:
@@ -315,11 +301,9 @@ class MemoryConfig:
         >>> MemoryConfig.load(env={"EPISODICA_TIME_GAP_MINUTES": "45"}, trace=True).time_gap_minutes
         45.0
         """
-        from .sources import from_sources
-
-        return cls().replace(
-            **{**from_sources(path, os.environ if env is None else env), **overrides}
-        )
+        sections = {"llm": LLMConfig, "embedding": EmbeddingConfig}
+        given = from_sources(cls, sections, path, os.environ if env is None else env)
+        return cls().replace(**{**given, **overrides})
 
     def replace(self, **overrides: Any) -> MemoryConfig:
         """A copy with some fields changed.
@@ -354,30 +338,6 @@ def _open_values(part: LLMConfig | EmbeddingConfig | None) -> dict[str, Any] | N
     return values
 
 
-def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = None) -> None:
-    """Refuses the first of ``names`` that isn't known; ``path`` is the file that holds them."""
-    allowed = list(known)
-    for name in names:
-        if name not in allowed:
-            place = f" in `{path}`" if path else ""
-            where = str(path) if path else None
-            raise ConfigError(
-                f"unknown setting: `{name}`{place}", hint=nearest_hint(name, allowed), path=where
-            )
-
-
-def type_name(example: Any) -> str:
-    """The name of a value's type in a settings file."""
-    names = {
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-        str: "text",
-        tuple: "list of numbers",
-    }
-    return names.get(type(example), "section")
-
-
 def _article(noun: str) -> str:
     return noun if noun == "text" else f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
@@ -394,7 +354,7 @@ def _check_fields(config: MemoryConfig | LLMConfig | EmbeddingConfig, where: str
 def _checked(value: Any, name: str, default: Any, where: str) -> Any:
     if name in SECTIONS or name == "fallback":
         return _section("llm" if name == "fallback" else name, value)
-    if name in _MAPPINGS:
+    if name in MAPPINGS:
         return _mapping(value, f"{where}{name}", texts=name == "headers")
     if name in OPTIONAL:
         if value is None and default is None:
@@ -445,3 +405,12 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:
     if cls is LLMConfig and "model" not in value:
         raise ConfigError("an LLM needs a model: `llm.model` is missing")
     return cls(**value)
+
+
+def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
+    """The settings in force. A ``config`` is taken as it is; without one, environment and file are read."""
+    if config is None:
+        return MemoryConfig.load(**overrides)
+    if not isinstance(config, MemoryConfig):
+        raise ConfigError(f"config must be a MemoryConfig, not `{type(config).__name__}`")
+    return config.replace(**overrides)

@@ -11,16 +11,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..hints import nearest_hint
-from .settings import (
-    NESTED,
-    OPTIONAL,
-    SECTIONS,
-    EmbeddingConfig,
-    LLMConfig,
-    MemoryConfig,
-    check_names,
-    type_name,
-)
+from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 
 _PREFIX = "EPISODICA_"
 # Read elsewhere: this module's own file name, and the command line's store and tenant.
@@ -33,18 +24,33 @@ _FLAGS = {
 }
 
 
-def from_sources(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of ``MemoryConfig`` that the file and the environment set; ``path`` wins over ``EPISODICA_CONFIG``."""
+def from_sources(
+    settings: type,
+    sections: Mapping[str, type],
+    path: str | os.PathLike[str] | None,
+    env: Mapping[str, str],
+) -> dict[str, Any]:
+    """The settings that the file and the environment name.
+
+    Parameters
+    ----------
+    settings, sections
+        The class of the settings, and those of its sections by name.
+    path
+        The file; without one the file that ``EPISODICA_CONFIG`` names, if any.
+    env
+        The environment, which wins over the file.
+    """
     source = path if path is not None else env.get(_PREFIX + "CONFIG")
-    values = _from_toml(Path(source).expanduser()) if source else {}
-    for name, value in _from_environment(env).items():
+    values = _from_toml(settings, Path(source).expanduser()) if source else {}
+    for name, value in _from_environment(settings, sections, env).items():
         if name in SECTIONS and isinstance(values.get(name), Mapping):
             value = {**values[name], **value}
         values[name] = value
     return values
 
 
-def _from_toml(path: Path) -> dict[str, Any]:
+def _from_toml(settings: type, path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             values = tomllib.load(file)
@@ -52,7 +58,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read the settings in `{path}`", path=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
-    check_names(values, (one.name for one in fields(MemoryConfig)), path)
+    check_names(values, (one.name for one in fields(settings)), path)
     for section in SECTIONS:
         _refuse_keys(values.get(section), section, path)
     return values
@@ -73,11 +79,13 @@ def _refuse_keys(values: object, place: str, path: Path) -> None:
     _refuse_keys(values.get("fallback"), f"{place}.fallback", path)
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    top = {one.name: one for one in fields(MemoryConfig) if one.name not in SECTIONS}
+def _from_environment(
+    settings: type, sections: Mapping[str, type], environment: Mapping[str, str]
+) -> dict[str, Any]:
+    top = {one.name: one for one in fields(settings) if one.name not in SECTIONS}
     parts = {
         f"{section}_{one.name}": (section, one)
-        for section, cls in (("llm", LLMConfig), ("embedding", EmbeddingConfig))
+        for section, cls in sections.items()
         for one in fields(cls)
         if one.name not in NESTED
     }
@@ -116,12 +124,3 @@ def _parse(text: str, example: Any, variable: str) -> Any:
         return readers.get(type(example), str)(text.strip())
     except (ValueError, KeyError):
         raise ConfigError(f"{variable} is no {type_name(example)}: `{text}`") from None
-
-
-def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
-    """The settings in force. A ``config`` is taken as it is; without one, environment and file are read."""
-    if config is None:
-        return MemoryConfig.load(**overrides)
-    if not isinstance(config, MemoryConfig):
-        raise ConfigError(f"config must be a MemoryConfig, not `{type(config).__name__}`")
-    return config.replace(**overrides)

@@ -1,20 +1,23 @@
-"""What values look like in a notebook: small HTML, every text in it escaped and cut, long lists cut too.
+"""What values look like in a notebook: small HTML, every text in it escaped and cut.
 
-Called by ``_repr_html_`` of the values. How things look is in ``display.html``; terminals get ``repr`` and ``str``.
+``_repr_html_`` of the values calls ``value.to_html``, where this module registers its functions.
+How things look is in ``display.html``; terminals get ``repr`` and ``str``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import timedelta
 from functools import singledispatch
+from itertools import islice
 from typing import Any
 
+from ..listings import Records
 from ..records import Episode, Message, Record, SemanticMemory
-from ..reports import AddResult, VerifyReport
+from ..reports import AddResult, Counts, VerifyReport
 from ..results import Context, Explanation, Hit, SearchResults
-from ..value import Value, day
+from ..value import Value, day, to_html
 from .html import (
     MAX_ROWS,
     bar,
@@ -39,8 +42,8 @@ def body(value: Any) -> str:
     return verbatim(repr(value))
 
 
-def to_html(value: Any) -> str:
-    """The value as a fragment of HTML."""
+@to_html.register(Value)
+def _value_to_html(value: Value) -> str:
     return page(body(value))
 
 
@@ -181,18 +184,23 @@ def _(value: VerifyReport) -> str:
     )
 
 
-def records_to_html(name: str, records: list[Record], complete: bool) -> str:
+@to_html.register(Records)
+def _records_to_html(listing: Records[Any]) -> str:
     """The first records of a listing."""
-    rest = "" if complete else paragraph("and more", "ep-faint")
+    top = title(listing._name)
+    records = list(islice(listing._preview(), MAX_ROWS + 1))
     if not records:
-        return page(title(name), paragraph("There are none.", "ep-faint"))
-    return page(title(name), table(("date", "", ""), map(_row, records), len(records), "sst"), rest)
+        return page(top, paragraph("No records.", "ep-faint"))
+    shown = records[:MAX_ROWS]
+    rest = paragraph("and more", "ep-faint") if len(records) > MAX_ROWS else ""
+    return page(top, table(("date", "", ""), map(_row, shown), len(shown), "sst"), rest)
 
 
-def counts_to_html(name: str, data: Mapping[str, Any]) -> str:
+@to_html.register(Counts)
+def _counts_to_html(counts: Counts) -> str:
     """Names and numbers, nested ones by their whole path."""
-    rows = list(_leaves(data, ""))
-    return page(title(name), _pairs(rows) if rows else paragraph("Nothing to count.", "ep-faint"))
+    rows = list(_leaves(counts, ""))
+    return page(title(counts._title), _pairs(rows) if rows else paragraph("No counts.", "ep-faint"))
 
 
 def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
@@ -301,13 +309,3 @@ def _length(value: Episode) -> str:
     if minutes < 60:
         return f", {minutes} min"
     return f", {minutes // 60} h" if minutes < 48 * 60 else f", {minutes // (24 * 60)} days"
-
-
-def listed(records: Iterable[Record]) -> tuple[list[Record], bool]:
-    """As many records as a listing shows, and whether these are all."""
-    some: list[Record] = []
-    for record in records:
-        if len(some) == MAX_ROWS:
-            return some, False
-        some.append(record)
-    return some, True

@@ -20,7 +20,7 @@ from .style import SMALL, WIDTH_INCHES, MemoryFigure, empty, font, theme_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..queries import MemoryReader
+    from .source import Source
 
 # Most of a title and summary that is asked for: more changes no vector by much, and costs time.
 _QUESTION_CHARACTERS = 600
@@ -34,9 +34,7 @@ _MAX_TITLES = 20
 _SHORTEST_BAR_DAYS = 0.01
 
 
-def similarities(
-    memory: MemoryReader, user_id: str, episodes: Sequence[Episode]
-) -> NDArray[np.float64]:
+def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> NDArray[np.float64]:
     """Cosines of the episodes with each other, shape (episodes, episodes), symmetric, ones on the diagonal."""
     place = {episode.episode_id: index for index, episode in enumerate(episodes)}
     found = np.zeros((len(episodes), len(episodes)))

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..dates import TimeLike
 from ..errors import MissingExtraError
 from ..inputs import options as check
+from ..results import Hit
+from .source import Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ..queries import MemoryReader
-    from ..results import Hit
 
 ThemeName = Literal["light", "dark"]
 
@@ -33,7 +32,7 @@ class Plots:
 
     __slots__ = ("_memory",)
 
-    def __init__(self, memory: MemoryReader) -> None:
+    def __init__(self, memory: Source) -> None:
         self._memory = memory
 
     def timeline(

@@ -1,0 +1,51 @@
+"""Names of settings: the sections, what each holds, and the check for unknown ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from ..hints import nearest_hint
+
+SECTIONS = ("llm", "embedding")
+# Texts and numbers that may be absent: what a present value looks like.
+OPTIONAL: dict[str, Any] = {
+    "model": "",
+    "base_url": "",
+    "api_key": "",
+    "organization": "",
+    "proxy": "",
+    "path": "",
+    "dimension": 0,
+    "max_tokens": 0,
+}
+# Sections of names and values that are passed on as they are.
+MAPPINGS = ("headers", "extra")
+# Settings that a single environment variable has no room for.
+NESTED = (*MAPPINGS, "fallback")
+
+
+def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = None) -> None:
+    """Refuses the first of ``names`` that isn't known; ``path`` is the file that holds them."""
+    allowed = list(known)
+    for name in names:
+        if name not in allowed:
+            place = f" in `{path}`" if path else ""
+            where = str(path) if path else None
+            raise ConfigError(
+                f"unknown setting: `{name}`{place}", hint=nearest_hint(name, allowed), path=where
+            )
+
+
+def type_name(example: Any) -> str:
+    """The name of a value's type in a settings file."""
+    names = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        str: "text",
+        tuple: "list of numbers",
+    }
+    return names.get(type(example), "section")

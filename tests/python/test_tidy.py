@@ -1,0 +1,218 @@
+"""The shape of the code: who may import whom, and where imports stand.
+
+The tables below say what is allowed. A module may import from the levels below its own, never from
+its own level or above, so no circle can form. Within a package the modules may import each other
+in any order that is no circle.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import episodica
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python" / "episodica"
+CORE = ROOT / "src" / "episodica-core" / "src"
+
+# Modules and packages of `python/episodica`, lowest level first.
+PYTHON_LEVELS = [
+    "_native errors preflight",
+    "dates frames handle hints progress value",
+    "config readers records reports",
+    "inputs listings models results",
+    "display plot",
+    "queries",
+    "system",
+    "aio cli compat",
+    "__init__ __main__",
+]
+# The top-level modules of the core, lowest level first.
+CORE_LEVELS = [
+    "error",
+    "clock control ids matrix",
+    "config pack",
+    "model remote",
+    "text",
+    "index llm store",
+    "embed",
+    "score",
+    "boundary generate",
+    "engine",
+]
+# Packages that a user may lack; only they are imported where they are used.
+EXTRAS = {"IPython", "matplotlib", "numpy", "pandas"}
+
+
+def levels(table: list[str]) -> dict[str, int]:
+    return {name: level for level, names in enumerate(table) for name in names.split()}
+
+
+def wrong_edges(edges: set[tuple[str, str]], table: list[str]) -> list[str]:
+    """The imports that don't lead downwards."""
+    level = levels(table)
+    return sorted(
+        f"{importer} -> {imported}"
+        for importer, imported in edges
+        if importer != imported and level[imported] >= level[importer]
+    )
+
+
+# Python
+
+
+def python_modules() -> dict[str, Path]:
+    """Dotted names below ``episodica`` and their files; a package is named like its folder."""
+    names = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        short = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+        names[".".join(short)] = path
+    return names
+
+
+def imported_modules(name: str, path: Path) -> Iterator[str]:
+    """The modules of the package that a module imports, those for type checkers included."""
+    known = python_modules()
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    package = [] if name == "__init__" else package
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = package[: len(package) - node.level + 1] + (node.module or "").split(".")
+        parts = [part for part in base if part]
+        for alias in node.names:
+            target = ".".join([*parts, alias.name])
+            yield target if target in known or target == "_native" else ".".join(parts)
+
+
+def test_python_modules_import_downwards_only() -> None:
+    edges = {
+        (name.partition(".")[0], target.partition(".")[0])
+        for name, path in python_modules().items()
+        for target in imported_modules(name, path)
+    }
+    assert ("system", "queries") in edges, "the imports are not read"
+    assert wrong_edges(edges, PYTHON_LEVELS) == []
+
+
+def test_python_modules_form_no_circle() -> None:
+    graph = {
+        name: {target for target in imported_modules(name, path) if target != name}
+        for name, path in python_modules().items()
+        if path.name != "__init__.py"
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' -> '.join(error.args[1])}")
+
+
+def test_functions_import_only_what_users_may_lack() -> None:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            for node in ast.walk(function):
+                names = (
+                    [alias.name for alias in node.names]
+                    if isinstance(node, ast.Import)
+                    else ["." * node.level + (node.module or "")]
+                    if isinstance(node, ast.ImportFrom)
+                    else []
+                )
+                found += [
+                    f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+                    for name in names
+                    if name.partition(".")[0] not in EXTRAS
+                ]
+    assert found == []
+
+
+def test_the_evaluation_imports_public_names_only() -> None:
+    public = {*episodica.__all__, "_native"}  # the benchmarks time a bare native call
+    found = []
+    for path in sorted((ROOT / "evaluation").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names if alias.name != "episodica"]
+                found += [name for name in names if name.partition(".")[0] == "episodica"]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                if node.module == "episodica":
+                    found += [a.name for a in node.names if a.name not in public]
+                elif node.module.startswith("episodica."):
+                    found.append(node.module)
+    assert found == []
+
+
+# Rust
+
+
+def rust_modules() -> dict[tuple[str, ...], Path]:
+    """The module paths of the core and their files, without those of tests."""
+    modules = {}
+    for path in sorted(CORE.rglob("*.rs")):
+        parts = path.relative_to(CORE).with_suffix("").parts
+        if not {"tests", "testing"} & set(parts):
+            modules[parts[:-1] if parts[-1] in ("mod", "lib") else parts] = path
+    return modules
+
+
+def rust_imports(module: tuple[str, ...], path: Path) -> Iterator[tuple[str, ...]]:
+    """The paths below the crate that a file names, without those of its tests."""
+    code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+    code = re.split(r"^#\[cfg\(test\)\]\nmod \w+ \{", code, maxsplit=1, flags=re.MULTILINE)[0]
+    code = re.sub(r"pub\(in [\w:]+\)", "", code)
+    used = re.findall(r"\buse ((?:crate|super)::[^;]*);", code)
+    named = re.findall(r"\b(?:crate|super)(?:::\w+)+", re.sub(r"\buse [^;]*;", "", code))
+    for tree in [*used, *named]:
+        for names in expanded(re.sub(r"\s", "", tree).replace("::", " ")):
+            ups = names.count("super")
+            base = module[: len(module) - ups] if ups else ()
+            yield (*base, *(name for name in names if name not in ("crate", "self", "super")))
+
+
+def expanded(tree: str) -> Iterator[list[str]]:
+    """The paths in ``a {b c, d}``, the form in which a tree of ``use`` is given here."""
+    start, brace, rest = tree.partition("{")
+    if not brace:
+        yield start.split()
+        return
+    depth, item = 0, ""
+    for letter in rest.removesuffix("}") + ",":
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            if item:
+                yield from ([*start.split(), *path] for path in expanded(item))
+            item = ""
+        else:
+            item += letter
+
+
+def core_edges() -> set[tuple[str, str]]:
+    known = levels(CORE_LEVELS)
+    return {
+        (module[0], target[0])
+        for module, path in rust_modules().items()
+        if module
+        for target in rust_imports(module, path)
+        if target and target[0] in known
+    }
+
+
+def test_every_module_of_the_core_has_its_level() -> None:
+    modules = {module[0] for module in rust_modules() if module}
+    assert modules == set(levels(CORE_LEVELS))
+
+
+def test_modules_of_the_core_use_what_is_below() -> None:
+    edges = core_edges()
+    assert ("engine", "score") in edges, "the imports are not read"
+    assert wrong_edges(edges, CORE_LEVELS) == []
