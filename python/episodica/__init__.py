@@ -12,7 +12,7 @@ from __future__ import annotations
 from . import preflight as preflight  # isort: skip; must run before the engine is loaded
 from . import _native
 from . import display as display  # registers how values look in notebooks
-from .aio import AsyncMemorySystem
+from .aio import AsyncMemorySystem, AsyncPlots
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .errors import (
     ClosedError,
@@ -33,9 +33,9 @@ from .errors import (
     UnsupportedFormatError,
     VectorIndexError,
 )
-from .inputs.options import text as _text
+from .inputs.checks import text as _text
 from .listings import AsyncRecords, Records
-from .plot import AsyncPlots, Plots
+from .plot import Plots
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
 from .results import Context, Explanation, Hit, SearchResults

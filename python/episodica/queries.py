@@ -6,16 +6,24 @@ Checks arguments, calls the engine, wraps what comes back. No logic of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from .config import MemoryConfig
-from .dates import TimeLike
 from .handle import EngineHandle
-from .inputs import options as check
-from .inputs.options import Kind, Method
+from .inputs import checks as check
+from .inputs.options import (
+    LIST_DEFAULTS,
+    SEARCH_DEFAULTS,
+    Kind,
+    ListOptions,
+    SearchOptions,
+    list_options,
+    search_options,
+    spelled_out,
+)
 from .listings import PAGE, Records, T
 from .plot import Plots
 from .progress import Progress, Reporter
@@ -83,6 +91,7 @@ class MemoryReader:
         """Pictures: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``. They need ``episodica[plot]``."""
         return Plots(self)
 
+    @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     def search(
         self,
         user_id: str,
@@ -90,14 +99,7 @@ class MemoryReader:
         *,
         top_k: int = 10,
         kinds: Iterable[Kind] = ("episodic", "semantic"),
-        method: Method = "hybrid",
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        threshold: float | None = None,
-        explain: bool = False,
-        now: TimeLike | None = None,
+        **options: Unpack[SearchOptions],
     ) -> SearchResults:
         """Finds what the user's memory holds on a question. Messages that are in no episode yet are found too.
 
@@ -140,23 +142,12 @@ class MemoryReader:
         >>> memory.search("nobody", "where does she live?")
         <SearchResults 0 hits for 'where does she live?'>
         """
-        options = check.search_options(
-            top_k=check.top_k(top_k),
-            kinds=kinds,
-            method=method,
-            since=since,
-            until=until,
-            session_id=session_id,
-            where=where,
-            threshold=threshold,
-            explain=explain,
-            now=now,
-        )
         question = check.query(query)
-        return SearchResults._lazy(
-            self._engine.search(check.user(user_id), question, options), question
-        )
+        checked = search_options(options, kinds=kinds, top_k=check.top_k(top_k))
+        found = self._engine.search(check.user(user_id), question, checked)
+        return SearchResults._lazy(found, question)
 
+    @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     def context(
         self,
         user_id: str,
@@ -165,14 +156,7 @@ class MemoryReader:
         max_tokens: int = 2000,
         kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
         top_k: int | None = None,
-        method: Method = "hybrid",
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        threshold: float | None = None,
-        explain: bool = False,
-        now: TimeLike | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Context:
         """Packs what the memory holds on a question into a text for a prompt.
 
@@ -198,21 +182,10 @@ class MemoryReader:
         >>> [message.content for message in context.messages if "Lyon" in message.content]
         ['I moved to Lyon last Friday.']
         """
-        options = check.search_options(
-            top_k=None if top_k is None else check.top_k(top_k),
-            kinds=kinds,
-            method=method,
-            since=since,
-            until=until,
-            session_id=session_id,
-            where=where,
-            threshold=threshold,
-            explain=explain,
-            now=now,
-        )
         question = check.query(query)
         budget = check.whole(max_tokens, "max_tokens", 1)
-        packed = self._engine.context(check.user(user_id), question, budget, options)
+        checked = search_options(options, kinds=kinds, top_k=top_k)
+        packed = self._engine.context(check.user(user_id), question, budget, checked)
         return Context(
             packed["text"],
             SearchResults._lazy(packed["hits"], question),
@@ -220,16 +193,8 @@ class MemoryReader:
             packed["token_count"],
         )
 
-    def episodes(
-        self,
-        user_id: str,
-        *,
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-        newest_first: bool = False,
-        limit: int | None = None,
-    ) -> Records[Episode]:
+    @spelled_out(ListOptions, LIST_DEFAULTS)
+    def episodes(self, user_id: str, **options: Unpack[ListOptions]) -> Records[Episode]:
         """The user's episodes, in the order of time, in constant memory.
 
         Parameters
@@ -250,21 +215,15 @@ class MemoryReader:
         >>> [episode.message_count for episode in memory.episodes("alice")]
         [2]
         """
-        options = check.list_options(
-            since=since, until=until, session_id=session_id, newest_first=newest_first
-        )
-        return self._records(Episode, "episodes", user_id, "episode", options, limit)
+        return self._records(Episode, "episodes", user_id, "episode", list_options(options))
 
+    @spelled_out(ListOptions, LIST_DEFAULTS)
     def semantic_memories(
         self,
         user_id: str,
         *,
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-        newest_first: bool = False,
-        limit: int | None = None,
         include_superseded: bool = False,
+        **options: Unpack[ListOptions],
     ) -> Records[SemanticMemory]:
         """The facts that were learned about the user's world, in the order of time, in constant memory.
 
@@ -280,27 +239,11 @@ class MemoryReader:
         >>> all(fact.is_current for fact in memory.semantic_memories("alice"))
         True
         """
-        options = check.list_options(
-            since=since,
-            until=until,
-            session_id=session_id,
-            newest_first=newest_first,
-            include_superseded=include_superseded,
-        )
-        return self._records(
-            SemanticMemory, "semantic memories", user_id, "semantic", options, limit
-        )
+        checked = list_options(options, include_superseded=include_superseded)
+        return self._records(SemanticMemory, "facts", user_id, "semantic", checked)
 
-    def messages(
-        self,
-        user_id: str,
-        *,
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-        newest_first: bool = False,
-        limit: int | None = None,
-    ) -> Records[Message]:
+    @spelled_out(ListOptions, LIST_DEFAULTS)
+    def messages(self, user_id: str, **options: Unpack[ListOptions]) -> Records[Message]:
         """The user's messages, verbatim, in the order of arrival, in constant memory.
 
         Parameters are those of :meth:`episodes`.
@@ -310,10 +253,7 @@ class MemoryReader:
         >>> [message.speaker for message in memory.messages("alice")]
         ['Alice', 'assistant']
         """
-        options = check.list_options(
-            since=since, until=until, session_id=session_id, newest_first=newest_first
-        )
-        return self._records(Message, "messages", user_id, "message", options, limit)
+        return self._records(Message, "messages", user_id, "message", list_options(options))
 
     def _records(
         self,
@@ -321,16 +261,14 @@ class MemoryReader:
         name: str,
         user_id: str,
         kind: str,
-        options: dict[str, Any],
-        limit: int | None,
+        checked: tuple[dict[str, Any], int | None],
     ) -> Records[T]:
-        """Checks at the call, fetches pages as they are needed."""
+        """Fails at the call on a closed store; fetches pages as they are needed."""
         user = check.user(user_id)
-        most = None if limit is None else check.whole(limit, "limit", 0)
+        options, limit = checked
         self._handle.get()
-        return Records(
-            f"{name} of {user!r}", record_type, partial(self._pages, user, kind, options), most
-        )
+        pages = partial(self._pages, user, kind, options)
+        return Records(f"{name} of {user!r}", record_type, pages, limit)
 
     def _pages(
         self, user: str, kind: str, options: dict[str, Any], most: int | None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .config import MemoryConfig, resolve_config
-from .inputs import options as check
+from .inputs import checks as check
 from .inputs.messages import normalise
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .progress import Progress, Reporter

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import pydoc
 import typing
+from typing import Any
 
 import pytest
 
 import episodica
 from episodica import LightweightSearchSystem, MemorySystem
+from episodica.inputs.options import (
+    LIST_DEFAULTS,
+    SEARCH_DEFAULTS,
+    ListOptions,
+    SearchOptions,
+)
 
 NAMES = {
     "AddResult",
@@ -145,3 +153,25 @@ def test_type_hints_can_be_evaluated(cls: type) -> None:
 
 def test_version() -> None:
     assert episodica.__version__.count(".") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "defaults"), [(SearchOptions, SEARCH_DEFAULTS), (ListOptions, LIST_DEFAULTS)]
+)
+def test_every_option_has_a_default(options: type, defaults: dict[str, Any]) -> None:
+    assert list(options.__annotations__) == list(defaults)
+
+
+@pytest.mark.parametrize("cls", [MemorySystem, episodica.AsyncMemorySystem])
+def test_help_shows_every_option(cls: type) -> None:
+    shown = pydoc.render_doc(cls, renderer=pydoc.plaintext)
+    assert "method: 'Method' = 'hybrid', since: 'TimeLike | None' = None" in shown
+    assert "newest_first: 'bool' = False, limit: 'int | None' = None" in shown
+    assert "**options" not in shown
+
+
+def test_an_unknown_option_is_refused_like_any_unknown_keyword(memory: MemorySystem) -> None:
+    with pytest.raises(TypeError, match="'sesion_id': did you mean `session_id`"):
+        memory.search("alice", "Lyon", sesion_id="s1")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'newest'"):
+        memory.episodes("alice", newest=True)  # type: ignore[call-arg]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -32,6 +34,12 @@ def test_signatures_are_those_of_the_sync_class(name: str) -> None:
     else:
         assert here.return_annotation == there.return_annotation
         assert name == "__init__" or inspect.iscoroutinefunction(getattr(AsyncMemorySystem, name))
+
+
+def test_the_methods_are_what_the_generator_writes() -> None:
+    generator = Path(__file__).parents[2] / "tools" / "async_methods.py"
+    done = subprocess.run([sys.executable, generator, "--check"], check=False)
+    assert done.returncode == 0, "run `python tools/async_methods.py`"
 
 
 def test_nothing_public_is_missing() -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from episodica import MissingExtraError
 from episodica import cli as command
-from episodica.cli import app
-from episodica.cli.completion import SHELLS, script
+from episodica.cli.arguments import CommandLine
+from episodica.cli.completion import SHELLS
 from episodica.cli.output import Output, columns
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -174,10 +175,8 @@ def test_colour(
 
 
 def test_completion_knows_every_command_and_option(cli: Cli) -> None:
-    parser = app._parser()
     for shell in SHELLS:
         text = cli("completion", shell).stdout
-        assert text == script(shell, parser)
         for word in (
             "timeline",
             "explain",
@@ -189,6 +188,15 @@ def test_completion_knows_every_command_and_option(cli: Cli) -> None:
         ):
             assert word in text, (shell, word)
     assert cli("completion", "tcsh").returncode == 2
+
+
+def test_completion_names_the_extra_that_it_needs(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(MissingExtraError) as caught:
+        CommandLine().completion("bash")
+    assert caught.value.hint == "pip install 'episodica[completion]'"
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
@@ -210,11 +218,13 @@ def test_bash_completes(words: str, expected: list[str], tmp_path: Path) -> None
     (tmp_path / "my file.json").touch()
     (tmp_path / "folder").mkdir()
     (tmp_path / "folio.txt").touch()
-    text = script("bash", app._parser())
     count = len(words.split()) - 1
-    ask = f"compopt() {{ :; }}\nCOMP_WORDS=({words}); COMP_CWORD={count}; _episodica; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    ask = (
+        f"COMP_WORDS=({words}); COMP_CWORD={count}; _shtab_episodica; "
+        "printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
     done = subprocess.run(
-        ["bash", "-u", "-c", f"{text}\n{ask}"],
+        ["bash", "-c", f"{CommandLine().completion('bash')}\n{ask}"],
         capture_output=True,
         text=True,
         timeout=30,
@@ -230,7 +240,7 @@ def test_other_shells_read_their_scripts(shell: str, tmp_path: Path) -> None:
     if not shutil.which(shell):
         pytest.skip(f"no {shell}")
     file = tmp_path / "completion"
-    file.write_text(script(shell, app._parser()), encoding="utf-8")
+    file.write_text(CommandLine().completion(shell), encoding="utf-8")
     done = subprocess.run(
         [shell, "-n", str(file)], capture_output=True, text=True, timeout=30, check=False
     )
@@ -249,7 +259,7 @@ def test_other_shells_read_their_scripts(shell: str, tmp_path: Path) -> None:
 )
 def test_fish_completes(words: str, expected: str, tmp_path: Path) -> None:
     file = tmp_path / "completion.fish"
-    file.write_text(script("fish", app._parser()), encoding="utf-8")
+    file.write_text(CommandLine().completion("fish"), encoding="utf-8")
     asked = ["fish", "--no-config", "-c", f"source {file}; complete -C '{words}'"]
     done = subprocess.run(
         asked, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path

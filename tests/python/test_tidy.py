@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -47,7 +48,7 @@ CORE_LEVELS = [
     "engine",
 ]
 # Packages that a user may lack; only they are imported where they are used.
-EXTRAS = {"IPython", "matplotlib", "numpy", "pandas"}
+EXTRAS = {"IPython", "matplotlib", "numpy", "pandas", "shtab"}
 
 
 def levels(table: list[str]) -> dict[str, int]:
@@ -67,6 +68,7 @@ def wrong_edges(edges: set[tuple[str, str]], table: list[str]) -> list[str]:
 # Python
 
 
+@cache
 def python_modules() -> dict[str, Path]:
     """Dotted names below ``episodica`` and their files; a package is named like its folder."""
     names = {}
@@ -155,6 +157,7 @@ def test_the_evaluation_imports_public_names_only() -> None:
 # Rust
 
 
+@cache
 def rust_modules() -> dict[tuple[str, ...], Path]:
     """The module paths of the core and their files, without those of tests."""
     modules = {}

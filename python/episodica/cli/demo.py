@@ -38,7 +38,7 @@ def demo(args: argparse.Namespace, out: Output) -> int:
         if args.file:
             conversations = read_conversations(args.file)
         else:
-            with resources.as_file(resources.files(__package__).joinpath(_SAMPLE)) as sample:
+            with resources.as_file(resources.files("episodica").joinpath(_SAMPLE)) as sample:
                 conversations = read_conversations(sample)
         memory = stack.enter_context(MemorySystem(path, tenant=args.tenant))
         results = [_show(memory, one, args.file is None, out) for one in conversations]

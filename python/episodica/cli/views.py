@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from ..inputs import options as check
+from ..inputs import checks as check
 from ..inputs.options import KINDS
 from ..records import Episode, SemanticMemory
 from ..results import Explanation

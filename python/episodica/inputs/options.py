@@ -1,146 +1,151 @@
-"""Checks of what callers pass beside messages: ids, queries, search options, limits."""
+"""The options of searches and listings: their names, types, defaults and checks.
+
+``search``, ``context`` and the listings take them as ``**options: Unpack[…]``, so that each stands
+here once, for type checkers, editors, ``help()`` and every caller that passes them on.
+"""
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Iterable, Mapping
-from operator import index
-from pathlib import Path
-from typing import Any, Literal, SupportsIndex, TypeAlias
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ForwardRef, Literal, TypeAlias, TypedDict, TypeVar
 
 from ..dates import TimeLike, rfc3339, rfc3339_end, to_utc
 from ..errors import InvalidInputError
 from ..hints import nearest_hint
-from .messages import check_text, json_text
+from . import checks
+from .messages import json_text
 
 Kind: TypeAlias = Literal["episodic", "semantic", "message"]
 Method: TypeAlias = Literal["hybrid", "rrf", "vector", "bm25", "norlift"]
 
 KINDS: tuple[Kind, ...] = ("episodic", "semantic", "message")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
-_MAX_TOP_K = 1000
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def text(value: object, what: str) -> str:
-    """A text that can be stored; refuses other types and lone surrogates."""
-    if not isinstance(value, str):
-        raise InvalidInputError(f"{what} must be a str, not `{type(value).__name__}`")
-    return value if value.isascii() else check_text(value, what)
+class SearchOptions(TypedDict, total=False):
+    """The options that ``search`` and ``context`` share."""
+
+    method: Method
+    since: TimeLike | None
+    until: TimeLike | None
+    session_id: str | None
+    where: Mapping[str, Any] | None
+    threshold: float | None
+    explain: bool
+    now: TimeLike | None
 
 
-def user(value: object) -> str:
-    """A user id. Its length is the engine's business."""
-    return text(value, "user_id")
+class ListOptions(TypedDict, total=False):
+    """The options of every listing."""
+
+    since: TimeLike | None
+    until: TimeLike | None
+    session_id: str | None
+    newest_first: bool
+    limit: int | None
 
 
-def optional_user(value: object) -> str | None:
-    """A user id, or ``None`` for all users."""
-    return None if value is None else user(value)
+SEARCH_DEFAULTS: SearchOptions = {
+    "method": "hybrid",
+    "since": None,
+    "until": None,
+    "session_id": None,
+    "where": None,
+    "threshold": None,
+    "explain": False,
+    "now": None,
+}
+LIST_DEFAULTS: ListOptions = {
+    "since": None,
+    "until": None,
+    "session_id": None,
+    "newest_first": False,
+    "limit": None,
+}
 
 
-def query(value: object) -> str:
-    """A query with something in it."""
-    checked = text(value, "query")
-    if not checked.strip():
-        raise InvalidInputError(
-            "query is empty",
-            hint="ask for something, or list records with `memory.episodes(user_id)`",
+def spelled_out(options: type, defaults: Mapping[str, Any]) -> Callable[[_F], _F]:
+    """Lets ``help()`` and ``inspect.signature`` show every option in place of ``**options``."""
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        *fixed, _ = signature.parameters.values()
+        named = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=_written(options.__annotations__[name]),
+            )
+            for name, default in defaults.items()
+        ]
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*fixed, *named]
         )
-    return checked
+        return function
+
+    return decorate
 
 
-def whole(value: object, what: str, least: int, most: int | None = None) -> int:
-    """A whole number within its bounds."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidInputError(f"{what} must be a whole number, not `{type(value).__name__}`")
-    number = index(value)
-    if number < least or (most is not None and number > most):
-        bounds = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise InvalidInputError(f"{what} must be {bounds}: `{number}`")
-    return number
-
-
-def top_k(value: object) -> int:
-    """How many hits of each kind."""
-    return whole(value, "top_k", 1, _MAX_TOP_K)
-
-
-def seconds(value: object, what: str) -> float:
-    """A duration in seconds, not negative; infinity is allowed."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or math.isnan(value)
-        or value < 0
-    ):
-        raise InvalidInputError(f"{what} must be a number of seconds, 0 or more: `{value!r:.40}`")
-    return float(value)
-
-
-def window(since: TimeLike | None, until: TimeLike | None) -> dict[str, str | None]:
-    """The two ends of a time range, both included."""
-    start = None if since is None else rfc3339(since, "since")
-    end = None if until is None else rfc3339_end(until, "until")
-    if start and end and to_utc(start) > to_utc(end):
-        raise InvalidInputError(f"since is later than until: `{start}` > `{end}`")
-    return {"since": start, "until": end}
+def _written(annotation: object) -> object:
+    """The annotation as other parameters have it: as text."""
+    return annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
 
 
 def search_options(
-    *,
-    top_k: int | None,
-    kinds: Iterable[str] | str,
-    method: str,
-    since: TimeLike | None,
-    until: TimeLike | None,
-    session_id: str | None,
-    where: Mapping[str, Any] | None,
-    threshold: float | None,
-    explain: bool,
-    now: TimeLike | None,
+    given: SearchOptions, *, kinds: Iterable[str] | str, top_k: int | None
 ) -> dict[str, Any]:
-    """The options of a search as the engine takes them. A ``top_k`` (checked before) of ``None`` leaves the number to the engine."""
+    """The options of a search as the engine takes them; ``None`` leaves ``top_k`` to the engine."""
+    options = _with_defaults(given, SEARCH_DEFAULTS)
+    now = options["now"]
     return {
-        "top_k": top_k,
+        "top_k": None if top_k is None else checks.top_k(top_k),
         "kinds": _kinds(kinds),
-        "method": _one_of(method, METHODS, "method"),
-        **window(since, until),
-        "session_id": None if session_id is None else text(session_id, "session_id"),
-        "where": _where(where),
-        "threshold": _threshold(threshold),
-        "explain": bool(explain),
+        "method": _one_of(options["method"], METHODS, "method"),
+        **_window(options),
+        "where": _where(options["where"]),
+        "threshold": _threshold(options["threshold"]),
+        "explain": bool(options["explain"]),
         "now": None if now is None else rfc3339(now, "now"),
     }
 
 
 def list_options(
-    *,
-    since: TimeLike | None,
-    until: TimeLike | None,
-    session_id: str | None,
-    newest_first: bool,
-    include_superseded: bool = False,
-) -> dict[str, Any]:
-    """The options of a listing as the engine takes them, without its place."""
+    given: ListOptions, *, include_superseded: bool = False
+) -> tuple[dict[str, Any], int | None]:
+    """The options of a listing as the engine takes them, and the maximum number of records."""
+    options = _with_defaults(given, LIST_DEFAULTS)
+    limit = options["limit"]
     return {
-        **window(since, until),
-        "session_id": None if session_id is None else text(session_id, "session_id"),
-        "newest_first": bool(newest_first),
+        **_window(options),
+        "newest_first": bool(options["newest_first"]),
         "include_superseded": bool(include_superseded),
+    }, None if limit is None else checks.whole(limit, "limit", 0)
+
+
+def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    for name in given:
+        if name not in defaults:
+            hint = nearest_hint(name, defaults)
+            raise TypeError(f"unexpected keyword argument {name!r}" + (f": {hint}" if hint else ""))
+    return {**defaults, **given}
+
+
+def _window(options: Mapping[str, Any]) -> dict[str, str | None]:
+    """Session and time range; both ends of the range are included."""
+    since, until, session_id = options["since"], options["until"], options["session_id"]
+    start = None if since is None else rfc3339(since, "since")
+    end = None if until is None else rfc3339_end(until, "until")
+    if start and end and to_utc(start) > to_utc(end):
+        raise InvalidInputError(f"since is later than until: `{start}` > `{end}`")
+    return {
+        "since": start,
+        "until": end,
+        "session_id": None if session_id is None else checks.text(session_id, "session_id"),
     }
-
-
-def store_path(value: object) -> Path:
-    """The directory of a store, ``~`` expanded, independent of later changes of the working directory."""
-    if not isinstance(value, (str, os.PathLike)):
-        raise InvalidInputError(f"path must be a str or a Path, not `{type(value).__name__}`")
-    name = os.fspath(value)
-    if not isinstance(name, str) or not name:
-        raise InvalidInputError(
-            "path is empty" if not name else "path must be a str or a Path, not `bytes`"
-        )
-    return Path(text(name, "path")).expanduser().absolute()
 
 
 def _one_of(value: object, known: tuple[str, ...], what: str) -> str:

@@ -1,4 +1,3 @@
 """Charts of a memory, for those who have matplotlib (``pip install 'episodica[plot]'``)."""
 
-from .pictures import AsyncPlots as AsyncPlots
 from .pictures import Plots as Plots

@@ -6,21 +6,18 @@ asked for.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..dates import TimeLike
 from ..errors import MissingExtraError
-from ..inputs import options as check
+from ..inputs import checks as check
 from ..results import Hit
-from .source import Source
+from .source import Source, ThemeName
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ThemeName = Literal["light", "dark"]
 
 
 class Plots:
@@ -141,50 +138,6 @@ class Plots:
         """
         figure: Figure = _needed("usage").draw(self._memory.usage(), theme)
         return figure
-
-
-class AsyncPlots:
-    """The pictures of :class:`Plots` as coroutines."""
-
-    __slots__ = ("_plots",)
-
-    def __init__(self, plots: Plots) -> None:
-        self._plots = plots
-
-    async def timeline(
-        self,
-        user_id: str,
-        *,
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        limit: int = 20,
-        facts: int = 4,
-        theme: ThemeName | None = None,
-    ) -> Figure:
-        """See :meth:`Plots.timeline`."""
-        return await asyncio.to_thread(
-            self._plots.timeline,
-            user_id,
-            since=since,
-            until=until,
-            limit=limit,
-            facts=facts,
-            theme=theme,
-        )
-
-    async def scores(
-        self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None
-    ) -> Figure:
-        """See :meth:`Plots.scores`."""
-        return await asyncio.to_thread(self._plots.scores, hits, limit=limit, theme=theme)
-
-    async def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
-        """See :meth:`Plots.map`."""
-        return await asyncio.to_thread(self._plots.map, user_id, limit=limit, theme=theme)
-
-    async def usage(self, *, theme: ThemeName | None = None) -> Figure:
-        """See :meth:`Plots.usage`."""
-        return await asyncio.to_thread(self._plots.usage, theme=theme)
 
 
 def _needed(name: str) -> Any:

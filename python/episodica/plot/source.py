@@ -1,14 +1,16 @@
-"""What the charts read of a memory."""
+"""What the charts take: a memory to read from, and a theme."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ..dates import TimeLike
 from ..inputs.options import Kind, Method
 from ..records import Episode, SemanticMemory
 from ..results import Hit
+
+ThemeName: TypeAlias = Literal["light", "dark"]
 
 
 class Source(Protocol):

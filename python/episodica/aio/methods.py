@@ -1,0 +1,320 @@
+"""The methods of the memory as coroutines.
+
+Written by ``tools/async_methods.py`` from the synchronous classes: change those, then run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ..dates import TimeLike
+from ..inputs.options import (
+    LIST_DEFAULTS,
+    SEARCH_DEFAULTS,
+    Kind,
+    ListOptions,
+    SearchOptions,
+    spelled_out,
+)
+from ..listings import AsyncRecords
+from ..plot.pictures import Plots
+from ..plot.source import ThemeName
+from ..progress import Progress
+from ..records import Episode, Message, Record, SemanticMemory
+from ..reports import AddResult, DeleteReport, RebuildReport, VerifyReport
+from ..results import Context, Hit, SearchResults
+from ..system import MemorySystem
+from .running import run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class AsyncMethods:
+    """The methods of :class:`MemorySystem` as coroutines."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, memory: MemorySystem) -> None:
+        self._memory = memory
+
+    @spelled_out(SearchOptions, SEARCH_DEFAULTS)
+    async def search(
+        self,
+        user_id: str,
+        query: str,
+        *,
+        top_k: int = 10,
+        kinds: Iterable[Kind] = ("episodic", "semantic"),
+        **options: Unpack[SearchOptions],
+    ) -> SearchResults:
+        """Finds what the user's memory holds on a question. Messages that are in no episode yet are found too.
+
+        See :meth:`MemorySystem.search`.
+        """
+        return await run(self._memory.search, user_id, query, top_k=top_k, kinds=kinds, **options)
+
+    @spelled_out(SearchOptions, SEARCH_DEFAULTS)
+    async def context(
+        self,
+        user_id: str,
+        query: str,
+        *,
+        max_tokens: int = 2000,
+        kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
+        top_k: int | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Context:
+        """Packs what the memory holds on a question into a text for a prompt.
+
+        See :meth:`MemorySystem.context`.
+        """
+        return await run(
+            self._memory.context,
+            user_id,
+            query,
+            max_tokens=max_tokens,
+            kinds=kinds,
+            top_k=top_k,
+            **options,
+        )
+
+    @spelled_out(ListOptions, LIST_DEFAULTS)
+    def episodes(self, user_id: str, **options: Unpack[ListOptions]) -> AsyncRecords[Episode]:
+        """The user's episodes, in the order of time, in constant memory.
+
+        See :meth:`MemorySystem.episodes`.
+        """
+        return AsyncRecords(self._memory.episodes(user_id, **options))
+
+    @spelled_out(ListOptions, LIST_DEFAULTS)
+    def semantic_memories(
+        self, user_id: str, *, include_superseded: bool = False, **options: Unpack[ListOptions]
+    ) -> AsyncRecords[SemanticMemory]:
+        """The facts that were learned about the user's world, in the order of time, in constant memory.
+
+        See :meth:`MemorySystem.semantic_memories`.
+        """
+        return AsyncRecords(
+            self._memory.semantic_memories(
+                user_id, include_superseded=include_superseded, **options
+            )
+        )
+
+    @spelled_out(ListOptions, LIST_DEFAULTS)
+    def messages(self, user_id: str, **options: Unpack[ListOptions]) -> AsyncRecords[Message]:
+        """The user's messages, verbatim, in the order of arrival, in constant memory.
+
+        See :meth:`MemorySystem.messages`.
+        """
+        return AsyncRecords(self._memory.messages(user_id, **options))
+
+    async def get(self, user_id: str, id: str) -> Record | None:
+        """The message, episode or semantic memory with this id or URI; ``None`` where there is none.
+
+        See :meth:`MemorySystem.get`.
+        """
+        return await run(self._memory.get, user_id, id)
+
+    async def history(self, user_id: str, id: str) -> list[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id.
+
+        See :meth:`MemorySystem.history`.
+        """
+        return await run(self._memory.history, user_id, id)
+
+    async def trace(self, user_id: str, id: str) -> list[dict[str, Any]]:
+        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made.
+
+        See :meth:`MemorySystem.trace`.
+        """
+        return await run(self._memory.trace, user_id, id)
+
+    async def users(self) -> list[str]:
+        """The ids of all users of the tenant.
+
+        See :meth:`MemorySystem.users`.
+        """
+        return await run(self._memory.users)
+
+    async def stats(self, user_id: str | None = None) -> dict[str, Any]:
+        """Counts and sizes, of one user or of all; also what searches had to do without.
+
+        See :meth:`MemorySystem.stats`.
+        """
+        return await run(self._memory.stats, user_id)
+
+    async def health(self) -> dict[str, Any]:
+        """Whether everything works that should: store, indexes, embedder, endpoints. Holds no secret.
+
+        See :meth:`MemorySystem.health`.
+        """
+        return await run(self._memory.health)
+
+    async def usage(self) -> dict[str, Any]:
+        """Tokens, calls and seconds by phase and model.
+
+        See :meth:`MemorySystem.usage`.
+        """
+        return await run(self._memory.usage)
+
+    async def verify(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> VerifyReport:
+        """Compares every record with the indexes and every line with the format; changes nothing.
+
+        See :meth:`MemorySystem.verify`.
+        """
+        return await run(self._memory.verify, user_id, progress=progress)
+
+    async def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
+        """Reads a user's records and indexes into memory now instead of at the first search.
+
+        See :meth:`MemorySystem.load_user_data_and_indices`.
+        """
+        return await run(self._memory.load_user_data_and_indices, user_id)
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """Finishes what is under way for at most ``timeout`` seconds, persists the rest, and closes. Twice is no error.
+
+        See :meth:`MemorySystem.close`.
+        """
+        await run(self._memory.close, timeout)
+
+    async def add_messages(
+        self,
+        user_id: str,
+        messages: Iterable[Mapping[str, Any] | Message],
+        *,
+        session_id: str | None = None,
+        progress: Progress = None,
+    ) -> AddResult:
+        """Remembers messages. When it returns, they survive a power cut.
+
+        See :meth:`MemorySystem.add_messages`.
+        """
+        return await run(
+            self._memory.add_messages, user_id, messages, session_id=session_id, progress=progress
+        )
+
+    async def flush(self, user_id: str) -> list[Episode]:
+        """Closes the user's open buffer into episodes now, and returns them.
+
+        See :meth:`MemorySystem.flush`.
+        """
+        return await run(self._memory.flush, user_id)
+
+    async def flush_all_buffers(self) -> dict[str, list[Episode]]:
+        """Closes the open buffers of all users; the new episodes by user.
+
+        See :meth:`MemorySystem.flush_all_buffers`.
+        """
+        return await run(self._memory.flush_all_buffers)
+
+    async def close_session(self, user_id: str, session_id: str) -> list[Episode]:
+        """Ends a session: its open messages become episodes, which are returned.
+
+        See :meth:`MemorySystem.close_session`.
+        """
+        return await run(self._memory.close_session, user_id, session_id)
+
+    async def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
+        """Waits until the semantic memories of all finished episodes are learned.
+
+        See :meth:`MemorySystem.wait`.
+        """
+        return await run(self._memory.wait, user_id, timeout)
+
+    async def update(self, user_id: str, id: str, content: str) -> Record:
+        """Gives an episode or a semantic memory a new text; the old one stays in :meth:`history`.
+
+        See :meth:`MemorySystem.update`.
+        """
+        return await run(self._memory.update, user_id, id, content)
+
+    async def delete(self, user_id: str, id: str) -> DeleteReport:
+        """Removes a record and what was made of it alone. An unknown id removes nothing.
+
+        See :meth:`MemorySystem.delete`.
+        """
+        return await run(self._memory.delete, user_id, id)
+
+    async def delete_user_data(self, user_id: str) -> DeleteReport:
+        """Removes everything of a user: afterwards no byte is on disk and no search finds them. An unknown user is no error.
+
+        See :meth:`MemorySystem.delete_user_data`.
+        """
+        return await run(self._memory.delete_user_data, user_id)
+
+    async def rebuild_indices(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> RebuildReport:
+        """Makes the indexes anew from the logs, of one user or of all; also the way to another embedding model.
+
+        See :meth:`MemorySystem.rebuild_indices`.
+        """
+        return await run(self._memory.rebuild_indices, user_id, progress=progress)
+
+    async def retry_pending(self, user_id: str | None = None) -> int:
+        """Does again what an outage left undone (vectors, facts, texts of a model); how many records are still pending then.
+
+        See :meth:`MemorySystem.retry_pending`.
+        """
+        return await run(self._memory.retry_pending, user_id)
+
+
+class AsyncPlots:
+    """The pictures of :class:`Plots` as coroutines."""
+
+    __slots__ = ("_plots",)
+
+    def __init__(self, plots: Plots) -> None:
+        self._plots = plots
+
+    async def timeline(
+        self,
+        user_id: str,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        limit: int = 20,
+        facts: int = 4,
+        theme: ThemeName | None = None,
+    ) -> Figure:
+        """The user's episodes over time: where each ended and why, and what was learned from it, superseded facts struck through.
+
+        See :meth:`Plots.timeline`.
+        """
+        return await run(
+            self._plots.timeline,
+            user_id,
+            since=since,
+            until=until,
+            limit=limit,
+            facts=facts,
+            theme=theme,
+        )
+
+    async def scores(
+        self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None
+    ) -> Figure:
+        """What each leg and layer of the search contributed to the scores of the hits, as bars that add up to the score.
+
+        See :meth:`Plots.scores`.
+        """
+        return await run(self._plots.scores, hits, limit=limit, theme=theme)
+
+    async def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
+        """The user's episodes in two dimensions, alike ones near each other, coloured by time.
+
+        See :meth:`Plots.map`.
+        """
+        return await run(self._plots.map, user_id, limit=limit, theme=theme)
+
+    async def usage(self, *, theme: ThemeName | None = None) -> Figure:
+        """Tokens that were sent to and came back from language models, by phase of the work.
+
+        See :meth:`Plots.usage`.
+        """
+        return await run(self._plots.usage, theme=theme)

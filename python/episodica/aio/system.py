@@ -1,0 +1,91 @@
+"""``AsyncMemorySystem``: the generated coroutines, and the lifetime of the memory behind them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+from ..config import MemoryConfig
+from ..models import LLM, Embedding
+from ..system import MemorySystem
+from .methods import AsyncMethods, AsyncPlots
+
+
+class AsyncMemorySystem(AsyncMethods):
+    """Remembers conversations without blocking the event loop.
+
+    Parameters, errors and examples are those of :class:`MemorySystem`. ``episodes``,
+    ``semantic_memories`` and ``messages`` are read by ``async for``.
+
+    Calls run in threads of the loop's executor. A cancelled call that has not begun never begins;
+    one that has begun stops at its next check, within about a tenth of a second, and what it
+    committed before stays.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from episodica import AsyncMemorySystem
+    >>> async def main():
+    ...     async with AsyncMemorySystem("async_example") as memory:
+    ...         await memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])
+    ...         return [message.content async for message in memory.messages("alice")]
+    >>> asyncio.run(main())
+    ['I moved to Lyon.']
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] = "memories",
+        *,
+        config: MemoryConfig | None = None,
+        tenant: str = "default",
+        llm: LLM | None = None,
+        embedding: Embedding | None = None,
+        **overrides: Any,
+    ) -> None:
+        super().__init__(
+            MemorySystem(
+                path, config=config, tenant=tenant, llm=llm, embedding=embedding, **overrides
+            )
+        )
+
+    @property
+    def path(self) -> Path:
+        """The store's directory."""
+        return self._memory.path
+
+    @property
+    def tenant(self) -> str:
+        """Whose part of the store this is."""
+        return self._memory.tenant
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The settings in force."""
+        return self._memory.config
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._memory.closed
+
+    @property
+    def plot(self) -> AsyncPlots:
+        """Charts, as coroutines: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
+
+        They need ``episodica[plot]``.
+        """
+        return AsyncPlots(self._memory.plot)
+
+    async def __aenter__(self) -> Self:
+        self._memory.__enter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._memory).replace("<Memory", "<AsyncMemory", 1)

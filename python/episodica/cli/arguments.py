@@ -1,0 +1,217 @@
+"""The commands of the command line and their arguments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+from .. import _native
+from ..inputs.options import KINDS, METHODS
+from . import commands, completion, demo, views
+from .output import COLOURS, Output
+
+Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
+
+_EPILOG = """\
+data goes to stdout (one JSON document with --json), everything else to stderr.
+examples:
+  episodica demo
+  episodica ingest chat.json --user alice
+  episodica search alice "where does she live?"
+  episodica context alice "what should I know before the call?" --max-tokens 1000
+"""
+
+
+class CommandLine:
+    """The parser, and its arguments that are paths, which shells complete."""
+
+    def __init__(self) -> None:
+        self.files: list[argparse.Action] = []
+        self.folders: list[argparse.Action] = []
+        self.parser = argparse.ArgumentParser(
+            prog="episodica",
+            description="Episodic memory for LLM agents: "
+            "remembers conversations and finds the right moment again.",
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        version = f"episodica {_native.version()}"
+        self.parser.add_argument("--version", action="version", version=version)
+        self._add_common(self.parser, first=True)
+        self._subparsers = self.parser.add_subparsers(
+            title="commands", metavar="COMMAND", required=True
+        )
+        self._add_writing()
+        self._add_asking()
+        self._add_listings()
+        self._add_upkeep()
+
+    def completion(self, shell: str) -> str:
+        """The completion script for a shell."""
+        return completion.script(shell, self.parser, self.files, self.folders)
+
+    def _add(self, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
+        sub = self._subparsers.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
+        self._add_common(sub, first=False)
+        sub.set_defaults(command=command)
+        return sub
+
+    def _add_common(self, parser: argparse.ArgumentParser, first: bool) -> None:
+        """Options that may stand before or after the command.
+
+        Only the first parser has defaults: those of the second would overwrite given values.
+        """
+
+        def default(value: object) -> object:
+            return value if first else argparse.SUPPRESS
+
+        tenant = os.environ.get("EPISODICA_TENANT") or "default"
+        self.folders.append(
+            parser.add_argument(
+                "--store",
+                metavar="PATH",
+                default=default(None),
+                help="the store (default: $EPISODICA_STORE, then `memories`)",
+            )
+        )
+        parser.add_argument(
+            "--tenant",
+            metavar="T",
+            default=default(tenant),
+            help="the tenant (default: $EPISODICA_TENANT, then `default`)",
+        )
+        parser.add_argument(
+            "--json", action="store_true", default=default(False), help="print JSON"
+        )
+        parser.add_argument(
+            "--color",
+            choices=COLOURS,
+            default=default("auto"),
+            help="colours (default auto: on terminals, unless $NO_COLOR is set)",
+        )
+
+    def _add_writing(self) -> None:
+        sample = self._add(
+            "demo", demo.demo, "remember a sample conversation and answer questions about it"
+        )
+        self.files.append(
+            sample.add_argument(
+                "file",
+                nargs="?",
+                metavar="FILE",
+                help="a file in LoCoMo's format instead of the sample",
+            )
+        )
+        ingest = self._add("ingest", commands.ingest, "remember the conversations of a file")
+        self.files.append(
+            ingest.add_argument(
+                "file",
+                metavar="FILE",
+                help="LoCoMo, LongMemEval, a JSON list of messages, or JSONL",
+            )
+        )
+        ingest.add_argument(
+            "--user", metavar="U", help="the user (LoCoMo and LongMemEval name their own)"
+        )
+        ingest.add_argument(
+            "--no-flush", action="store_true", help="keep the last messages in the buffer"
+        )
+
+    def _add_asking(self) -> None:
+        search = self._add("search", commands.search, "find messages, episodes and facts")
+        _add_ranking(search, 10)
+        search.add_argument("--explain", action="store_true", help="show the terms of each score")
+        explain = self._add("explain", views.explain, "show how the best hits got their scores")
+        _add_ranking(explain, 2)
+        context = self._add("context", commands.context, "pack memories into text for a prompt")
+        _add_words(context)
+        context.add_argument(
+            "--max-tokens",
+            type=int,
+            default=2000,
+            metavar="N",
+            help="maximum length of the text (default 2000)",
+        )
+        _add_range(context)
+
+    def _add_listings(self) -> None:
+        episodes = self._add("episodes", commands.episodes, "list a user's episodes")
+        facts = self._add("facts", commands.facts, "list a user's facts")
+        facts.add_argument("--all", action="store_true", help="include superseded facts")
+        for listing in (episodes, facts):
+            _add_user(listing)
+            listing.add_argument("--limit", type=int, metavar="N", help="maximum number of rows")
+            listing.add_argument("--newest", action="store_true", help="newest first")
+            _add_range(listing)
+        timeline = self._add(
+            "timeline", views.timeline, "show a user's episodes over time with their facts"
+        )
+        _add_user(timeline)
+        timeline.add_argument("--limit", type=int, metavar="N", help="only the N newest episodes")
+        timeline.add_argument(
+            "--facts",
+            type=int,
+            default=5,
+            metavar="N",
+            help="maximum number of facts per episode (default 5)",
+        )
+        _add_range(timeline)
+
+    def _add_upkeep(self) -> None:
+        _add_user(self._add("stats", commands.stats, "count the records of the store"))
+        _add_user(self._add("verify", commands.verify, "check every record, index and file"))
+        self._add("doctor", commands.doctor, "check this installation and the store")
+
+        def print_completion(args: argparse.Namespace, out: Output) -> int:
+            out.line(self.completion(args.shell).rstrip())
+            return 0
+
+        shells = self._add(
+            "completion", print_completion, "print a script that completes commands and options"
+        )
+        shells.add_argument("shell", choices=completion.SHELLS, help="the shell")
+
+
+def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
+    _add_words(parser)
+    parser.add_argument(
+        "-k",
+        "--top-k",
+        type=int,
+        default=top_k,
+        metavar="N",
+        help=f"maximum number of hits of each kind (default {top_k})",
+    )
+    parser.add_argument(
+        "--kind", action="append", choices=KINDS, help="only this kind; may be repeated"
+    )
+    parser.add_argument(
+        "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
+    )
+    _add_range(parser)
+
+
+def _add_words(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"{parser.prog} [options] [USER] QUERY"
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="QUERY",
+        help="the user and the query; the user may be left out if the store has only one",
+    )
+    parser.add_argument("--user", metavar="U", help="the user; then all words are the query")
+
+
+def _add_user(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("user_id", nargs="?", metavar="USER")
+    parser.add_argument("--user", metavar="U", help=argparse.SUPPRESS)
+
+
+def _add_range(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--since", metavar="DATE", help="only from this date or time on")
+    parser.add_argument("--until", metavar="DATE", help="only up to this date or time")
+    parser.add_argument("--session", metavar="S", help="only this session")

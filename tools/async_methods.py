@@ -1,0 +1,147 @@
+"""Writes python/episodica/aio/methods.py: every public method of the memory as a coroutine.
+
+    python tools/async_methods.py           writes the file
+    python tools/async_methods.py --check   exit status 1 where it is not what the sources say
+
+Reads the sources of the synchronous classes. Each method keeps its signature and the first
+sentence of its documentation; a listing becomes an ``AsyncRecords`` instead of a coroutine.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "python" / "episodica"
+TARGET = PACKAGE / "aio" / "methods.py"
+# The generated classes, each with the synchronous classes that it follows and their files.
+CLASSES = {
+    "AsyncMethods": [("MemoryReader", "queries.py"), ("MemorySystem", "system.py")],
+    "AsyncPlots": [("Plots", "plot/pictures.py")],
+}
+DOCUMENTATION = {
+    "AsyncMethods": "The methods of :class:`MemorySystem` as coroutines.",
+    "AsyncPlots": "The pictures of :class:`Plots` as coroutines.",
+}
+SHOWN_AS = {"MemoryReader": "MemorySystem"}
+ATTRIBUTE = {"AsyncMethods": "_memory", "AsyncPlots": "_plots"}
+HEAD = '''"""The methods of the memory as coroutines.
+
+Written by ``tools/async_methods.py`` from the synchronous classes: change those, then run it.
+"""
+
+from __future__ import annotations
+
+from ..listings import AsyncRecords
+from .running import run
+'''
+
+
+def main() -> int:
+    text = formatted(module())
+    if "--check" in sys.argv[1:]:
+        return int(TARGET.read_text(encoding="utf-8") != text)
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+def module() -> str:
+    """The source of the file, not yet formatted."""
+    classes = []
+    for name, sources in CLASSES.items():
+        methods = [
+            coroutine(name, cls, method)
+            for cls, file in sources
+            for method in public_methods(cls, PACKAGE / file)
+        ]
+        attribute = ATTRIBUTE[name]
+        wrapped = sources[-1][0]
+        classes.append(
+            f'class {name}:\n    """{DOCUMENTATION[name]}"""\n\n    __slots__ = ("{attribute}",)\n\n'
+            f"    def __init__(self, {attribute[1:]}: {wrapped}) -> None:\n"
+            f"        self.{attribute} = {attribute[1:]}\n\n" + "\n\n".join(methods)
+        )
+    body = "\n\n\n".join(classes)
+    return HEAD + imports() + "\n\n\n" + body + "\n"
+
+
+def public_methods(cls: str, path: Path) -> list[ast.FunctionDef]:
+    """The public methods of a class, without properties."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == cls)
+    return [
+        one
+        for one in found.body
+        if isinstance(one, ast.FunctionDef)
+        and not one.name.startswith("_")
+        and not any(ast.unparse(mark) == "property" for mark in one.decorator_list)
+    ]
+
+
+def coroutine(name: str, cls: str, method: ast.FunctionDef) -> str:
+    """The method of the asynchronous class."""
+    wrapped = f"self.{ATTRIBUTE[name]}.{method.name}"
+    given = ", ".join(passed(method.args))
+    returned = ast.unparse(method.returns) if method.returns else "None"
+    marks = "".join(f"    @{ast.unparse(mark)}\n" for mark in method.decorator_list)
+    if returned.startswith("Records["):
+        start, returned, answer = "def", f"Async{returned}", f"AsyncRecords({wrapped}({given}))"
+    else:
+        start, answer = "async def", f"await run({', '.join(filter(None, [wrapped, given]))})"
+    sentence = (ast.get_docstring(method) or "").partition("\n")[0]
+    reference = f"See :meth:`{SHOWN_AS.get(cls, cls)}.{method.name}`."
+    end = "" if returned == "None" else "return "
+    return (
+        f"{marks}    {start} {method.name}({ast.unparse(method.args)}) -> {returned}:\n"
+        f'        """{sentence}\n\n        {reference}\n        """\n        {end}{answer}'
+    )
+
+
+def passed(arguments: ast.arguments) -> list[str]:
+    """The arguments of a method as it hands them on."""
+    by_place = [one.arg for one in arguments.args if one.arg != "self"]
+    by_name = [f"{one.arg}={one.arg}" for one in arguments.kwonlyargs]
+    rest = [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
+    return [*by_place, *by_name, *rest]
+
+
+def imports() -> str:
+    """Everything that the sources import; ruff removes what the methods don't name."""
+    always: dict[str, str] = {}
+    for_types: dict[str, str] = {}
+    for cls, file in (source for sources in CLASSES.values() for source in sources):
+        folders = file.split("/")[:-1]
+        always[cls] = f"from ..{file.removesuffix('.py').replace('/', '.')} import {cls}"
+        for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body:
+            guarded = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for one in node.body if guarded else [node]:
+                if isinstance(one, ast.ImportFrom) and one.module != "__future__":
+                    (for_types if guarded else always).update(moved(one, folders))
+    lines = [*always.values(), "if TYPE_CHECKING:", *(f"    {one}" for one in for_types.values())]
+    return "\n".join(lines)
+
+
+def moved(node: ast.ImportFrom, folders: list[str]) -> dict[str, str]:
+    """The imports of a module in ``folders`` by name, as ``aio/methods.py`` writes them."""
+    start = node.module or ""
+    if node.level:
+        start = ".." + ".".join(filter(None, [*folders[: len(folders) - node.level + 1], start]))
+    return {one.asname or one.name: f"from {start} import {ast.unparse(one)}" for one in node.names}
+
+
+def formatted(text: str) -> str:
+    """The text in the form that ruff gives it."""
+    ruff = [str(Path(sys.executable).with_name("ruff"))]
+    name = ["--stdin-filename", str(TARGET)]
+    sort = [*ruff, "check", "--select", "F401,I", "--fix", "--quiet", *name, "-"]
+    layout = [*ruff, "format", "--quiet", *name, "-"]
+    for command in (sort, layout):
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        text = done.stdout
+    return text
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
