@@ -76,6 +76,10 @@ torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TO
 	$(BIN)/python -m pytest tests/torture
 	@$(BIN)/python tools/torture.py "$(TORTURE_COUNTS)"
 
+.PHONY: test-adapters
+test-adapters: $(NATIVE)  ## Test the adapters with the real frameworks, oldest and newest; NAMES="langgraph ..." for some
+	$(BIN)/python tools/test_adapters.py $(NAMES)
+
 .PHONY: check
 check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
 	cargo fmt --all --check

@@ -19,7 +19,8 @@ TOP = Path(__file__).parents[2]
 PAGES = [
     page
     for page in (TOP / "README.md", TOP / "README.zh.md", *sorted((TOP / "docs").glob("**/*.md")))
-    if page.exists()
+    # The pages of adapters need the frameworks: `make test-adapters` runs their programs.
+    if page.exists() and page.parent.name != "adapters"
 ]
 
 

@@ -1,0 +1,102 @@
+"""episodica in LangChain: a retriever over a user's memory.
+
+Needs ``pip install 'episodica[langchain]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from episodica import Hit
+
+from .shared.connection import Connection, missing, settle
+
+try:
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+    )
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from pydantic import Field, PrivateAttr
+except ImportError as error:
+    raise missing("langchain", error) from error
+
+__all__ = ["EpisodicaRetriever"]
+
+
+class EpisodicaRetriever(BaseRetriever):
+    """Finds what a user's memory holds on a question, as documents, best first.
+
+    A document's ``page_content`` is the text of the hit and its ``id`` the id of the record; the
+    ``metadata`` holds ``kind``, ``score`` (0 to 1), ``timestamp``, ``title`` and ``uri``.
+
+    Parameters
+    ----------
+    memory
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory.
+    k
+        Most documents; also an argument of ``invoke``.
+    kinds
+        ``episodic``, ``semantic`` and ``message``, or some of them; by default whatever the
+        engine's search does.
+    search_options
+        Further options of :meth:`MemorySystem.search`, such as ``since`` or ``where``.
+
+    Examples
+    --------
+    >>> from episodica.adapters.langchain import EpisodicaRetriever
+    >>> retriever = EpisodicaRetriever(memory="memories", user_id="alice", k=3)
+    >>> documents = retriever.invoke("Where does Alice live?")
+    """
+
+    memory: Any
+    user_id: str
+    k: int = Field(default=10, ge=1, le=1000)
+    kinds: Sequence[str] | None = None
+    search_options: Mapping[str, Any] = Field(default_factory=dict)
+    _connection: Connection = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Connects to the memory."""
+        super().model_post_init(context)
+        self._connection = Connection(self.memory)
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return self._find(query, k)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return await settle(self._find, query, k)
+
+    def _find(self, query: str, k: int | None) -> list[Document]:
+        wanted = self.k if k is None else k
+        options = dict(self.search_options)
+        if self.kinds is not None:
+            options["kinds"] = list(self.kinds)
+        hits = self._connection.memory.search(self.user_id, query, top_k=wanted, **options)
+        return [_document(hit) for hit in list(hits)[:wanted]]
+
+
+def _document(hit: Hit) -> Document:
+    return Document(
+        id=hit.id,
+        page_content=hit.content,
+        metadata={
+            "kind": hit.kind,
+            "score": hit.score,
+            "timestamp": hit.timestamp.isoformat(),
+            "title": hit.title,
+            "uri": hit.uri,
+        },
+    )

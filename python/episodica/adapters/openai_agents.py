@@ -1,0 +1,142 @@
+"""episodica in the OpenAI Agents SDK: a session that remembers.
+
+Needs ``pip install 'episodica[openai-agents]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .shared.connection import Connection, Where, missing, settle
+from .shared.content import words
+from .shared.log import Entry, SessionLog, item_of
+from .shared.prompt import fenced
+
+try:
+    from agents.items import TResponseInputItem
+    from agents.memory.session import SessionABC
+    from agents.memory.session_settings import SessionSettings
+except ImportError as error:
+    raise missing("openai-agents", error) from error
+
+__all__ = ["EpisodicaSession"]
+
+
+class EpisodicaSession(SessionABC):
+    """A session whose items come back as they were added, and are found by meaning.
+
+    Each item is a message of the user's memory, so ``memory.search(user_id, ...)`` finds what was
+    said in any session. Tool calls, reasoning and other items without words are kept, too.
+
+    Parameters
+    ----------
+    session_id
+        The conversation.
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory the items belong to; by default the session is a user of its own,
+        ``session:`` and its id.
+    session_settings
+        The SDK's settings, such as the default ``limit`` of :meth:`get_items`.
+    keep_items
+        With this, :meth:`get_items` without a limit returns only the latest items whole, and before
+        them a context made of the older ones. It cuts before a message of the user, so that no tool
+        call loses its result.
+    max_tokens
+        Budget of that context.
+
+    Raises
+    ------
+    InvalidInputError
+        When an item is added that is not JSON; then none of the list is added.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from episodica.adapters.openai_agents import EpisodicaSession
+    >>> session = EpisodicaSession("conversation-1", "memories", user_id="alice")
+    >>> asyncio.run(session.add_items([{"role": "user", "content": "I live in Lyon."}]))
+    >>> asyncio.run(session.get_items())
+    [{'role': 'user', 'content': 'I live in Lyon.'}]
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        where: Where,
+        *,
+        user_id: str | None = None,
+        session_settings: SessionSettings | None = None,
+        keep_items: int | None = None,
+        max_tokens: int = 2000,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
+        self._keep_items = keep_items
+        self._max_tokens = max_tokens
+        self._connection = Connection(where)
+        user = user_id or f"session:{session_id}"
+        self._log = SessionLog(self._connection.memory, user, session_id)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The latest ``limit`` items in their order; all without one, or a context and some."""
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        if limit is None and self._keep_items is not None:
+            return await settle(self._compacted, self._keep_items)
+        return await settle(self._latest, limit)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Adds items behind those that are there, durably, all or none."""
+        if items:
+            await settle(self._log.append, [_entry(item) for item in items])
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Erases the latest item and returns it; ``None`` if there is none."""
+        latest = await settle(self._log.pop)
+        return None if latest is None else item_of(latest)
+
+    async def clear_session(self) -> None:
+        """Erases all items of the session."""
+        await settle(self._log.clear)
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    def _latest(self, limit: int | None) -> list[TResponseInputItem]:
+        # As in the SDK's own sessions, a negative limit is none.
+        wanted = None if limit is not None and limit < 0 else limit
+        return [item_of(message) for message in self._log.latest(wanted)]
+
+    def _compacted(self, keep: int) -> list[TResponseInputItem]:
+        messages = self._log.latest()
+        items: list[TResponseInputItem] = list(map(item_of, messages))
+        start = max(0, len(items) - keep)
+        while start > 0 and not _opens_turn(items[start]):
+            start -= 1
+        question = next((words(item) for item in reversed(items) if _opens_turn(item)), "")
+        if start == 0 or not question:
+            return items
+        context = self._log.memory.context(
+            self._log.user_id,
+            question,
+            session_id=self.session_id,
+            until=messages[start - 1].timestamp,
+            max_tokens=self._max_tokens,
+        )
+        earlier = fenced(context.text)
+        return (
+            [{"role": "system", "content": earlier}, *items[start:]] if earlier else items[start:]
+        )
+
+
+def _entry(item: TResponseInputItem) -> Entry:
+    kind = str(item.get("type") or "item")
+    return Entry(item, str(item.get("role") or kind), words(item) or f"[{kind}]")
+
+
+def _opens_turn(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("role") == "user" and bool(words(item))

@@ -1,0 +1,49 @@
+"""LangChain's messages as those of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+_ROLES = {"human": "user", "ai": "assistant"}
+# What carries no words of the conversation.
+_IGNORED = frozenset(("system", "remove"))
+
+
+def to_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
+    """Messages as a memory takes them, without system prompts and empty ones."""
+    return [
+        {
+            "role": _ROLES.get(message.type, message.type),
+            "content": text,
+            "name": message.name,
+            "message_id": message.id,
+        }
+        for message in messages
+        if message.type not in _IGNORED and (text := _text(message)).strip()
+    ]
+
+
+def last_question(messages: Iterable[Any]) -> str:
+    """The words of the latest human message; empty if there are none."""
+    for message in reversed(list(messages)):
+        if message.type == "human":
+            return _text(message).strip()
+    return ""
+
+
+def _text(message: Any) -> str:
+    """The text of a message's content, and the tool calls in it."""
+    content = message.content
+    parts = [content] if isinstance(content, str) else map(_part, content)
+    calls = (
+        f"[tool call: {call['name']}({call['args']})]"
+        for call in getattr(message, "tool_calls", None) or ()
+    )
+    return "\n".join(part for part in (*parts, *calls) if part)
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    return str(part.get("text") or "") if isinstance(part, dict) else ""

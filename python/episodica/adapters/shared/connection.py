@@ -1,0 +1,166 @@
+"""Where an adapter's memory is: a path, an open ``MemorySystem``, or an ``AsyncMemorySystem``.
+
+Every adapter takes its memory through :class:`Connection`. Adapters that name the same path share
+one open system, because a store has one writer in a process; it closes with the last of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import ParamSpec, TypeAlias, TypeVar
+
+from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem, MissingExtraError
+
+Where: TypeAlias = "str | os.PathLike[str] | MemorySystem | AsyncMemorySystem | Connection"
+"""A path or URL, an open system, or the connection of another adapter."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Shared:
+    """A system that connections opened, and how many of them still use it."""
+
+    def __init__(self, memory: MemorySystem) -> None:
+        self.memory = memory
+        self.users = 0
+
+
+_shared: dict[str, _Shared] = {}
+# Reentrant: collecting garbage while the lock is held may end another connection.
+_lock = threading.RLock()
+
+
+class Connection:
+    """An adapter's hold on a memory system.
+
+    Parameters
+    ----------
+    where
+        A path or URL opens a system, or joins the one that another connection opened there. An open
+        system is used as it is and never closed. A connection is joined.
+
+    Attributes
+    ----------
+    memory : MemorySystem
+        The system; for an ``AsyncMemorySystem`` the synchronous one over the same store.
+
+    Raises
+    ------
+    InvalidInputError
+        For any other type.
+
+    Examples
+    --------
+    >>> from episodica.adapters import Connection
+    >>> with Connection("shared") as first, Connection("shared") as second:
+    ...     first.memory is second.memory
+    True
+    """
+
+    def __init__(self, where: Where) -> None:
+        self._finalizer: weakref.finalize[[str, _Shared], Connection] | None = None
+        if isinstance(where, Connection):
+            where = where._joined()
+        if isinstance(where, MemorySystem):
+            self.memory = where
+        elif isinstance(where, AsyncMemorySystem):
+            self.memory = where._memory
+        elif isinstance(where, (str, os.PathLike)):
+            key = _key(where)
+            shared = _acquire(key)
+            self.memory = shared.memory
+            self._finalizer = weakref.finalize(self, _release, key, shared)
+        else:
+            raise InvalidInputError(
+                f"where must be a path or a memory system, not `{type(where).__name__}`",
+                hint="pass a path, a MemorySystem or an AsyncMemorySystem",
+            )
+
+    def _joined(self) -> Where:
+        """What a second connection to the same system is made from."""
+        return str(self.memory.path) if self._finalizer else self.memory
+
+    def close(self) -> None:
+        """Ends the connection; the last one to a path closes its system. Twice is no error."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _key(where: str | os.PathLike[str]) -> str:
+    text = os.fspath(where)
+    return text if "://" in text else str(Path(text).expanduser().absolute())
+
+
+def _acquire(key: str) -> _Shared:
+    with _lock:
+        shared = _shared.get(key)
+        if shared is None or shared.memory.closed:
+            shared = _shared[key] = _Shared(MemorySystem(key))
+        shared.users += 1
+        return shared
+
+
+def _release(key: str, shared: _Shared) -> None:
+    with _lock:
+        shared.users -= 1
+        if shared.users:
+            return
+        if _shared.get(key) is shared:
+            del _shared[key]
+        # Inside the lock: whoever opens the path next finds its writer's lock free.
+        shared.memory.close()
+
+
+_guards: weakref.WeakKeyDictionary[MemorySystem, threading.RLock] = weakref.WeakKeyDictionary()
+
+
+def guard(memory: MemorySystem) -> threading.RLock:
+    """The lock of changes that read before they write, one for all adapters of a system."""
+    with _lock:
+        return _guards.setdefault(memory, threading.RLock())
+
+
+async def settle(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs a change in a thread and returns its result.
+
+    A cancelled caller learns of the cancellation when the change is complete: no later call can
+    overtake it, and nothing is left half done.
+    """
+    return await outlive(asyncio.to_thread(function, *args, **kwargs))
+
+
+async def outlive(work: Awaitable[T]) -> T:
+    """Awaits ``work`` to its end, and raises a cancellation that arrived meanwhile only then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        with contextlib.suppress(asyncio.CancelledError):
+            task.exception()  # seen, so that asyncio does not report it as lost
+        raise cancelled
+    return task.result()
+
+
+def missing(extra: str, error: ImportError) -> MissingExtraError:
+    """The error of an adapter without its framework."""
+    return MissingExtraError(
+        f"episodica.adapters.{extra} needs the package `{error.name}`",
+        hint=f"pip install 'episodica[{extra}]'",
+    )
