@@ -5,30 +5,37 @@
 
 mod candidates;
 mod context;
+mod episodes;
 mod explanation;
+mod facts;
+mod fields;
+mod filter;
 mod fusion;
 mod intent;
 mod late;
 mod lexical;
 mod messages;
-mod norlift;
 mod query;
+mod ranking;
 mod records;
 mod request;
 mod snippet;
+mod threshold;
 
 pub use context::{Packed, Statement, pack};
+pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::Explanation;
+pub use facts::{FactTerms, estimate_fact, score_fact};
+pub use fields::FieldScores;
+pub use filter::Filter;
 pub use fusion::{RRF_K, min_max, reciprocal_rank_fusion, top_k};
 pub use intent::{Intent, detect_intent};
 pub use late::{MaxSim, TokenTable};
 pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25, windowed_bm25};
 pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weights};
-pub use norlift::lift;
 pub use query::{DatePart, Query, QueryTerm, date_parts, query_terms};
-pub use records::{
-    EpisodeLayers, FieldScores, ScoredRecord, StatementFacts, estimate_statement, last_successor,
-    least_of_best, raise_successors, score_statement, sort_records,
-};
-pub use request::{Filter, Hit, HitKind, Method, Record, Request, Response};
+pub use ranking::{Asked, Corpus, Ranking, Settings};
+pub use records::{ScoredRecord, last_successor, least_of_best, raise_successors, sort_records};
+pub use request::{Hit, HitKind, Method, Record, Request, Response};
 pub use snippet::{SNIPPET_CHARS, snippet};
+pub use threshold::Threshold;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Explanation, Intent, snippet};
+use super::{Explanation, Filter, Intent, snippet};
 use crate::clock::Moment;
 use crate::model::{Episode, Message, SemanticMemory};
 
@@ -35,34 +35,6 @@ pub enum Method {
     Bm25,
     /// Episodes by the votes of the semantic memories learned from them.
     Norlift,
-}
-
-/// Which records may be returned at all; applied before ranking.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Not before.
-    pub since: Option<Moment>,
-    /// Not after.
-    pub until: Option<Moment>,
-    /// Only this session.
-    pub session_id: Option<String>,
-    /// Only records whose metadata has each of these values under its key.
-    pub metadata: serde_json::Map<String, serde_json::Value>,
-}
-
-impl Filter {
-    /// Does it let everything pass?
-    pub fn is_empty(&self) -> bool {
-        self.since.is_none()
-            && self.until.is_none()
-            && self.session_id.is_none()
-            && self.metadata.is_empty()
-    }
-
-    /// Is the time span from `start` to `end` inside, at least in part?
-    pub fn admits_time(&self, start: Moment, end: Moment) -> bool {
-        self.since.is_none_or(|since| end >= since) && self.until.is_none_or(|until| start <= until)
-    }
 }
 
 /// A search.

@@ -67,13 +67,13 @@ impl Engine {
         );
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
-        let mut search = Search::new(self, &view, &wide, &prepared);
-        search.depth = request.max_tokens / TOKENS_PER_MESSAGE;
+        let mut search = Search::new(self, &view, &wide, &prepared, wide.top_k);
+        search.asked.depth = request.max_tokens / TOKENS_PER_MESSAGE;
         let mut degraded = prepared.degraded.clone();
         let wants = |kind| wide.kinds.contains(&kind);
         let ranked = if wants(HitKind::Message) { search.messages()? } else { Vec::new() };
 
-        search.top_k = STATEMENTS;
+        search.asked.wanted = STATEMENTS;
         let mut sources: Vec<Hit> = Vec::new();
         for kind in [HitKind::Semantic, HitKind::Episodic] {
             if wants(kind) {

@@ -1,6 +1,7 @@
 //! What reads a memory without changing it: searches, contexts, listings, checks.
 
 pub(crate) mod context;
+mod corpus;
 pub(crate) mod recall;
 pub(crate) mod records;
 pub(crate) mod search;

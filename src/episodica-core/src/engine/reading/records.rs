@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::control::Control;
 use crate::engine::memory::user::User;
-use crate::engine::reading::search::{admits_episode, admits_fact, admits_message};
 use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::model::{Episode, Message, SemanticMemory};
@@ -65,7 +64,7 @@ impl Engine {
         Ok(match kind {
             RecordKind::Message => {
                 let admitted =
-                    view.messages.records().filter(|message| admits_message(filter, message));
+                    view.messages.records().filter(|message| filter.admits_message(message));
                 select(admitted, page, |message| message.timestamp, AnyRecord::Message)
             }
             RecordKind::Episode => {
@@ -73,15 +72,12 @@ impl Engine {
                     .episodes
                     .iter()
                     .map(|(_, episode)| episode)
-                    .filter(|episode| admits_episode(filter, episode));
+                    .filter(|episode| filter.admits_episode(episode));
                 select(admitted, page, |episode| episode.timestamp, AnyRecord::Episode)
             }
             RecordKind::Semantic => {
-                let admitted = view
-                    .facts
-                    .iter()
-                    .map(|(_, fact)| fact)
-                    .filter(|fact| admits_fact(filter, fact));
+                let admitted =
+                    view.facts.iter().map(|(_, fact)| fact).filter(|fact| filter.admits_fact(fact));
                 let admitted = admitted.filter(|fact| page.include_superseded || fact.is_current());
                 select(admitted, page, |fact| fact.valid_from, AnyRecord::Semantic)
             }

@@ -1,0 +1,74 @@
+//! A user's memory as ranking reads it.
+
+use std::sync::Arc;
+
+use crate::engine::memory::view::View;
+use crate::index::{Field, MessageIndex};
+use crate::model::{Episode, SemanticMemory};
+use crate::score::Corpus;
+
+impl Corpus for View {
+    fn messages(&self) -> &MessageIndex {
+        &self.messages
+    }
+
+    fn facts(&self) -> &Field {
+        &self.statements
+    }
+
+    fn fact_slots(&self) -> Vec<u32> {
+        self.facts.slots().collect()
+    }
+
+    fn has_fact(&self, slot: u32) -> bool {
+        self.facts.contains(slot)
+    }
+
+    fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>> {
+        self.facts.get(slot)
+    }
+
+    fn fact_tokens(&self, slot: u32) -> &[u16] {
+        self.statement_tokens(slot)
+    }
+
+    fn is_current(&self, slot: u32) -> bool {
+        View::is_current(self, slot)
+    }
+
+    fn subject(&self, slot: u32) -> (u32, &str) {
+        View::subject(self, slot)
+    }
+
+    fn successor(&self, slot: u32) -> Option<u32> {
+        View::successor(self, slot)
+    }
+
+    fn abstracts(&self) -> &Field {
+        &self.abstracts
+    }
+
+    fn narratives(&self) -> &Field {
+        &self.narratives
+    }
+
+    fn episode_slots(&self) -> Vec<u32> {
+        self.episodes.slots().collect()
+    }
+
+    fn has_episode(&self, slot: u32) -> bool {
+        self.episodes.contains(slot)
+    }
+
+    fn episode(&self, slot: u32) -> Option<&Arc<Episode>> {
+        self.episodes.get(slot)
+    }
+
+    fn members(&self, slot: u32) -> &[u32] {
+        self.members.get(slot)
+    }
+
+    fn episode_of(&self, message: u32) -> Option<u32> {
+        View::episode_of(self, message)
+    }
+}

@@ -1,0 +1,148 @@
+//! Ranking of episodes in three layers: `sum of w_i L_i`, weights renormalised over the layers
+//! present.
+//!
+//! L0 (title and summary) and L1 (narrative) are words and meaning of their text against the best
+//! episode's; L2 is the episode's best message, 0 = the mean of all messages, 1 = the best.
+
+use rustc_hash::FxHashMap;
+
+use super::messages::decimal;
+use super::{Explanation, FieldScores, ScoredMessage, ScoredRecord};
+
+/// What meaning counts beside words in a layer of an episode.
+const LAYER_VECTOR: f64 = 0.5;
+
+/// The two texts of the episodes, compared with a question.
+pub struct EpisodeFields {
+    /// L0.
+    pub abstracts: FieldScores,
+    /// L1.
+    pub narratives: FieldScores,
+}
+
+impl EpisodeFields {
+    /// The slots that match in either text by either leg, in no order and with repetitions.
+    pub fn candidates(&self) -> Vec<u32> {
+        let mut slots = self.abstracts.candidates();
+        slots.append(&mut self.narratives.candidates());
+        slots
+    }
+
+    /// Words of the better text, 0 to 1.
+    pub fn words(&self, slot: u32) -> f32 {
+        self.abstracts.words(slot).max(self.narratives.words(slot))
+    }
+
+    /// Cosine of the better text.
+    pub fn cosine(&self, slot: u32) -> Option<f32> {
+        let cosines = [self.abstracts.cosine(slot), self.narratives.cosine(slot)];
+        cosines.into_iter().flatten().max_by(f32::total_cmp)
+    }
+}
+
+/// What the three layers of episodes are scored with.
+pub struct EpisodeLayers<'a> {
+    fields: &'a EpisodeFields,
+    messages: FxHashMap<u32, &'a ScoredMessage>,
+    best: [f64; 2],
+    mean_message: f64,
+    best_message: f64,
+    weights: [f32; 3],
+}
+
+impl<'a> EpisodeLayers<'a> {
+    /// `messages` are scored already; `slots` are the episodes that will be asked for.
+    pub fn new(
+        fields: &'a EpisodeFields,
+        messages: &'a [ScoredMessage],
+        slots: &[u32],
+        weights: [f32; 3],
+    ) -> Self {
+        let best = [&fields.abstracts, &fields.narratives]
+            .map(|layer| slots.iter().map(|slot| layer_score(layer, *slot)).fold(0.0, f64::max));
+        Self {
+            fields,
+            messages: messages.iter().map(|message| (message.slot, message)).collect(),
+            best,
+            mean_message: messages.iter().map(|message| message.score).sum::<f64>()
+                / messages.len().max(1) as f64,
+            best_message: messages.first().map_or(0.0, |message| message.score),
+            weights,
+        }
+    }
+
+    /// The score without the tree behind it, up to rounding: enough to choose whom to score in
+    /// full.
+    pub fn estimate(&self, slot: u32, members: &[u32]) -> f64 {
+        let total: f64 = self
+            .weights
+            .iter()
+            .take(if members.is_empty() { 2 } else { 3 })
+            .map(|weight| f64::from(*weight))
+            .sum();
+        let share = |layer: usize| f64::from(self.weights[layer]) / total.max(1e-9);
+        let layer = |number: usize, layer: &FieldScores| {
+            if self.best[number] > 0.0 {
+                share(number) * layer_score(layer, slot) / self.best[number]
+            } else {
+                0.0
+            }
+        };
+        layer(0, &self.fields.abstracts)
+            + layer(1, &self.fields.narratives)
+            + share(2) * self.best_member(members)
+    }
+
+    /// Scores the episode in `slot` with the messages in `members`.
+    pub fn score(&self, slot: u32, members: &[u32]) -> ScoredRecord {
+        let present = [true, true, !members.is_empty()];
+        let weights = self.weights.iter().zip(present).filter(|(_, here)| *here);
+        let total: f32 = weights.map(|(weight, _)| weight).sum();
+        let share = |layer: usize| decimal(self.weights[layer]) / decimal(total.max(1e-9));
+        let texts = [("L0", &self.fields.abstracts), ("L1", &self.fields.narratives)];
+        let mut parts = Vec::with_capacity(3);
+        for (number, (name, layer)) in texts.into_iter().enumerate() {
+            let words = f64::from(layer.words(slot));
+            let meaning = f64::from(layer.meaning(slot));
+            let legs = vec![
+                Explanation::weighted(format!("{name}.words"), 1.0, words),
+                Explanation::weighted(format!("{name}.vector"), LAYER_VECTOR, meaning),
+            ];
+            let scale =
+                if self.best[number] > 0.0 { share(number) / self.best[number] } else { 0.0 };
+            let detail = format!("{:.4} of the score", share(number));
+            parts.push(Explanation::sum(name, detail, legs).scaled(scale));
+        }
+        if present[2] {
+            parts.push(Explanation::weighted("L2", share(2), self.best_member(members)));
+        }
+        let explanation = Explanation::sum("episode", "", parts);
+        ScoredRecord { slot, explanation, cosine: self.cosine(slot, members) }
+    }
+
+    /// Best cosine of the episode over its layers.
+    pub fn cosine(&self, slot: u32, members: &[u32]) -> Option<f32> {
+        let best = self
+            .scored(members)
+            .max_by(|a, b| a.score.total_cmp(&b.score).then(b.slot.cmp(&a.slot)));
+        let cosines = [self.fields.cosine(slot), best.and_then(|message| message.cosine)];
+        cosines.into_iter().flatten().max_by(f32::total_cmp)
+    }
+
+    /// L2. A message that was not among the candidates is no better than the mean.
+    fn best_member(&self, members: &[u32]) -> f64 {
+        let range = self.best_message - self.mean_message;
+        match self.scored(members).map(|message| message.score).max_by(f64::total_cmp) {
+            Some(best) if range > 1e-9 => ((best - self.mean_message) / range).max(0.0),
+            _ => 0.0,
+        }
+    }
+
+    fn scored(&self, members: &[u32]) -> impl Iterator<Item = &'a ScoredMessage> {
+        members.iter().filter_map(|member| self.messages.get(member).copied())
+    }
+}
+
+fn layer_score(layer: &FieldScores, slot: u32) -> f64 {
+    f64::from(layer.words(slot)) + LAYER_VECTOR * f64::from(layer.meaning(slot))
+}

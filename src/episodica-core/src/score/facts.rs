@@ -1,0 +1,54 @@
+//! The default score of a fact: the terms of messages that apply to it, and whether it still holds.
+
+use super::{Explanation, FieldScores, ScoredRecord};
+
+/// Weights of a fact's terms: those of messages, where they mean the same.
+const FACT_WORDS: f64 = 2.5;
+const FACT_TOKENS: f64 = 0.7;
+const FACT_SUBJECT: f64 = 1.0;
+/// The weight of still holding.
+const FACT_CURRENT: f64 = 0.3;
+
+/// The terms of a fact beside its words and meaning.
+#[derive(Debug, Clone, Copy)]
+pub struct FactTerms {
+    /// MaxSim of question and fact, 0 = the average fact, 1 = the best.
+    pub tokens: f32,
+    /// The weight of `vector`.
+    pub vector_weight: f64,
+    /// True if it still holds.
+    pub current: bool,
+    /// True if the question names its subject.
+    pub about_named: bool,
+}
+
+/// The same as [`score_fact`] without the tree behind it, up to rounding.
+pub fn estimate_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> f64 {
+    let flag = |yes: bool| f64::from(u8::from(yes));
+    FACT_WORDS * f64::from(scores.words(slot))
+        + FACT_TOKENS * f64::from(terms.tokens)
+        + terms.vector_weight * f64::from(scores.meaning(slot))
+        + FACT_SUBJECT * flag(terms.about_named)
+        + FACT_CURRENT * flag(terms.current)
+}
+
+/// Scores the fact in `slot`.
+pub fn score_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> ScoredRecord {
+    let flag = |yes: bool| f64::from(u8::from(yes));
+    let parts = [
+        ("words", FACT_WORDS, f64::from(scores.words(slot))),
+        ("tokens", FACT_TOKENS, f64::from(terms.tokens)),
+        ("vector", terms.vector_weight, f64::from(scores.meaning(slot))),
+        ("subject", FACT_SUBJECT, flag(terms.about_named)),
+        ("current", FACT_CURRENT, flag(terms.current)),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter(|(_, _, raw)| *raw != 0.0)
+        .map(|(name, weight, raw)| Explanation::weighted(name, weight, raw));
+    ScoredRecord {
+        slot,
+        explanation: Explanation::sum("semantic", "", parts.collect()),
+        cosine: scores.cosine(slot),
+    }
+}

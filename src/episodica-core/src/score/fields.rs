@@ -1,0 +1,96 @@
+//! One text field compared with a question: words and meaning of every slot.
+
+use ndarray::ArrayView1;
+use rustc_hash::FxHashMap;
+
+use super::QueryTerm;
+use super::lexical::bm25;
+use crate::index::Field;
+
+/// Up to this many records every vector is compared; above, the nearest.
+const SCORE_ALL: usize = 2_048;
+/// Records taken from each leg when not all are scored, at least; and for each that is wanted.
+const CANDIDATES: usize = 48;
+const CANDIDATES_EACH: usize = 2;
+
+/// The words and meaning of every slot of one field.
+pub struct FieldScores {
+    /// The best by words, best first; only where not all are compared.
+    by_words: Vec<u32>,
+    words: Vec<f32>,
+    cosines: FxHashMap<u32, f32>,
+    mean: f32,
+    best: f32,
+}
+
+impl FieldScores {
+    /// Scores the field. `b` is BM25's correction for length, `wanted` how many of the best are
+    /// asked for.
+    pub fn new(
+        field: &Field,
+        terms: &[QueryTerm],
+        vector: Option<ArrayView1<'_, f32>>,
+        b: f32,
+        wanted: usize,
+    ) -> Self {
+        let words = bm25(&field.postings, terms, b);
+        let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
+        let by_words =
+            if words.len() <= SCORE_ALL { Vec::new() } else { super::top_k(&words, candidates) };
+        let mut scores =
+            Self { by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
+        let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
+        let labels = vectors.labels();
+        scores.mean = vectors.mean().dot(&vector);
+        scores.cosines = match labels.len() <= SCORE_ALL {
+            true => labels
+                .iter()
+                .zip(vectors.scores(vector, labels))
+                .filter_map(|(label, score)| Some((*label as u32, score?)))
+                .collect(),
+            false => {
+                let nearest = vectors.search(vector, candidates).unwrap_or_default();
+                let mut known: FxHashMap<u32, f32> =
+                    nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
+                let wanted = scores.by_words.iter().filter(|slot| !known.contains_key(slot));
+                let wanted: Vec<u64> = wanted.copied().map(u64::from).collect();
+                let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
+                known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
+                known
+            }
+        };
+        scores.best = scores.cosines.values().copied().fold(f32::NEG_INFINITY, f32::max);
+        scores
+    }
+
+    /// The slots that match by either leg, in no order: all with a word or a known vector.
+    pub fn candidates(&self) -> Vec<u32> {
+        let mut slots: Vec<u32> = match self.words.len() <= SCORE_ALL {
+            true => (0..self.words.len() as u32)
+                .filter(|slot| self.words[*slot as usize] > 0.0)
+                .collect(),
+            false => self.by_words.clone(),
+        };
+        slots.extend(self.cosines.keys());
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Words: the share of the question that is answered, 0 to 1.
+    pub fn words(&self, slot: u32) -> f32 {
+        self.words.get(slot as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Cosine of question and field; `None` where it was not compared.
+    pub fn cosine(&self, slot: u32) -> Option<f32> {
+        self.cosines.get(&slot).copied()
+    }
+
+    /// Meaning: 0 = an average record, 1 = the nearest.
+    pub fn meaning(&self, slot: u32) -> f32 {
+        let range = self.best - self.mean;
+        self.cosine(slot)
+            .map_or(0.0, |cosine| if range > 1e-6 { (cosine - self.mean) / range } else { 0.0 })
+    }
+}

@@ -1,0 +1,225 @@
+//! One question asked of one corpus: what the strategies share.
+
+use std::cell::OnceCell;
+
+use ndarray::ArrayView1;
+use rustc_hash::FxHashMap;
+
+use super::Corpus;
+use crate::config::Preset;
+use crate::error::Result;
+use crate::index::Field;
+use crate::score::{
+    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, MessageRanking, Query,
+    ScoredMessage, TokenTable, Weights, bm25, top_k,
+};
+
+/// Depth of the list that a single leg returns, at least: reciprocal rank fusion joins two of them.
+const LEG_DEPTH: usize = 100;
+
+/// The settings that ranking obeys.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// What the terms of a message are worth.
+    pub weights: Weights,
+    /// What the three layers of an episode are worth.
+    pub layer_weights: [f32; 3],
+    /// `k` of reciprocal rank fusion.
+    pub rrf_k: f32,
+    /// Whose formulas are used.
+    pub preset: Preset,
+}
+
+/// A question, the records that may answer it, and how many answers are wanted.
+pub struct Asked<'a> {
+    /// The records.
+    pub corpus: &'a dyn Corpus,
+    /// The question.
+    pub query: &'a Query,
+    /// Its vector; `None` where only words are compared.
+    pub vector: Option<ArrayView1<'a, f32>>,
+    /// Word-by-word comparison.
+    pub table: &'a dyn TokenTable,
+    /// Which records are admitted.
+    pub filter: &'a Filter,
+    /// The settings.
+    pub settings: Settings,
+    /// How many of the best of each kind are wanted.
+    pub wanted: usize,
+    /// How many of the best messages are wanted.
+    pub depth: usize,
+    /// True if records below the best `wanted` must be ranked too, because a threshold follows.
+    pub exhaustive: bool,
+    /// All messages, ranked without the filter: episodes and messages both ask for it.
+    ranked: OnceCell<Vec<ScoredMessage>>,
+    /// The place of each message in that ranking, by slot.
+    places: OnceCell<FxHashMap<u32, usize>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Of a corpus, with the best `wanted` of each kind.
+    pub fn new(
+        corpus: &'a dyn Corpus,
+        query: &'a Query,
+        table: &'a dyn TokenTable,
+        filter: &'a Filter,
+        settings: Settings,
+        wanted: usize,
+    ) -> Self {
+        Self {
+            corpus,
+            query,
+            vector: None,
+            table,
+            filter,
+            settings,
+            wanted,
+            depth: wanted,
+            exhaustive: false,
+            ranked: OnceCell::new(),
+            places: OnceCell::new(),
+        }
+    }
+
+    /// The default ranking of the messages that the filter admits.
+    pub(super) fn default_messages(&self) -> Result<Vec<ScoredMessage>> {
+        if self.filter.is_empty() {
+            return self.ranked().map(<[ScoredMessage]>::to_vec);
+        }
+        let index = self.corpus.messages();
+        self.message_ranking().rank(Some(&|slot| self.filter.admits_message(index.get(slot))))
+    }
+
+    /// The default ranking of all messages, computed once.
+    pub(super) fn ranked(&self) -> Result<&[ScoredMessage]> {
+        if self.ranked.get().is_none() {
+            let _ = self.ranked.set(self.message_ranking().rank(None)?);
+        }
+        Ok(self.ranked.get().map_or(&[], Vec::as_slice))
+    }
+
+    fn message_ranking(&self) -> MessageRanking<'_> {
+        MessageRanking {
+            index: self.corpus.messages(),
+            query: self.query,
+            vector: self.vector,
+            table: self.table,
+            weights: self.settings.weights,
+            wanted: self.depth,
+        }
+    }
+
+    fn leg_depth(&self) -> usize {
+        self.wanted.max(LEG_DEPTH)
+    }
+
+    /// Messages by BM25, best first.
+    pub(super) fn messages_by_words(&self) -> Vec<(u32, f64)> {
+        let index = self.corpus.messages();
+        let mut words = bm25(&index.field.postings, &self.query.all_terms, BM25_B);
+        if !self.filter.is_empty() {
+            for (score, message) in words.iter_mut().zip(index.records()) {
+                if !self.filter.admits_message(message) {
+                    *score = 0.0;
+                }
+            }
+        }
+        let best = top_k(&words, self.leg_depth()).into_iter();
+        best.map(|slot| (slot, f64::from(words[slot as usize]))).collect()
+    }
+
+    /// Messages by the cosine of question and message, best first.
+    pub(super) fn messages_by_meaning(&self) -> Result<Vec<(u32, f64)>> {
+        let index = self.corpus.messages();
+        let (Some(vector), Some(vectors)) = (self.vector, index.field.vectors()) else {
+            return Ok(Vec::new());
+        };
+        let found = if self.filter.is_empty() {
+            index.field.nearest(vector, self.leg_depth())?
+        } else {
+            let admitted = |slot: &u64| self.filter.admits_message(index.get(*slot as u32));
+            let slots: Vec<u64> = (0..index.len() as u64).filter(admitted).collect();
+            let scores = slots.iter().zip(vectors.scores(vector, &slots));
+            let mut found: Vec<(u32, f32)> =
+                scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect();
+            found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            found.truncate(self.leg_depth());
+            found
+        };
+        Ok(found.into_iter().map(|(slot, score)| (slot, f64::from(score))).collect())
+    }
+
+    fn field_scores(&self, field: &Field, b: f32) -> FieldScores {
+        FieldScores::new(field, &self.query.all_terms, self.vector, b, self.wanted)
+    }
+
+    /// The facts' words and meaning.
+    pub(super) fn fact_scores(&self) -> FieldScores {
+        self.field_scores(self.corpus.facts(), BM25_B)
+    }
+
+    /// Facts that either leg proposes and the filter admits.
+    pub(super) fn admitted_facts(&self, scores: &FieldScores) -> Vec<u32> {
+        let corpus = self.corpus;
+        if self.filter.is_empty() {
+            let mut slots = scores.candidates();
+            slots.retain(|slot| corpus.has_fact(*slot));
+            return slots;
+        }
+        // A filter may leave just what the legs would not propose.
+        let mut slots = corpus.fact_slots();
+        slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| self.filter.admits_fact(fact)));
+        slots
+    }
+
+    /// The words and meaning of the episodes' texts.
+    pub(super) fn episode_scores(&self) -> EpisodeFields {
+        EpisodeFields {
+            abstracts: self.field_scores(self.corpus.abstracts(), BM25_B),
+            narratives: self.field_scores(self.corpus.narratives(), BM25_B_LONG),
+        }
+    }
+
+    /// Episodes that any layer proposes and the filter admits.
+    pub(super) fn admitted_episodes(&self, fields: &EpisodeFields) -> Result<Vec<u32>> {
+        let corpus = self.corpus;
+        if self.filter.is_empty() {
+            let messages = self.ranked()?.iter();
+            let mut slots = fields.candidates();
+            slots.extend(messages.filter_map(|message| corpus.episode_of(message.slot)));
+            slots.sort_unstable();
+            slots.dedup();
+            slots.retain(|slot| corpus.has_episode(*slot));
+            return Ok(slots);
+        }
+        let admits = |slot: &u32| {
+            corpus.episode(*slot).is_some_and(|episode| self.filter.admits_episode(episode))
+        };
+        let mut slots = corpus.episode_slots();
+        slots.retain(admits);
+        Ok(slots)
+    }
+
+    /// The three layers of the episodes in `slots`.
+    pub(super) fn layers<'b>(
+        &'b self,
+        fields: &'b EpisodeFields,
+        slots: &[u32],
+    ) -> Result<EpisodeLayers<'b>> {
+        Ok(EpisodeLayers::new(fields, self.ranked()?, slots, self.settings.layer_weights))
+    }
+
+    /// An episode's messages by how well they matched, best first.
+    ///
+    /// # Errors
+    /// As [`super::Ranking::messages`].
+    pub fn matched(&self, episode: u32) -> Result<Vec<u32>> {
+        let ranked = self.ranked()?;
+        let places = self.places.get_or_init(|| {
+            ranked.iter().enumerate().map(|(place, message)| (message.slot, place)).collect()
+        });
+        let mut members = self.corpus.members(episode).to_vec();
+        members.sort_by_key(|slot| (places.get(slot).copied().unwrap_or(usize::MAX), *slot));
+        Ok(members)
+    }
+}

@@ -1,0 +1,47 @@
+//! What ranking reads of one user's memory.
+
+use std::sync::Arc;
+
+use crate::index::{Field, MessageIndex};
+use crate::model::{Episode, SemanticMemory};
+
+/// The indexes of one user and what ranking must know of each record beside them.
+///
+/// Records have slots. Reading a whole record ([`Corpus::fact`], [`Corpus::episode`]) may
+/// decompress it, so strategies do that for hits, not for candidates, unless a filter asks for it.
+pub trait Corpus {
+    /// The messages.
+    fn messages(&self) -> &MessageIndex;
+
+    /// The text of the facts.
+    fn facts(&self) -> &Field;
+    /// The slots of all facts, superseded ones included, in rising order.
+    fn fact_slots(&self) -> Vec<u32>;
+    /// True if the slot holds the latest revision of a fact.
+    fn has_fact(&self, slot: u32) -> bool;
+    /// The fact in a slot.
+    fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>>;
+    /// The tokens of a fact, ids of the static table.
+    fn fact_tokens(&self, slot: u32) -> &[u16];
+    /// True if the fact still holds.
+    fn is_current(&self, slot: u32) -> bool;
+    /// The number and name of what a fact is about.
+    fn subject(&self, slot: u32) -> (u32, &str);
+    /// The slot of the fact that superseded this one.
+    fn successor(&self, slot: u32) -> Option<u32>;
+
+    /// Titles and summaries (L0) of the episodes.
+    fn abstracts(&self) -> &Field;
+    /// Narratives (L1) of the episodes.
+    fn narratives(&self) -> &Field;
+    /// The slots of all episodes, in rising order.
+    fn episode_slots(&self) -> Vec<u32>;
+    /// True if the slot holds the latest revision of an episode.
+    fn has_episode(&self, slot: u32) -> bool;
+    /// The episode in a slot.
+    fn episode(&self, slot: u32) -> Option<&Arc<Episode>>;
+    /// The slots of an episode's messages.
+    fn members(&self, slot: u32) -> &[u32];
+    /// The slot of the episode that a message is in.
+    fn episode_of(&self, message: u32) -> Option<u32>;
+}

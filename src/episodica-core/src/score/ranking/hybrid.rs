@@ -1,0 +1,127 @@
+//! The default: every term that was measured to help, on one scale.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::{Asked, Ranking};
+use crate::config::Preset;
+use crate::error::Result;
+use crate::score::{
+    Explanation, FactTerms, FieldScores, MaxSim, ScoredMessage, ScoredRecord, estimate_fact,
+    last_successor, least_of_best, raise_successors, score_fact, sort_records,
+};
+
+/// Shares of similarity and importance in the preset `memo`.
+const MEMO_SIMILARITY: f64 = 0.7;
+const MEMO_IMPORTANCE: f64 = 0.3;
+
+/// Weighted sums of named terms.
+pub(super) struct Hybrid;
+
+impl Ranking for Hybrid {
+    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+        asked.default_messages()
+    }
+
+    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+        let scores = asked.fact_scores();
+        let mut facts = fact_terms(asked, &scores);
+        if !asked.exhaustive {
+            keep_best(asked, &scores, &mut facts);
+        }
+        ranked(asked, &scores, facts)
+    }
+
+    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+        let fields = asked.episode_scores();
+        let mut slots = asked.admitted_episodes(&fields)?;
+        let layers = asked.layers(&fields, &slots)?;
+        if !asked.exhaustive {
+            let estimate = |slot: &u32| layers.estimate(*slot, asked.corpus.members(*slot));
+            let estimates: Vec<f64> = slots.iter().map(estimate).collect();
+            let least = least_of_best(&estimates, asked.wanted);
+            let mut estimates = estimates.into_iter();
+            slots.retain(|_| estimates.next().is_some_and(|estimate| estimate >= least));
+        }
+        let score = |slot| layers.score(slot, asked.corpus.members(slot));
+        let mut ranked: Vec<ScoredRecord> = slots.into_iter().map(score).collect();
+        sort_records(&mut ranked);
+        Ok(ranked)
+    }
+}
+
+/// The unweighted terms of every admitted fact.
+fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
+    let corpus = asked.corpus;
+    let slots = asked.admitted_facts(scores);
+    let mut question = MaxSim::new(asked.table, &asked.query.text);
+    let tokens: Vec<f32> =
+        slots.iter().map(|slot| question.score(corpus.fact_tokens(*slot))).collect();
+    let mean = tokens.iter().sum::<f32>() / tokens.len().max(1) as f32;
+    let range = tokens.iter().copied().fold(0.0, f32::max) - mean;
+    // Few subjects have many facts.
+    let mut named: FxHashMap<u32, bool> = FxHashMap::default();
+    let terms = slots.into_iter().zip(tokens).map(|(slot, tokens)| {
+        let (subject, name) = corpus.subject(slot);
+        let terms = FactTerms {
+            tokens: if range > 1e-6 { (tokens - mean) / range } else { 0.0 },
+            vector_weight: asked.settings.weights.vector(),
+            current: corpus.is_current(slot),
+            about_named: *named
+                .entry(subject)
+                .or_insert_with(|| asked.query.names(corpus.messages(), name)),
+        };
+        (slot, terms)
+    });
+    terms.collect()
+}
+
+/// Leaves out the facts that can't be among the best: a tree for each would cost more than all
+/// else.
+fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
+    let estimates: Vec<f64> =
+        facts.iter().map(|(slot, terms)| estimate_fact(scores, *slot, *terms)).collect();
+    let least = least_of_best(&estimates, asked.wanted);
+    // What superseded one of the best takes over its score.
+    let successor = |slot| asked.corpus.successor(slot);
+    let raised: BTreeSet<u32> = facts
+        .iter()
+        .zip(&estimates)
+        .filter(|(_, estimate)| **estimate >= least)
+        .filter_map(|((slot, _), _)| last_successor(*slot, successor))
+        .collect();
+    let mut estimates = estimates.into_iter();
+    facts.retain(|(slot, _)| {
+        estimates.next().is_some_and(|estimate| estimate >= least) || raised.contains(slot)
+    });
+}
+
+fn ranked(
+    asked: &Asked<'_>,
+    scores: &FieldScores,
+    facts: Vec<(u32, FactTerms)>,
+) -> Vec<ScoredRecord> {
+    let score = |(slot, terms): (u32, FactTerms)| {
+        if asked.settings.preset == Preset::Memo {
+            memo(asked, scores, slot)
+        } else {
+            score_fact(scores, slot, terms)
+        }
+    };
+    let mut ranked: Vec<ScoredRecord> = facts.into_iter().map(score).collect();
+    raise_successors(&mut ranked, |slot| asked.corpus.successor(slot));
+    sort_records(&mut ranked);
+    ranked
+}
+
+/// The formula of the preset `memo`.
+fn memo(asked: &Asked<'_>, scores: &FieldScores, slot: u32) -> ScoredRecord {
+    let cosine = scores.cosine(slot);
+    let importance = asked.corpus.fact(slot).map_or(0.0, |fact| f64::from(fact.importance));
+    let parts = vec![
+        Explanation::weighted("similarity", MEMO_SIMILARITY, f64::from(cosine.unwrap_or(0.0))),
+        Explanation::weighted("importance", MEMO_IMPORTANCE, importance),
+    ];
+    ScoredRecord { slot, explanation: Explanation::sum("semantic", "", parts), cosine }
+}

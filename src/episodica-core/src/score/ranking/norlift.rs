@@ -1,0 +1,133 @@
+//! NOR-LIFT: facts vote for the episodes they were learned from.
+//!
+//! For a query, let `s_i` be the similarity of fact `i`, `z_i` its z-score over all facts and `tau`
+//! the 95th percentile of the `z_i`. Fact `i` votes with probability `p_i = 1 / (1 + exp(-lambda
+//! (z_i - tau)))`. The votes for an episode with the facts `F` combine by noisy-or, `P = 1 -
+//! prod(1 - p_i)`, and are compared with what `|F|` average facts would give, `E = 1 - (1 - mean
+//! p)^|F|`, so that an episode isn't preferred for having taught much: `lift = (P - E) / (1 - E)`.
+
+use std::collections::BTreeMap;
+
+use super::hybrid::Hybrid;
+use super::{Asked, Ranking};
+use crate::error::Result;
+use crate::score::{Explanation, ScoredMessage, ScoredRecord, sort_records};
+
+/// Steepness of a vote.
+const LAMBDA: f64 = 2.5;
+/// The share of facts whose votes stay below one half.
+const TAU_PERCENTILE: f64 = 0.95;
+/// What the layered score of an episode counts beside its lift.
+const LAYERED_SHARE: f64 = 0.5;
+
+/// Episodes by votes; messages and facts as by default.
+pub(super) struct NorLift;
+
+impl Ranking for NorLift {
+    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+        asked.default_messages()
+    }
+
+    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+        Hybrid.facts(asked)
+    }
+
+    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+        let corpus = asked.corpus;
+        let fields = asked.episode_scores();
+        let slots = asked.admitted_episodes(&fields)?;
+        let layers = asked.layers(&fields, &slots)?;
+        let lifts = lifts(asked);
+        let score = |slot: u32| {
+            let layered = layers.score(slot, corpus.members(slot));
+            let lift = corpus
+                .episode(slot)
+                .and_then(|episode| lifts.get(&episode.episode_id))
+                .copied()
+                .unwrap_or(0.0);
+            let parts = vec![
+                Explanation::leaf("norlift", lift, "votes of facts"),
+                layered.explanation.scaled(LAYERED_SHARE),
+            ];
+            ScoredRecord { explanation: Explanation::sum("episode", "", parts), ..layered }
+        };
+        let mut ranked: Vec<ScoredRecord> = slots.into_iter().map(score).collect();
+        sort_records(&mut ranked);
+        Ok(ranked)
+    }
+}
+
+/// The votes of all facts for the episodes they were learned from, by episode id.
+fn lifts(asked: &Asked<'_>) -> BTreeMap<String, f64> {
+    let corpus = asked.corpus;
+    let scores = asked.fact_scores();
+    let slots = corpus.fact_slots();
+    let facts = || slots.iter().filter_map(|slot| Some((*slot, corpus.fact(*slot)?)));
+    // Ids are compared as numbers inside, and named again outside.
+    let mut names: Vec<&str> =
+        facts().flat_map(|(_, fact)| fact.source_episodes.iter().map(String::as_str)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let number = |id: &String| names.binary_search(&id.as_str()).ok();
+    let (similarities, sources): (Vec<f32>, Vec<Vec<usize>>) = facts()
+        .map(|(slot, fact)| {
+            let similarity = scores.cosine(slot).unwrap_or_else(|| scores.words(slot));
+            (similarity, fact.source_episodes.iter().filter_map(number).collect())
+        })
+        .unzip();
+    lift(&similarities, &sources)
+        .into_iter()
+        .map(|(number, lift)| (names[number].to_owned(), lift))
+        .collect()
+}
+
+/// The lift of every voted-for episode. `similarities[i]` belongs to the fact with the source
+/// episodes `sources[i]` (any keys).
+fn lift<K: Copy + Ord>(similarities: &[f32], sources: &[Vec<K>]) -> BTreeMap<K, f64> {
+    let count = similarities.len();
+    let mut lifts = BTreeMap::new();
+    if count == 0 {
+        return lifts;
+    }
+    let mean = similarities.iter().map(|s| f64::from(*s)).sum::<f64>() / count as f64;
+    let variance =
+        similarities.iter().map(|s| (f64::from(*s) - mean).powi(2)).sum::<f64>() / count as f64;
+    let deviation = variance.sqrt().max(1e-9);
+    let z: Vec<f64> = similarities.iter().map(|s| (f64::from(*s) - mean) / deviation).collect();
+    let mut sorted = z.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let tau = sorted[((count - 1) as f64 * TAU_PERCENTILE).floor() as usize];
+    let votes: Vec<f64> = z.iter().map(|z| 1.0 / (1.0 + (-LAMBDA * (z - tau)).exp())).collect();
+    let average = votes.iter().sum::<f64>() / count as f64;
+
+    let mut silence: BTreeMap<K, (f64, i32)> = BTreeMap::new();
+    for (vote, sources) in votes.iter().zip(sources) {
+        for source in sources {
+            let entry = silence.entry(*source).or_insert((1.0, 0));
+            entry.0 *= 1.0 - vote;
+            entry.1 += 1;
+        }
+    }
+    for (source, (nobody, facts)) in silence {
+        let expected = 1.0 - (1.0 - average).powi(facts);
+        lifts.insert(source, (1.0 - nobody - expected) / (1.0 - expected).max(1e-9));
+    }
+    lifts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_strong_vote_beats_many_weak_ones() {
+        let mut similarities = vec![0.1_f32; 40];
+        similarities[0] = 0.9;
+        let mut sources = vec![vec![2]; 40];
+        sources[0] = vec![1];
+        let lifts = lift(&similarities, &sources);
+        assert!(lifts[&1] > 0.5 && lifts[&1] > lifts[&2], "{lifts:?}");
+        assert!(lift::<u32>(&[], &[]).is_empty());
+        assert!(lift(&[0.5], &[vec![7]])[&7].abs() < 1e-9);
+    }
+}

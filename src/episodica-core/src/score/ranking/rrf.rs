@@ -1,0 +1,81 @@
+//! Reciprocal rank fusion of the two legs.
+
+use rustc_hash::FxHashMap;
+
+use super::strategy::{leaf, plain_messages};
+use super::{Asked, Ranking};
+use crate::error::Result;
+use crate::score::{
+    Explanation, ScoredMessage, ScoredRecord, Weights, reciprocal_rank_fusion, sort_records,
+};
+
+const DETAIL: &str = "reciprocal rank fusion of bm25 and cosine";
+
+/// `sum over the legs of 1 / (k + rank)`.
+pub(super) struct Rrf;
+
+impl Ranking for Rrf {
+    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+        let slots = |ranked: Vec<(u32, f64)>| ranked.into_iter().map(|(slot, _)| slot).collect();
+        let legs = [slots(asked.messages_by_words()), slots(asked.messages_by_meaning()?)];
+        let fused = reciprocal_rank_fusion(&legs, asked.settings.rrf_k).into_iter();
+        Ok(plain_messages(asked, fused.map(|(slot, score, _)| (slot, score)).collect()))
+    }
+
+    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+        let scores = asked.fact_scores();
+        let slots = asked.admitted_facts(&scores);
+        fuse(asked, &slots, "semantic", |slot| Legs {
+            words: scores.words(slot),
+            meaning: scores.cosine(slot),
+            cosine: scores.cosine(slot),
+        })
+    }
+
+    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+        let fields = asked.episode_scores();
+        let slots = asked.admitted_episodes(&fields)?;
+        let layers = asked.layers(&fields, &slots)?;
+        Ok(fuse(asked, &slots, "episode", |slot| Legs {
+            words: fields.words(slot),
+            meaning: fields.cosine(slot),
+            cosine: layers.cosine(slot, asked.corpus.members(slot)),
+        }))
+    }
+
+    fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
+        Explanation::leaf("message", message.score, DETAIL)
+    }
+}
+
+/// How a record stands with each leg.
+struct Legs {
+    words: f32,
+    meaning: Option<f32>,
+    /// What thresholds are compared with.
+    cosine: Option<f32>,
+}
+
+fn fuse(
+    asked: &Asked<'_>,
+    slots: &[u32],
+    name: &str,
+    legs: impl Fn(u32) -> Legs,
+) -> Vec<ScoredRecord> {
+    let legs: FxHashMap<u32, Legs> = slots.iter().map(|slot| (*slot, legs(*slot))).collect();
+    let order = |value: &dyn Fn(&Legs) -> Option<f32>| {
+        let mut ranked: Vec<(u32, f32)> =
+            slots.iter().filter_map(|slot| Some((*slot, value(&legs[slot])?))).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        ranked.into_iter().map(|(slot, _)| slot).collect::<Vec<u32>>()
+    };
+    let words = order(&|legs| Some(legs.words).filter(|score| *score > 0.0));
+    let meaning = order(&|legs| legs.meaning);
+    let fused = reciprocal_rank_fusion(&[words, meaning], asked.settings.rrf_k);
+    let mut ranked: Vec<ScoredRecord> = fused
+        .into_iter()
+        .map(|(slot, score, _)| leaf(slot, name, score, DETAIL, legs[&slot].cosine))
+        .collect();
+    sort_records(&mut ranked);
+    ranked
+}

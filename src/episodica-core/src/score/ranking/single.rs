@@ -1,0 +1,84 @@
+//! One leg alone: words (BM25) or meaning (cosine). A leg returns only what it matched.
+
+use super::strategy::{leaf, plain_messages};
+use super::{Asked, Ranking};
+use crate::error::Result;
+use crate::score::{Explanation, ScoredMessage, ScoredRecord, Weights, sort_records};
+
+/// Words alone: BM25 of each record by itself.
+pub(super) struct Words;
+
+impl Ranking for Words {
+    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+        Ok(plain_messages(asked, asked.messages_by_words()))
+    }
+
+    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+        let scores = asked.fact_scores();
+        let facts = asked.admitted_facts(&scores).into_iter();
+        matched(
+            facts
+                .map(|slot| leaf(slot, "semantic", f64::from(scores.words(slot)), "bm25", None))
+                .collect(),
+        )
+    }
+
+    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+        let fields = asked.episode_scores();
+        let episodes = asked.admitted_episodes(&fields)?.into_iter();
+        let words = |slot| f64::from(fields.words(slot));
+        Ok(matched(episodes.map(|slot| leaf(slot, "episode", words(slot), "bm25", None)).collect()))
+    }
+
+    fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
+        Explanation::leaf("message", message.score, "bm25")
+    }
+}
+
+/// Meaning alone: the cosine of question and record.
+pub(super) struct Meaning;
+
+impl Ranking for Meaning {
+    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+        Ok(plain_messages(asked, asked.messages_by_meaning()?))
+    }
+
+    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+        let scores = asked.fact_scores();
+        let facts = asked.admitted_facts(&scores).into_iter();
+        let cosine = |slot| scores.cosine(slot);
+        matched(
+            facts
+                .map(|slot| {
+                    let value = f64::from(cosine(slot).unwrap_or(0.0));
+                    leaf(slot, "semantic", value, "cosine", cosine(slot))
+                })
+                .collect(),
+        )
+    }
+
+    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+        let fields = asked.episode_scores();
+        let slots = asked.admitted_episodes(&fields)?;
+        let layers = asked.layers(&fields, &slots)?;
+        Ok(matched(
+            slots
+                .into_iter()
+                .map(|slot| {
+                    let cosine = layers.cosine(slot, asked.corpus.members(slot));
+                    leaf(slot, "episode", f64::from(cosine.unwrap_or(0.0)), "cosine", cosine)
+                })
+                .collect(),
+        ))
+    }
+
+    fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
+        Explanation::leaf("message", message.score, "cosine")
+    }
+}
+
+fn matched(mut ranked: Vec<ScoredRecord>) -> Vec<ScoredRecord> {
+    ranked.retain(|record| record.explanation.value > 0.0);
+    sort_records(&mut ranked);
+    ranked
+}

@@ -1,0 +1,75 @@
+//! The trait behind which the strategies stand, and which method means which.
+
+use super::Asked;
+use super::hybrid::Hybrid;
+use super::norlift::NorLift;
+use super::rrf::Rrf;
+use super::single::{Meaning, Words};
+use crate::error::Result;
+use crate::score::messages::TERMS;
+use crate::score::{Explanation, Method, ScoredMessage, ScoredRecord, Weights};
+
+/// A way to rank records. Every list is best first.
+pub trait Ranking: Sync {
+    /// Messages that the filter admits.
+    ///
+    /// # Errors
+    /// `Index` for a question whose vector has another dimension than the stored ones.
+    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>>;
+
+    /// Facts that the filter admits.
+    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord>;
+
+    /// Episodes that the filter admits.
+    ///
+    /// # Errors
+    /// As [`Ranking::messages`].
+    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>>;
+
+    /// The score of a message as a tree.
+    fn explain(&self, message: &ScoredMessage, weights: &Weights) -> Explanation {
+        message.explain(weights)
+    }
+}
+
+impl Method {
+    /// The strategy of this name.
+    pub fn ranking(self) -> &'static dyn Ranking {
+        match self {
+            Self::Hybrid => &Hybrid,
+            Self::Rrf => &Rrf,
+            Self::Vector => &Meaning,
+            Self::Bm25 => &Words,
+            Self::Norlift => &NorLift,
+        }
+    }
+}
+
+/// A record whose score is one number.
+pub(super) fn leaf(
+    slot: u32,
+    name: &str,
+    value: f64,
+    detail: &str,
+    cosine: Option<f32>,
+) -> ScoredRecord {
+    ScoredRecord { slot, explanation: Explanation::leaf(name, value, detail), cosine }
+}
+
+/// Messages whose score is one number, with their cosines.
+pub(super) fn plain_messages(asked: &Asked<'_>, ranked: Vec<(u32, f64)>) -> Vec<ScoredMessage> {
+    let labels: Vec<u64> = ranked.iter().map(|(slot, _)| u64::from(*slot)).collect();
+    let cosines = match (asked.vector, asked.corpus.messages().field.vectors()) {
+        (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
+        _ => vec![None; labels.len()],
+    };
+    let scored = ranked.into_iter().zip(cosines);
+    scored
+        .map(|((slot, score), cosine)| ScoredMessage {
+            slot,
+            score,
+            terms: [0.0; TERMS.len()],
+            cosine,
+        })
+        .collect()
+}
