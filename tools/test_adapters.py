@@ -19,6 +19,7 @@ CACHE = ROOT / ".cache" / "adapters"
 
 # What the tests of an adapter need besides its extra, for the newest version and for the oldest.
 FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
+    "clients": (["anthropic", "openai"], ["anthropic==0.70.0", "openai==2.0.0"]),
     "langgraph": (["langgraph"], ["langgraph==1.0.1"]),
     "langchain": (["langchain-tests"], ["langchain-tests==1.0.0"]),
     "openai-agents": ([], []),

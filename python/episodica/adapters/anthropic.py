@@ -1,0 +1,98 @@
+"""A client of Anthropic's API that remembers.
+
+Needs no extra: whoever has a client has the package it is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from .shared.connection import Connection, Where
+from .shared.content import words
+from .shared.middleware import Middleware, Name, Proxy, remembering, rewrapped
+from .shared.protocol import Protocol, Reply, plain, since_answer
+
+__all__ = ["wrap"]
+
+Client = TypeVar("Client")
+
+
+def wrap(
+    client: Client,
+    memory: Where,
+    user: Name,
+    *,
+    session_id: Name | None = None,
+    max_tokens: int = 1000,
+    **search: Any,
+) -> Client:
+    """A client whose messages are remembered, and that knows what was remembered.
+
+    ``messages.create``, ``parse`` and ``stream`` of ``Anthropic`` and ``AsyncAnthropic`` alike. The
+    context is added to ``system``. Everything else passes through unchanged. Parameters are those
+    of :func:`episodica.adapters.openai.wrap`.
+    """
+    middleware = Middleware(Connection(memory), user, session_id, max_tokens, search)
+    return cast("Client", _wrapped(client, middleware))
+
+
+def _wrapped(client: Any, middleware: Middleware) -> Proxy:
+    messages = remembering(client.messages, middleware, Messages())
+    again = rewrapped(client, lambda made: _wrapped(made, middleware))
+    return Proxy(client, {"messages": messages, **again})
+
+
+class Messages(Protocol):
+    """``messages``."""
+
+    final = "current_message_snapshot"
+
+    def said(self, call: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The messages since the model last spoke; results of tools are its user's."""
+        return since_answer(call.get("messages") or (), frozenset(("assistant",)))
+
+    def with_context(self, call: Mapping[str, Any], context: str) -> dict[str, Any]:
+        """The context behind the system prompt, which may be a text or a list of blocks."""
+        system = call.get("system")
+        if isinstance(system, str):
+            return {**call, "system": f"{system}\n\n{context}"}
+        blocks = list(system) if isinstance(system, (list, tuple)) else []
+        return {**call, "system": [*blocks, {"type": "text", "text": context}]}
+
+    def answer(self, response: Any) -> str:
+        """The texts and tool calls of the answer."""
+        return "\n".join(filter(None, map(_block_text, plain(response.content))))
+
+    def reply(self) -> Reply:
+        """Events of the stream."""
+        return _EventReply()
+
+
+def _block_text(block: Mapping[str, Any]) -> str:
+    if block.get("type") == "tool_use":
+        return words({"name": block["name"], "arguments": block.get("input") or {}})
+    return words(block.get("text") or "")
+
+
+class _EventReply(Reply):
+    def __init__(self) -> None:
+        self._blocks: dict[int, dict[str, Any]] = {}
+
+    def add(self, piece: Any) -> None:
+        if piece.type == "content_block_start":
+            self._blocks[piece.index] = {**plain(piece.content_block), "pieces": []}
+        elif piece.type == "content_block_delta":
+            delta = plain(piece.delta)
+            block = self._blocks.setdefault(piece.index, {"type": "text", "pieces": []})
+            block["pieces"].append(delta.get("text") or delta.get("partial_json") or "")
+
+    def text(self) -> str:
+        return "\n".join(filter(None, map(_collected, self._blocks.values())))
+
+
+def _collected(block: Mapping[str, Any]) -> str:
+    arrived = "".join(block["pieces"])
+    if block.get("type") == "tool_use":
+        return words({"name": block["name"], "arguments": arrived})
+    return words((block.get("text") or "") + arrived) if block.get("type") == "text" else ""

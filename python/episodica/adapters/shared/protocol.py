@@ -1,0 +1,94 @@
+"""What chat APIs differ in: where their calls keep messages, prompt and answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .content import words
+
+
+class Reply(ABC):
+    """An answer that arrives in pieces."""
+
+    @abstractmethod
+    def add(self, piece: Any) -> None:
+        """Takes the next piece."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """What has arrived."""
+
+
+class Protocol(ABC):
+    """One resource of one API."""
+
+    final: str
+    """Attribute or method of a stream helper that gives the answer as far as it has arrived."""
+
+    @abstractmethod
+    def said(self, call: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The messages of a call since the model last spoke, as a memory takes them."""
+
+    @abstractmethod
+    def with_context(self, call: Mapping[str, Any], context: str) -> dict[str, Any]:
+        """A copy of the call with a context in its prompt."""
+
+    @abstractmethod
+    def answer(self, response: Any) -> str:
+        """The text of a whole answer."""
+
+    @abstractmethod
+    def reply(self) -> Reply:
+        """Collects a streamed answer."""
+
+    def question(self, call: Mapping[str, Any]) -> str:
+        """What the user asks in a call; empty if the model is only given results of tools."""
+        asked = [message for message in self.said(call) if message["role"] == "user"]
+        return str(asked[-1]["content"]) if asked else ""
+
+
+def since_answer(messages: Iterable[Any], spoken: frozenset[str]) -> list[dict[str, Any]]:
+    """The messages after the last one of the model, without prompts and without empty ones.
+
+    ``spoken`` names the kinds (roles or types) of what the model says.
+    """
+    latest: list[dict[str, Any]] = []
+    for message in map(plain, messages):
+        role = str(message.get("role") or message.get("type") or "user")
+        if role in spoken:
+            latest = []
+            continue
+        content = words(message)
+        if role == "user" and _is_result(message.get("content")):
+            role = "tool"
+        if content and role not in ("system", "developer"):
+            named = {"name": message["name"]} if message.get("name") else {}
+            latest.append({"role": _ROLES.get(role, role), "content": content, **named})
+    return latest
+
+
+_ROLES = {"function_call_output": "tool", "message": "user"}
+
+
+def _is_result(content: Any) -> bool:
+    """Whether a message holds nothing but results of tools."""
+    return (
+        isinstance(content, list)
+        and bool(content)
+        and all(isinstance(part, dict) and part.get("type") == "tool_result" for part in content)
+    )
+
+
+def plain(value: Any) -> Any:
+    """An SDK's object as plain Python values."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "__dict__"):
+        return {key: plain(item) for key, item in vars(value).items()}
+    return value
