@@ -1,0 +1,215 @@
+"""episodica in Google's Agent Development Kit: a memory service.
+
+Needs ``pip install 'episodica[google-adk]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from episodica import Hit, Message
+
+from .shared.connection import Connection, Where, missing, settle
+from .shared.escaping import join
+
+try:
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.genai import types
+except ImportError as error:
+    raise missing("google-adk", error) from error
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+    from google.adk.sessions.session import Session
+
+__all__ = ["EpisodicaMemoryService"]
+
+_MARK = "event"
+# The session of events that come without one.
+_NO_SESSION = "events"
+
+
+class EpisodicaMemoryService(BaseMemoryService):
+    """An ADK memory service whose memories survive restarts and are found by meaning.
+
+    A user of an app is a user of the memory (``adk:app/user``; see :meth:`memory_user`). Every
+    event with words becomes a message with the event's id, so adding a session or an event again
+    adds nothing. A memory that was deleted stays deleted when its session is added again.
+
+    Parameters
+    ----------
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    top_k
+        Most memories that a search returns.
+    **search
+        Further options of :meth:`MemorySystem.search`.
+    """
+
+    def __init__(self, where: Where, *, top_k: int = 10, **search: Any) -> None:
+        self._connection = Connection(where)
+        self._top_k = top_k
+        self._search = search
+
+    @staticmethod
+    def memory_user(app_name: str, user_id: str) -> str:
+        """The user of the memory that a user of an app is.
+
+        >>> EpisodicaMemoryService.memory_user("assistant", "alice")
+        'adk:assistant/alice'
+        """
+        return join("adk", (app_name, user_id))
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Remembers the events of a session that are not remembered yet."""
+        await self.add_events_to_memory(
+            app_name=session.app_name,
+            user_id=session.user_id,
+            events=session.events,
+            session_id=session.id,
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Remembers events that are not remembered yet; those without words are left out."""
+        session = session_id or _NO_SESSION
+        messages = [
+            _message(event, session, custom_metadata) for event in events if _text(event.content)
+        ]
+        await settle(self._add, self.memory_user(app_name, user_id), messages)
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Remembers texts directly; an entry with an id only once."""
+        messages = [
+            _entry_message(entry, custom_metadata) for entry in memories if _text(entry.content)
+        ]
+        await settle(self._add, self.memory_user(app_name, user_id), messages)
+
+    async def search_memory(
+        self, *, app_name: str, user_id: str, query: str
+    ) -> SearchMemoryResponse:
+        """The memories that bear on a query, best first."""
+        if not query.strip():
+            return SearchMemoryResponse()
+        return await settle(self._find, self.memory_user(app_name, user_id), query)
+
+    async def delete_memory(
+        self, *, app_name: str, user_id: str, memory_id: str | None = None
+    ) -> None:
+        """Erases a memory by the id that a search gave. An unknown id is no error."""
+        if memory_id:
+            await settle(self._delete, self.memory_user(app_name, user_id), memory_id)
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    def _add(self, user: str, messages: list[dict[str, Any]]) -> None:
+        memory = self._connection.memory
+        deleted = _deleted(user)
+        wanted = [
+            message
+            for message in messages
+            if "message_id" not in message or memory.get(deleted, message["message_id"]) is None
+        ]
+        if wanted:
+            memory.add_messages(user, wanted)
+
+    def _delete(self, user: str, memory_id: str) -> None:
+        memory = self._connection.memory
+        record = memory.get(user, memory_id)
+        if record is None:
+            return
+        if isinstance(record, Message):
+            # First: a session that is added again meanwhile must not bring it back.
+            note = {"role": "deletion", "content": "deleted", "message_id": memory_id}
+            memory.add_messages(_deleted(user), [note])
+        memory.delete(user, memory_id)
+
+    def _find(self, user: str, query: str) -> SearchMemoryResponse:
+        options = {"kinds": ["message", "semantic"], **self._search}
+        hits = self._connection.memory.search(user, query, top_k=self._top_k, **options)
+        return SearchMemoryResponse(memories=[_entry(hit) for hit in list(hits)[: self._top_k]])
+
+
+def _deleted(user: str) -> str:
+    """The user of the memory under whom the ids of deleted events are noted."""
+    return join("adk-deleted", (user,))
+
+
+def _message(
+    event: Event, session_id: str, custom_metadata: Mapping[str, object] | None
+) -> dict[str, Any]:
+    return {
+        "message_id": event.id,
+        "role": event.author or (event.content.role if event.content else None) or "user",
+        "content": _text(event.content),
+        "timestamp": datetime.fromtimestamp(event.timestamp, UTC),
+        "session_id": session_id,
+        "metadata": _metadata(event.content, event.author, custom_metadata),
+    }
+
+
+def _entry_message(
+    entry: MemoryEntry, custom_metadata: Mapping[str, object] | None
+) -> dict[str, Any]:
+    custom = {**(custom_metadata or {}), **entry.custom_metadata}
+    message: dict[str, Any] = {
+        "role": entry.author or entry.content.role or "user",
+        "content": _text(entry.content),
+        "metadata": _metadata(entry.content, entry.author, custom),
+    }
+    if entry.id:
+        message["message_id"] = entry.id
+    if entry.timestamp:
+        message["timestamp"] = entry.timestamp
+    return message
+
+
+def _metadata(
+    content: types.Content | None, author: str | None, custom: Mapping[str, object] | None
+) -> dict[str, Any]:
+    """What brings an entry back as it was: its content with all parts, its author."""
+    return {
+        "episodica": _MARK,
+        "author": author,
+        "content": None if content is None else content.model_dump(mode="json", exclude_none=True),
+        "custom": dict(custom or {}),
+    }
+
+
+def _entry(hit: Hit) -> MemoryEntry:
+    data = hit.messages[0].metadata if hit.kind == "message" else None
+    if isinstance(data, dict) and data.get("episodica") == _MARK:
+        content = types.Content.model_validate(data["content"])
+        author, custom = data["author"], data["custom"]
+    else:
+        content = types.Content(parts=[types.Part(text=hit.content)])
+        author, custom = None, {"kind": hit.kind}
+    timestamp = hit.timestamp.isoformat()
+    return MemoryEntry(
+        id=hit.id, content=content, author=author, timestamp=timestamp, custom_metadata=custom
+    )
+
+
+def _text(content: types.Content | None) -> str:
+    """The words of a content's parts."""
+    parts = (content.parts if content else None) or []
+    return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
