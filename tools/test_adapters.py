@@ -20,8 +20,10 @@ CACHE = ROOT / ".cache" / "adapters"
 # What the tests of an adapter need besides its extra, for the newest version and for the oldest.
 FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "clients": (["anthropic", "openai"], ["anthropic==0.70.0", "openai==2.0.0"]),
+    "google-adk": ([], []),
     "langgraph": (["langgraph"], ["langgraph==1.0.1"]),
     "langchain": (["langchain-tests"], ["langchain-tests==1.0.0"]),
+    "llamaindex": ([], []),
     "openai-agents": ([], []),
 }
 

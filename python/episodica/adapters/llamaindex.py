@@ -1,0 +1,120 @@
+"""episodica in LlamaIndex: a block of its ``Memory``.
+
+Needs ``pip install 'episodica[llamaindex]'``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from episodica import InvalidInputError, count_tokens
+
+from .shared.connection import Connection, Where, missing, settle
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole
+    from llama_index.core.memory.memory import BaseMemoryBlock
+    from pydantic import Field, PrivateAttr
+except ImportError as error:
+    raise missing("llamaindex", error) from error
+
+__all__ = ["EpisodicaMemoryBlock"]
+
+
+class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
+    """A long-term block: remembers what leaves the short-term memory, and recalls it.
+
+    The session of a message is that of LlamaIndex's ``Memory``.
+
+    Parameters
+    ----------
+    memory
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory.
+    max_tokens
+        Budget of the recalled text.
+    name, description, priority, accept_short_term_memory
+        As for every block; with a ``priority`` above 0 the text gets shorter when space is short.
+
+    Examples
+    --------
+    >>> from llama_index.core.memory import Memory
+    >>> block = EpisodicaMemoryBlock(memory="memories", user_id="alice")
+    >>> chat_memory = Memory.from_defaults(session_id="s1", memory_blocks=[block])
+    """
+
+    name: str = "episodica"
+    memory: Any = Field(exclude=True)
+    user_id: str
+    max_tokens: int = Field(default=1000, ge=1)
+    _connection: Connection = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Connects to the memory."""
+        super().model_post_init(context)
+        where: Where = self.memory
+        self._connection = Connection(where)
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+        """The context of the latest question; empty without one."""
+        asked = [message for message in messages or [] if message.role == MessageRole.USER]
+        question = _text(asked[-1]) if asked else ""
+        if not question:
+            return ""
+        return await settle(self._recall, question)
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        """Remembers messages; those that were remembered before are left out."""
+        remembered = _numbered(messages)
+        if remembered:
+            await settle(self._connection.memory.add_messages, self.user_id, remembered)
+
+    async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
+        """The beginning of the text, shorter by that many tokens; ``None`` if nothing is left."""
+        if tokens_to_truncate < 0:
+            raise InvalidInputError(
+                f"tokens_to_truncate must be at least 0: `{tokens_to_truncate}`"
+            )
+        left = count_tokens(content) - tokens_to_truncate
+        lines = content.split("\n")
+        while lines and count_tokens("\n".join(lines)) > left:
+            lines.pop()
+        return "\n".join(lines) or None
+
+    def _recall(self, question: str) -> str:
+        found = self._connection.memory.context(self.user_id, question, max_tokens=self.max_tokens)
+        return found.text
+
+
+def _numbered(messages: list[ChatMessage]) -> list[dict[str, Any]]:
+    """Messages with ids that follow from what they say and what was said before.
+
+    So the same messages have the same ids when they are put again.
+    """
+    numbered, before = [], ""
+    for message in messages:
+        text, session = _text(message), message.additional_kwargs.get("session_id")
+        if not text:
+            continue
+        parts = json.dumps([before, session, message.role.value, text])
+        before = hashlib.sha256(parts.encode()).hexdigest()
+        numbered.append(
+            {
+                "message_id": before,
+                "role": message.role.value,
+                "content": text,
+                "session_id": session,
+            }
+        )
+    return numbered
+
+
+def _text(message: ChatMessage) -> str:
+    return (message.content or "").strip()
