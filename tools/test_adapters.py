@@ -25,6 +25,7 @@ FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "langchain": (["langchain-tests"], ["langchain-tests==1.0.0"]),
     "llamaindex": ([], []),
     "openai-agents": ([], []),
+    "pydantic-ai": ([], []),
 }
 
 

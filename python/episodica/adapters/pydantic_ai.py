@@ -1,0 +1,277 @@
+"""episodica in Pydantic AI: a capability that remembers, and a store of conversations.
+
+Needs ``pip install 'episodica[pydantic-ai]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .shared.connection import Connection, Where, missing, settle
+from .shared.items import Draft, ItemTable
+from .shared.prompt import fenced
+
+try:
+    from pydantic import TypeAdapter
+    from pydantic_ai import RunContext
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.conversation_store import (
+        ConversationConflict,
+        ConversationEntry,
+        ConversationRecord,
+        ConversationStore,
+    )
+    from pydantic_ai.messages import ModelMessage, ModelRequest, TextPart, UserPromptPart
+    from pydantic_ai.run import AgentRunResult
+except ImportError as error:
+    raise missing("pydantic-ai", error) from error
+
+__all__ = ["EpisodicaConversationStore", "EpisodicaMemory"]
+
+_RECORDS = ("records",)
+_record_json = TypeAdapter(ConversationRecord)
+_message_json: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
+
+
+class EpisodicaMemory(AbstractCapability[Any]):
+    """Adds what is remembered to an agent's instructions, and remembers each run that succeeds.
+
+    The session of the messages is the run's conversation.
+
+    Parameters
+    ----------
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory: an id, or a function that gets the run's context, for agents that serve many.
+    max_tokens, **search
+        As for :meth:`MemorySystem.context`.
+
+    Examples
+    --------
+    >>> from pydantic_ai import Agent
+    >>> from episodica.adapters.pydantic_ai import EpisodicaMemory
+    >>> agent = Agent("test", capabilities=[EpisodicaMemory("memories", "alice")])
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        user_id: str | Callable[[RunContext[Any]], str],
+        *,
+        max_tokens: int = 1000,
+        **search: Any,
+    ) -> None:
+        self._connection = Connection(where)
+        self._user_id = user_id
+        self._max_tokens = max_tokens
+        self._search = search
+
+    def get_instructions(self) -> Any:
+        """A context of the question, for each run anew."""
+
+        async def remembered(ctx: RunContext[Any]) -> str:
+            question = _words(ctx.prompt)
+            return await settle(self._recall, self._user(ctx), question) if question else ""
+
+        return remembered
+
+    async def after_run(
+        self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
+    ) -> AgentRunResult[Any]:
+        """Remembers what was said in the run; again for the same run it adds nothing."""
+        messages = [
+            {"message_id": f"{ctx.run_id}-{place}", "role": role, "content": text}
+            for place, (role, text) in enumerate(_said(result.new_messages()))
+        ]
+        if messages:
+            await settle(
+                self._connection.memory.add_messages,
+                self._user(ctx),
+                messages,
+                session_id=ctx.conversation_id,
+            )
+        return result
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    def _user(self, ctx: RunContext[Any]) -> str:
+        return self._user_id(ctx) if callable(self._user_id) else self._user_id
+
+    def _recall(self, user: str, question: str) -> str:
+        found = self._connection.memory.context(
+            user, question, max_tokens=self._max_tokens, **self._search
+        )
+        return fenced(found.text)
+
+
+class EpisodicaConversationStore(ConversationStore):
+    """Conversations on disk: every message once, with branches and forks.
+
+    A save is checked against the revision that was loaded and written under a lock of the process.
+    Deleting a conversation erases its messages, but for those that another one shares.
+
+    Parameters
+    ----------
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    """
+
+    def __init__(self, where: Where) -> None:
+        self._connection = Connection(where)
+        self._items = ItemTable(self._connection.memory, "pydantic-ai")
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """What is kept of a conversation beside its messages; ``None`` for an unknown one."""
+        return await settle(self._record, conversation_id)
+
+    async def read_records(
+        self, *, scope: str | None = None, limit: int | None = None
+    ) -> Sequence[ConversationRecord]:
+        """The conversations, of one scope or all, the most recently saved first."""
+        records = await settle(self._records)
+        found = [record for record in records if scope is None or record.scope == scope]
+        return sorted(found, key=lambda record: record.updated_at, reverse=True)[:limit]
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Stores messages, then the record that names the latest of them.
+
+        Raises
+        ------
+        ConversationConflict
+            When the conversation was saved or deleted since it was loaded.
+        """
+        await settle(self._write, record, list(new_entries), expected_revision)
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Erases a conversation, and its messages that no other one shares.
+
+        Raises
+        ------
+        ConversationConflict
+            When the conversation was saved or deleted since it was read.
+        """
+        await settle(self._delete, conversation_id, expected_revision)
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """The entry with this id.
+
+        Raises
+        ------
+        KeyError
+            For an unknown id.
+        """
+        return await settle(self._entry, entry_id)
+
+    async def read_history(
+        self, head_id: str | None, *, limit: int | None = None
+    ) -> list[ConversationEntry]:
+        """The entries up to ``head_id`` in their order, or the last ``limit`` of them."""
+        return await settle(self._history, head_id, limit)
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    def _record(self, conversation_id: str) -> ConversationRecord | None:
+        item = self._items.get(_RECORDS, conversation_id)
+        return None if item is None else _record_json.validate_python(item.value)
+
+    def _records(self) -> list[ConversationRecord]:
+        return [_record_json.validate_python(item.value) for item in self._items.items(_RECORDS)]
+
+    def _entry(self, entry_id: str) -> ConversationEntry:
+        item = self._items.get(_shard(entry_id), entry_id)
+        if item is None:
+            raise KeyError(entry_id)
+        message = _message_json.validate_python(item.value["message"])
+        return ConversationEntry(id=entry_id, parent_id=item.value["parent_id"], message=message)
+
+    def _history(self, head_id: str | None, limit: int | None) -> list[ConversationEntry]:
+        entries: list[ConversationEntry] = []
+        while head_id is not None and (limit is None or len(entries) < limit):
+            entries.append(self._entry(head_id))
+            head_id = entries[-1].parent_id
+        return entries[::-1]
+
+    def _write(
+        self, record: ConversationRecord, entries: list[ConversationEntry], expected: str | None
+    ) -> None:
+        with self._items.lock:
+            stored = self._record(record.conversation_id)
+            head = record.head_id
+            unknown = (
+                head is not None
+                and head not in {entry.id for entry in entries}
+                and self._items.get(_shard(head), head) is None
+            )
+            if unknown or (stored.revision if stored else None) != expected:
+                raise ConversationConflict(record.conversation_id)
+            # First: what the record names is there whenever the record is.
+            for shard in {_shard(entry.id) for entry in entries}:
+                drafts = {entry.id: _draft(entry) for entry in entries if _shard(entry.id) == shard}
+                self._items.write(shard, drafts)
+            value = _record_json.dump_python(record, mode="json")
+            self._items.write(_RECORDS, {record.conversation_id: Draft(value)})
+
+    def _delete(self, conversation_id: str, expected: str) -> None:
+        with self._items.lock:
+            stored = self._record(conversation_id)
+            if stored is None or stored.revision != expected:
+                raise ConversationConflict(conversation_id)
+            self._items.write(_RECORDS, {conversation_id: None})
+            kept: set[str] = set()
+            for record in self._records():
+                kept.update(self._reached(record, kept))
+            for entry_id in set(self._reached(stored, kept)):
+                self._items.write(_shard(entry_id), {entry_id: None})
+
+    def _reached(self, record: ConversationRecord, known: set[str]) -> Iterator[str]:
+        """The ids of a conversation's entries, but for the known ones and those before them."""
+        for entry_id in [record.head_id, *record.branches]:
+            while entry_id is not None and entry_id not in known:
+                yield entry_id
+                item = self._items.get(_shard(entry_id), entry_id)
+                entry_id = None if item is None else item.value["parent_id"]
+
+
+def _shard(entry_id: str) -> tuple[str, str]:
+    """The namespace of an entry: many small ones, since erasing rewrites a namespace."""
+    return "entries", entry_id[-2:]
+
+
+def _draft(entry: ConversationEntry) -> Draft:
+    message = _message_json.dump_python(entry.message, mode="json")
+    texts = [text for _, text in _said([entry.message])]
+    return Draft({"parent_id": entry.parent_id, "message": message}, texts)
+
+
+def _said(messages: Sequence[ModelMessage]) -> Iterator[tuple[str, str]]:
+    """The words of the user and of the model, with their roles."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(message, ModelRequest) and isinstance(part, UserPromptPart):
+                role, text = "user", _words(part.content)
+            elif isinstance(part, TextPart):
+                role, text = "assistant", part.content.strip()
+            else:
+                continue
+            if text:
+                yield role, text
+
+
+def _words(prompt: str | Sequence[Any] | None) -> str:
+    """The words of a prompt, which may hold pictures and files besides."""
+    if prompt is None or isinstance(prompt, str):
+        return (prompt or "").strip()
+    parts = (part if isinstance(part, str) else getattr(part, "content", "") for part in prompt)
+    return "\n".join(part for part in parts if isinstance(part, str)).strip()
