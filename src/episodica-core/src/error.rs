@@ -109,9 +109,9 @@ impl Error {
         error
     }
 
-    /// The same failure for another caller whom it stopped, too; of the cause its words.
+    /// A copy for another caller who failed for the same reason. Of the cause it keeps the text.
     #[must_use]
-    pub(crate) fn twin(&self) -> Self {
+    pub(crate) fn clone_flattened(&self) -> Self {
         let source = self.source.as_ref().map(|source| source.to_string().into());
         Self {
             kind: self.kind,

@@ -22,4 +22,4 @@ pub mod window;
 
 pub use heuristic::{flush, segments, segments_read};
 pub use reading::Readings;
-pub use scan::{Segment, describe};
+pub use scan::{Segment, describe, topic_summary};

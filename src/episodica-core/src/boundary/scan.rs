@@ -349,6 +349,12 @@ impl Span {
     }
 }
 
+/// A few words on what messages are about.
+pub fn topic_summary(messages: &[Arc<Message>]) -> String {
+    let readings: Vec<_> = messages.iter().map(|message| Arc::new(Reading::of(message))).collect();
+    topic_words(messages, &readings)
+}
+
 /// The words that most messages share, in the order in which they first occur.
 fn topic_words(messages: &[Arc<Message>], readings: &[Arc<Reading>]) -> String {
     let mut all: Vec<(u64, usize)> = readings

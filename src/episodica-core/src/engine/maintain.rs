@@ -1,20 +1,22 @@
-//! Looking after a store: waiting, counting, checking, rebuilding.
+//! Looking after a store: waiting, counting, retrying, rebuilding.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::control::Control;
-use crate::engine::memory::user::User;
+use crate::engine::lifecycle::Engine;
+use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::View;
-use crate::engine::registry::Engine;
+use crate::engine::user::{User, UserGuard};
+use crate::engine::writing::form::Cut;
 use crate::error::Result;
 use crate::model::RebuildReport;
+use crate::store::LogKind;
 
-/// How often a waiter looks again.
-const POLL: Duration = Duration::from_millis(5);
+/// A wait without a timeout looks again after this long at the latest.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout`
@@ -31,33 +33,36 @@ impl Engine {
     ) -> Result<bool> {
         self.check_open()?;
         if let Some(user_id) = user_id {
-            self.owner(user_id)?;
+            self.services.owner(user_id)?;
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        if self.works_behind() && !self.read_only {
-            // Opening a user puts in line what a crash left undone.
+        if self.services.has_background_work() && !self.services.read_only {
+            // Opening a user queues what a crash left undone.
             for user_id in self.selected(user_id)? {
-                self.user(&user_id, false, control)?;
+                self.known_user(&user_id, control)?;
             }
         }
-        loop {
-            let users = self.open_users();
-            let mut users =
-                users.iter().filter(|user| user_id.is_none_or(|wanted| wanted == user.owner.user));
-            let is_idle = |user: &Arc<User>| {
-                !self.work.is_busy(Some(user)) && user.turns.try_take().is_some()
-            };
-            if users.all(|user| {
-                is_idle(user) && (self.works_behind() || user.view.read().unlearned.is_empty())
-            }) {
-                return Ok(true);
-            }
-            control.check()?;
+        while !self.is_idle(user_id) {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(false);
             }
-            std::thread::sleep(POLL);
+            let latest = deadline.unwrap_or_else(|| Instant::now() + LOOK_AGAIN);
+            self.queue.wait_for_any_change(latest, control)?;
         }
+        Ok(true)
+    }
+
+    /// True if nothing is pending for a user, or for anybody.
+    fn is_idle(&self, user_id: Option<&str>) -> bool {
+        let users = match user_id {
+            Some(user_id) => self.users.get(user_id).into_iter().collect(),
+            None => self.users.all(),
+        };
+        users.iter().all(|user| {
+            let learned = self.services.has_background_work()
+                || user.view.read().backlog.unlearned().is_empty();
+            learned && !self.queue.is_busy_with(user) && user.turns.try_take().is_some()
+        })
     }
 
     /// Counts of what one user holds, or of the whole store.
@@ -68,27 +73,27 @@ impl Engine {
         self.check_open()?;
         match user_id {
             Some(user_id) => {
-                let user = self.user(user_id, false, control)?;
+                let user = self.known_user(user_id, control)?;
                 Ok(user.map_or_else(
                     || user_stats(user_id, &View::default(), 0),
                     |user| user_stats(user_id, &user.view.read(), user.heap_bytes()),
                 ))
             }
             None => {
-                let open = self.open_users();
+                let (services, counters) = (&*self.services, &self.services.counters);
                 Ok(json!({
-                    "tenant": self.tenant,
+                    "tenant": services.tenant,
                     "users": self.users()?.len(),
-                    "open_users": open.len(),
-                    "memory_bytes": self.memory.load(Ordering::Relaxed),
-                    "embedding_model": self.embedder.model(),
-                    "embedding_dimension": self.embedder.dimension(),
-                    "searches": self.counters.searches.load(Ordering::Relaxed),
-                    "messages_embedded": self.counters.messages_embedded.load(Ordering::Relaxed),
-                    "embedding_failures": self.counters.embedding_failures.load(Ordering::Relaxed),
-                    "evictions": self.counters.evictions.load(Ordering::Relaxed),
-                    "rejected_statements": *self.counters.rejected.lock(),
-                    "mended": *self.counters.mended.lock(),
+                    "open_users": self.users.len(),
+                    "memory_bytes": self.users.memory_bytes(),
+                    "embedding_model": services.embedder.model(),
+                    "embedding_dimension": services.embedder.dimension(),
+                    "searches": counters.searches.load(Ordering::Relaxed),
+                    "messages_embedded": counters.messages_embedded.load(Ordering::Relaxed),
+                    "embedding_failures": counters.embedding_failures.load(Ordering::Relaxed),
+                    "evictions": counters.evictions.load(Ordering::Relaxed),
+                    "rejected_statements": *counters.rejected.lock(),
+                    "mended": *counters.mended.lock(),
                 }))
             }
         }
@@ -100,21 +105,34 @@ impl Engine {
     /// `Closed`.
     pub fn health(&self) -> Result<Value> {
         self.check_open()?;
-        let failures = self.counters.embedding_failures.load(Ordering::Relaxed);
-        let open = self.open_users();
-        let found = open.iter().flat_map(|user| &user.problems).chain(self.store.problems());
+        let services = &*self.services;
+        let failures = services.counters.embedding_failures.load(Ordering::Relaxed);
+        let open = self.users.all();
+        let found = open.iter().flat_map(|user| &user.problems).chain(services.store.problems());
         let problems = found.filter(|problem| !problem.mended).count();
-        let available = self.llm.as_ref().is_none_or(|model| model.is_available());
-        let llm = self.llm.as_ref().map_or_else(
+        let available = services.is_model_available();
+        let llm = services.llm.as_ref().map_or_else(
             || json!({"configured": false}),
-            |model| json!({"configured": true, "model": model.model(), "available": available, "endpoint": model.health()}),
+            |model| {
+                json!({
+                    "configured": true,
+                    "model": model.model(),
+                    "available": available,
+                    "endpoint": model.health(),
+                })
+            },
         );
+        let is_ok = failures == 0 && problems == 0 && available;
         Ok(json!({
-            "status": if failures == 0 && problems == 0 && available { "ok" } else { "degraded" },
-            "embedding": {"model": self.embedder.model(), "failures": failures},
+            "status": if is_ok { "ok" } else { "degraded" },
+            "embedding": {"model": services.embedder.model(), "failures": failures},
             "llm": llm,
-            "last_failure": self.counters.last_failure.lock().as_deref(),
-            "store": {"path": self.path(), "read_only": self.read_only, "problems": problems},
+            "last_failure": services.counters.last_failure(),
+            "store": {
+                "path": self.path(),
+                "read_only": services.read_only,
+                "problems": problems,
+            },
         }))
     }
 
@@ -125,7 +143,7 @@ impl Engine {
     /// `Closed`.
     pub fn usage(&self) -> Result<Value> {
         self.check_open()?;
-        Ok(self.ledger.to_json())
+        Ok(self.services.ledger.to_json())
     }
 
     /// Opens a user now, so that the first search needn't.
@@ -135,7 +153,7 @@ impl Engine {
     pub fn load_user(&self, user_id: &str, control: &dyn Control) -> Result<RebuildReport> {
         let started = Instant::now();
         let mut report = RebuildReport::default();
-        if let Some(user) = self.user(user_id, false, control)? {
+        if let Some(user) = self.known_user(user_id, control)? {
             count(&user, &mut report);
         }
         report.seconds = started.elapsed().as_secs_f64();
@@ -158,11 +176,10 @@ impl Engine {
         let users = self.selected(user_id)?;
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
-            let user = self.rebuilt_user(&user_id, control)?;
-            if let Some(user) = user {
+            if let Some(user) = self.rebuilt_user(&user_id, control)? {
                 count(&user, &mut report);
                 report.embedded = report.vectors;
-                self.save_caches(&user)?;
+                user.save_caches(&self.services.store, &self.services.indexing())?;
             }
             control.progress("users", done + 1, total);
         }
@@ -170,18 +187,51 @@ impl Engine {
         Ok(report)
     }
 
-    pub(crate) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
-        match user_id {
-            Some(user_id) => {
-                self.owner(user_id)?;
-                Ok(vec![user_id.to_owned()])
-            }
-            None => self.users(),
+    /// Opens a user with all vectors computed anew; `None` if there is no such user.
+    fn rebuilt_user(&self, user_id: &str, control: &dyn Control) -> Result<Option<UserGuard>> {
+        let owner = self.services.owner(user_id)?;
+        if let Some(user) = self.users.get(user_id) {
+            let turn = user.turns.take(control)?;
+            user.rebuild(KnownVectors::default(), &self.services.indexing(), control)?;
+            user.measure();
+            drop(turn);
+            return Ok(Some(user));
         }
+        self.services.store.remove_snapshot(&owner)?;
+        for kind in LogKind::ALL {
+            self.services.store.remove_vectors(&owner, kind)?;
+        }
+        self.known_user(user_id, control)
+    }
+
+    /// Makes what an outage left undone, at once and in the caller's time: vectors, texts, facts.
+    /// Returns how many records are still pending.
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub fn retry_pending(&self, user_id: Option<&str>, control: &dyn Control) -> Result<usize> {
+        self.check_writable()?;
+        let mut pending = 0;
+        for user_id in self.selected(user_id)? {
+            let Some(user) = self.known_user(&user_id, control)? else { continue };
+            if self.services.has_background_work() {
+                self.services.retry_all(&user, control)?;
+            } else {
+                self.services.form(&user, Cut::Finished, control)?;
+            }
+            let missing = {
+                let _turn = user.turns.take(control)?;
+                user.embed_missing(&self.services.indexing(), control)?
+            };
+            self.services.settle_letters(&user, missing)?;
+            let view = user.view.read();
+            pending += missing + view.backlog.unlearned().len() + view.backlog.pending_llm();
+        }
+        Ok(pending)
     }
 }
 
-fn count(user: &Arc<User>, report: &mut RebuildReport) {
+fn count(user: &User, report: &mut RebuildReport) {
     let view = user.view.read();
     report.users += 1;
     report.records += view.messages.len() + view.episodes.len() + view.facts.len();
@@ -194,13 +244,13 @@ fn user_stats(user_id: &str, view: &View, heap_bytes: usize) -> Value {
     json!({
         "user_id": user_id,
         "messages": view.messages.len(),
-        "buffered": view.buffer.len(),
+        "buffered": view.backlog.buffer().len(),
         "episodes": view.episodes.len(),
         "semantic_memories": current,
         "superseded": view.facts.len() - current,
-        "pending_semantic": view.unlearned.len(),
-        "pending_llm": view.unwritten.union(&view.relearn).count(),
-        "pending_vectors": view.unembedded.len(),
+        "pending_semantic": view.backlog.unlearned().len(),
+        "pending_llm": view.backlog.pending_llm(),
+        "pending_vectors": view.backlog.unembedded().len(),
         "vectors": {
             "messages": view.messages.field.vector_count(),
             "episodes": view.abstracts.vector_count() + view.narratives.vector_count(),

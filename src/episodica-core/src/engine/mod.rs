@@ -1,23 +1,32 @@
 //! The memory system itself: ties the modules together, owns users, locks and lifetimes.
 //!
-//! * [`Engine`] is the face: every public operation of the Python package is one method of it.
-//! * One user in memory is a `user::User`: its logs, its [`view::View`] behind a read-write lock,
-//!   and the turn for forming memories.
-//! * Data flows `ingest -> form (cut, write) -> learn (extract)`; `search` reads the view;
-//!   `maintain`, `verify` and `erase` look after the files.
-//! * With a model, or an embedder elsewhere, the flow runs behind the caller: `work` keeps the
-//!   line, `pending` says what is to be done, `ask` is the way to the model.
+//! Dependencies run one way: the public operations of [`Engine`] -> the verbs (`writing`, `reading`,
+//! `asking`, `background`) -> `memory` -> the store and the indexes.
+//!
+//! * `lifecycle`, `operations`, `maintain`: every public operation of the Python package is one
+//!   method of [`Engine`].
+//! * `registry` knows the open users, `user` is one of them: a `memory::user::UserMemory` and what
+//!   each verb keeps beside it.
+//! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.
+//! * With a model or a remote embedder this runs in the background: `queue` holds the users with
+//!   something to do, `pending` says what that is.
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 
 mod asking;
 mod background;
+mod counters;
+mod lifecycle;
 mod maintain;
 mod memory;
+mod operations;
 mod reading;
 mod registry;
+mod services;
+mod user;
 mod writing;
 
+pub use lifecycle::{Engine, Handle, Parts};
+pub use memory::records::AnyRecord;
 pub use reading::context::{Context, ContextRequest};
-pub use reading::records::{AnyRecord, Page, RecordKind};
-pub use registry::{Engine, Handle, Parts};
+pub use reading::records::{Page, RecordKind};

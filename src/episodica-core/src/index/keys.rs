@@ -48,6 +48,16 @@ impl<S: BuildHasher + Default> Keys<S> {
         (number, true)
     }
 
+    /// Forgets a string; returns its number, which is not given out again. A snapshot of the rest
+    /// would bring the string back.
+    pub fn remove(&mut self, key: &str) -> Option<u32> {
+        let (text, ends) = (&self.text, &self.ends);
+        let found = self
+            .numbers
+            .find_entry(self.hasher.hash_one(key), |number| at(text, ends, *number) == key);
+        found.ok().map(|entry| entry.remove().0)
+    }
+
     /// The string of a number.
     ///
     /// # Panics
@@ -56,7 +66,7 @@ impl<S: BuildHasher + Default> Keys<S> {
         at(&self.text, &self.ends, number)
     }
 
-    /// How many strings.
+    /// How many strings, forgotten ones included.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -121,5 +131,10 @@ mod tests {
             (Some(2), None, "", 3)
         );
         assert_eq!(again.intern("b"), (3, true));
+        assert_eq!(
+            (again.remove("né"), again.remove("né"), again.number("né")),
+            (Some(2), None, None)
+        );
+        assert_eq!((again.intern("né"), again.number("a")), ((4, true), Some(0)));
     }
 }

@@ -1,8 +1,8 @@
 //! The index of messages: their words and meaning, who speaks, what stands next to them, and what
 //! can be told from each alone.
 //!
-//! Messages are only ever appended; after a deletion the engine builds the index anew. Rows are
-//! slots in the order of arrival.
+//! Rows are slots in the order of arrival. A removed message leaves its slot empty; the others answer
+//! as if it had never been there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use super::terms::{Terms, fold, for_each_word, is_unspaced};
 use super::words::{is_function_word, tells_time};
 use super::{Field, Keys, Postings, Ragged};
 use crate::clock::Moment;
+use crate::error::Result;
 use crate::model::{Message, Shelf};
 use crate::pack::{Packer, Unpacker};
 
@@ -218,6 +219,8 @@ pub struct MessageIndex {
     /// The names of speakers; the number of a name is the [`SpeakerId`].
     names: Keys,
     speakers: Vec<Vec<String>>,
+    /// How many messages each speaker has.
+    spoken: Vec<u32>,
     /// The last message of each session; messages without a session are cut into threads by pauses.
     ends: HashMap<Option<Arc<str>>, u32>,
     /// WordPiece ids of every message.
@@ -240,29 +243,18 @@ impl MessageIndex {
             return None;
         }
         let end = self.ends.insert(message.session_id.clone(), slot);
-        let connected = |before: &u32| {
-            message.session_id.is_some()
-                || message.timestamp.seconds_since(self.get(*before).timestamp).abs()
-                    <= THREAD_GAP_SECONDS
-        };
-        let previous = end.filter(connected).unwrap_or(NONE);
-        if previous != NONE {
-            self.rows[previous as usize].next = slot;
-            self.links[previous as usize].0 |=
-                if previous + 1 == slot { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
-        }
+        let previous = end.filter(|end| is_connected(self.get(*end), &message));
         let speaker = self.speaker(message.speaker());
         self.field.postings.add_terms(slot, &reading.terms);
         let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
-        self.rows.push(Row { previous, next: NONE, line_tokens: AtomicU32::new(0) });
-        self.links.push(Links(match previous {
-            NONE => 0,
-            previous if previous + 1 == slot => Links::PREVIOUS_BESIDE,
-            _ => Links::PREVIOUS_AFAR,
-        }));
+        self.rows.push(Row { previous: NONE, next: NONE, line_tokens: AtomicU32::new(0) });
+        self.links.push(Links(0));
+        if let Some(previous) = previous {
+            self.connect(previous, slot);
+        }
         self.window_lengths.push(0.0);
         let answers =
-            if previous == NONE { 0.0 } else { self.priors[previous as usize].question_share };
+            previous.map_or(0.0, |previous| self.priors[previous as usize].question_share);
         self.priors.push(Prior {
             speaker,
             mass: mass.min(1.0),
@@ -277,6 +269,93 @@ impl MessageIndex {
         self.records.push(message);
         self.measure_window(slot);
         Some(slot)
+    }
+
+    /// Makes two messages neighbours in their thread.
+    fn connect(&mut self, before: u32, after: u32) {
+        let beside = before + 1 == after;
+        self.rows[before as usize].next = after;
+        self.links[before as usize].0 |= if beside { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
+        self.rows[after as usize].previous = before;
+        self.links[after as usize].0 |=
+            if beside { Links::PREVIOUS_BESIDE } else { Links::PREVIOUS_AFAR };
+    }
+
+    /// Removes a message: its neighbours close ranks. Returns its slot; `None` for an unknown id.
+    ///
+    /// # Errors
+    /// `Index` for a failure of the library of vectors.
+    pub fn remove(&mut self, message_id: &str) -> Result<Option<u32>> {
+        let Some(slot) = self.ids.number(message_id) else { return Ok(None) };
+        let message = Arc::clone(self.get(slot));
+        let (linked, next) = (self.previous(slot), self.next(slot));
+        let before = linked.or_else(|| self.last_before(slot, &message));
+        let last = self.ends.get(&message.session_id) == Some(&slot);
+        self.field.remove(slot)?;
+        self.ids.remove(message_id);
+        self.tidy_speaker(slot);
+        self.links[slot as usize] = Links(0);
+        self.window_lengths[slot as usize] = 0.0;
+        self.text_bytes = self.text_bytes.saturating_sub(message.content.len() + 320);
+        if let Some(later) = (slot as usize).checked_sub(self.shelf.len()) {
+            let empty = Message { content: String::new(), metadata: None, ..(*message).clone() };
+            self.records[later] = Arc::new(empty);
+        }
+        if let Some(linked) = linked {
+            self.links[linked as usize].0 &= !(Links::NEXT_BESIDE | Links::NEXT_AFAR);
+        }
+        if let Some(next) = next {
+            self.links[next as usize].0 &= !(Links::PREVIOUS_BESIDE | Links::PREVIOUS_AFAR);
+            let joined = before.filter(|before| is_connected(self.get(*before), self.get(next)));
+            if let Some(before) = joined {
+                self.connect(before, next);
+            }
+            self.priors[next as usize].answers =
+                joined.map_or(0.0, |before| self.priors[before as usize].question_share);
+        }
+        if last {
+            match before {
+                Some(before) => self.ends.insert(message.session_id.clone(), before),
+                None => self.ends.remove(&message.session_id),
+            };
+        }
+        self.measure_around(before, next);
+        Ok(Some(slot))
+    }
+
+    /// The last message of the same session before a slot that begins a thread. Only messages
+    /// without a session begin a thread where others came before.
+    fn last_before(&self, slot: u32, message: &Message) -> Option<u32> {
+        if message.session_id.is_some() {
+            return None;
+        }
+        (0..slot)
+            .rev()
+            .find(|before| self.contains(*before) && self.get(*before).session_id.is_none())
+    }
+
+    /// Forgets the name of a speaker whose last message goes.
+    fn tidy_speaker(&mut self, slot: u32) {
+        let speaker = self.priors[slot as usize].speaker as usize;
+        self.spoken[speaker] -= 1;
+        if self.spoken[speaker] == 0 {
+            self.speakers[speaker].clear();
+        }
+    }
+
+    /// Measures the windows anew that reach over the gap between two messages.
+    fn measure_around(&mut self, before: Option<u32>, after: Option<u32>) {
+        let earlier = std::iter::successors(before, |slot| self.previous(*slot)).take(AFTER);
+        let later = std::iter::successors(after, |slot| self.next(*slot)).take(BEFORE);
+        for slot in earlier.chain(later).collect::<Vec<_>>() {
+            let length = |slot: u32| self.field.postings.length(slot) as f32;
+            let earlier = std::iter::successors(self.previous(slot), |slot| self.previous(*slot));
+            let later = std::iter::successors(self.next(slot), |slot| self.next(*slot));
+            let lent = (earlier.zip(WINDOW[..BEFORE].iter().rev()))
+                .chain(later.zip(&WINDOW[BEFORE + 1..]))
+                .map(|(slot, share)| share * length(slot));
+            self.window_lengths[slot as usize] = WINDOW[BEFORE] * length(slot) + lent.sum::<f32>();
+        }
     }
 
     /// Brings the window lengths up to date after a message was appended.
@@ -327,12 +406,22 @@ impl MessageIndex {
     fn speaker(&mut self, name: &str) -> SpeakerId {
         let (id, new) = self.names.intern(name);
         if new {
-            self.speakers.push(name_words(name));
+            self.speakers.push(Vec::new());
+            self.spoken.push(0);
         }
+        if self.spoken[id as usize] == 0 {
+            self.speakers[id as usize] = name_words(name);
+        }
+        self.spoken[id as usize] += 1;
         id
     }
 
-    /// The message in a slot.
+    /// Is there a message in this slot that was not removed?
+    pub fn contains(&self, slot: u32) -> bool {
+        self.field.postings.is_alive(slot)
+    }
+
+    /// The message in a slot that was not emptied.
     pub fn get(&self, slot: u32) -> &Arc<Message> {
         match (slot as usize).checked_sub(self.shelf.len()) {
             None => self.shelf.get(slot),
@@ -350,19 +439,43 @@ impl MessageIndex {
         self.ends.contains_key(&Some(Arc::from(session_id)))
     }
 
+    /// The slots of all messages, rising.
+    pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
+        (0..self.slot_count() as u32).filter(|slot| self.contains(*slot))
+    }
+
+    /// About `count` slots, evenly spread over all messages.
+    pub fn spread(&self, count: usize) -> Vec<u32> {
+        let step = self.len().div_ceil(count).max(1);
+        if self.len() == self.slot_count() {
+            return (0..self.len() as u32).step_by(step).collect();
+        }
+        self.slots().step_by(step).collect()
+    }
+
+    /// All messages in order of arrival, with their slots.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<Message>)> {
+        self.slots().map(|slot| (slot, self.get(slot)))
+    }
+
     /// All messages in order of arrival.
     pub fn records(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
-        (0..self.len() as u32).map(|slot| self.get(slot))
+        self.iter().map(|(_, message)| message)
     }
 
     /// How many messages.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.field.postings.len()
     }
 
     /// Is there none?
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.len() == 0
+    }
+
+    /// One more than the highest slot ever given out.
+    pub fn slot_count(&self) -> usize {
+        self.rows.len()
     }
 
     /// The message said before this one in the same thread.
@@ -474,9 +587,15 @@ impl MessageIndex {
             .map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) })
             .collect();
         let (links, window_lengths) = (unpacker.column()?, unpacker.column()?);
-        let priors = unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
+        let priors: Vec<Prior> =
+            unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
         let (ids, names) = (Keys::unpack(unpacker)?, Keys::unpack(unpacker)?);
-        let speakers = (0..names.len() as u32).map(|name| name_words(names.key(name))).collect();
+        let speakers: Vec<_> =
+            (0..names.len() as u32).map(|name| name_words(names.key(name))).collect();
+        let mut spoken = vec![0; names.len()];
+        for prior in &priors {
+            *spoken.get_mut(prior.speaker as usize)? += 1;
+        }
         let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
         let tokens = Ragged::unpack(unpacker)?;
         let text_bytes = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
@@ -492,6 +611,7 @@ impl MessageIndex {
             ids,
             names,
             speakers,
+            spoken,
             ends,
             tokens,
             text_bytes,
@@ -505,6 +625,12 @@ impl MessageIndex {
         ];
         lengths.iter().all(|length| *length == index.ids.len()).then_some(index)
     }
+}
+
+/// Does a message go on with the thread of the one before it in its session?
+fn is_connected(before: &Message, after: &Message) -> bool {
+    after.session_id.is_some()
+        || after.timestamp.seconds_since(before.timestamp).abs() <= THREAD_GAP_SECONDS
 }
 
 /// Share of sentences that ask, and whether a time is told.

@@ -1,9 +1,9 @@
 //! The inverted index: for each term, the records that contain it. Slots (`u32`, given out by the
 //! caller in rising order) name records.
 //!
-//! Adding and removing cost the terms of the record; nothing grows with the size of the index. A
-//! removed record's postings stay until [`Postings::compact`] and are skipped through
-//! [`Postings::is_alive`]. Scores are not computed here.
+//! Adding costs the terms of the record. Removing takes its postings out of their lists, so that the
+//! index then answers as if the record had never been there; only the words of the dictionary stay.
+//! Scores are not computed here.
 
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxBuildHasher;
@@ -100,7 +100,7 @@ impl Postings {
         self.total_length += u64::from(length);
     }
 
-    /// Removes a record. Unknown or removed slots are passed over.
+    /// Removes a record with its postings. Ignores unknown and removed slots.
     pub fn remove(&mut self, slot: u32) {
         let Some(document) =
             self.documents.get_mut(slot as usize).filter(|document| document.alive != 0)
@@ -111,21 +111,18 @@ impl Postings {
         self.alive -= 1;
         self.total_length -= u64::from(document.length);
         for number in self.distinct.get(slot) {
-            self.lists[*number as usize].alive -= 1;
+            let list = &mut self.lists[*number as usize];
+            list.alive -= 1;
+            // A snapshot of an earlier release may lack it.
+            if let Ok(at) = list.postings.binary_search_by_key(&slot, |posting| posting.slot) {
+                list.postings.remove(at);
+                self.postings -= 1;
+            }
         }
     }
 
-    /// Drops the postings of removed records: worth its cost, linear in the index, once they are a
-    /// fair share.
-    pub fn compact(&mut self) {
-        let documents = &self.documents;
-        for list in &mut self.lists {
-            list.postings.retain(|posting| documents[posting.slot as usize].alive != 0);
-        }
-        self.postings = self.lists.iter().map(|list| list.postings.len()).sum();
-    }
-
-    /// The records that contain `term`, by rising slot, removed ones included.
+    /// The records that contain `term`, by rising slot. Those that a snapshot of an earlier release
+    /// holds of removed records are not [alive](Postings::is_alive).
     pub fn postings(&self, term: &str) -> &[Posting] {
         self.list(term).map_or(&[], |list| &list.postings)
     }
@@ -256,8 +253,8 @@ mod tests {
             (1, 0, 1)
         );
         index.remove(0);
-        assert_eq!(index.postings("green").len(), 2);
-        index.compact();
         assert_eq!(index.postings("green"), [Posting { slot: 1, frequency: 1 }]);
+        index.add(2, "green apples");
+        assert_eq!((index.document_frequency("appl"), index.slots()), (1, 3));
     }
 }

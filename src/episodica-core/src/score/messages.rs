@@ -124,8 +124,10 @@ impl MessageRanking<'_> {
         let all = self.index.len() <= SCORE_ALL;
         let mean = if all { 0.0 } else { self.mean_cosine() };
         let slots: Vec<u32> = match all {
-            true => (0..self.index.len() as u32)
-                .filter(|slot| allowed.is_none_or(|allowed| allowed(*slot)))
+            true => self
+                .index
+                .slots()
+                .filter(|slot| allowed.is_none_or(|admits| admits(*slot)))
                 .collect(),
             false => self.promising(&words, &circumstances, mean, allowed)?,
         };
@@ -224,7 +226,8 @@ impl MessageRanking<'_> {
         best.shrink();
         if best.least <= most {
             for slot in circumstances.promising(priors, best.least) {
-                if words[slot as usize] == 0.0 && !gains.contains_key(&slot) {
+                let is_new = words[slot as usize] == 0.0 && !gains.contains_key(&slot);
+                if is_new && self.index.contains(slot) {
                     offer(&mut best, slot, 0.0, 0.0);
                 }
             }
@@ -263,9 +266,7 @@ impl MessageRanking<'_> {
     fn sample(&self, all: &[u32]) -> Vec<u32> {
         match self.index.len() <= SCORE_ALL {
             true if !all.is_empty() => all.to_vec(),
-            _ => (0..self.index.len() as u32)
-                .step_by(self.index.len().div_ceil(SAMPLE).max(1))
-                .collect(),
+            _ => self.index.spread(SAMPLE),
         }
     }
 }
@@ -306,7 +307,7 @@ impl Neighbourhood {
         around.dedup();
         let mut places = Vec::new();
         if index.len() <= SCORE_ALL {
-            places.resize(index.len(), u32::MAX);
+            places.resize(index.slot_count(), u32::MAX);
             around
                 .iter()
                 .enumerate()

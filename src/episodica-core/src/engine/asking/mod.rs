@@ -1,3 +1,5 @@
 //! The way to a language model: cache, limits, accounts, trace.
 
-pub(crate) mod ask;
+pub(crate) mod conversation;
+pub(crate) mod gate;
+pub(crate) mod notes;

@@ -1,4 +1,5 @@
-//! Work behind the caller: who waits for it, and what there is to do for a user.
+//! Work behind the caller: the queue of users, and what there is to do for one.
 
 pub(crate) mod pending;
 pub(crate) mod queue;
+pub(crate) mod standing;

@@ -1,282 +1,324 @@
-//! What is done behind the caller: users in line, a few threads that serve them, and those who wait
-//! for a model to come back.
+//! The queue of background work: users with something to do, the threads that serve them, and those
+//! who wait for a retry or for a model to come back.
 //!
-//! A user stands in line at most once, however much is to be done: their place in memory says what
-//! that is. So the line needs no more room than the open users, and what a crash cuts off is found
-//! again in the logs. Only [`Engine`] knows what the work is ([`Engine::work_on`]).
+//! A user is queued at most once, however much is to be done: their backlog says what that is. So
+//! the queue needs no more room than the open users, and work that a crash cuts off is found again
+//! in the logs.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::control::Control;
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
+use crate::engine::background::standing::Standing;
+use crate::engine::services::Services;
+use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Waits before failed work is tried again; after the last it is left for `retry_pending`.
 const RETRY_SECONDS: [u64; 3] = [1, 5, 30];
 /// First and longest wait before a model that failed is tried again.
 const PROBE_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
-/// How often the idle look for what has come due.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Where a user's work stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Standing {
-    /// Nothing to do.
-    #[default]
-    Idle,
-    /// In line.
-    Queued,
-    /// Somebody is at it.
-    Running,
-    /// Somebody is at it, and there is more.
-    Again,
-}
+/// How often idle threads look for work that has come due.
+const IDLE_POLL: Duration = Duration::from_millis(200);
+/// How often somebody who waits for the queue asks whether to go on.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What came of working on a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Everything is done.
     Done,
-    /// What is left needs a model that doesn't answer now.
+    /// The rest needs a model that does not answer now.
     NeedsModel,
     /// Something failed that may work later.
     Failed,
 }
 
-/// The line and its threads.
+/// The queue and its threads.
 #[derive(Default)]
-pub(crate) struct Work {
+pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     stopping: AtomicBool,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A user who waits until a time.
+struct Waiting {
+    due: Instant,
+    user: UserGuard,
+    /// Failures in a row, or seconds to wait after the next failure of the model.
+    count: u64,
 }
 
 #[derive(Default)]
 struct State {
-    line: VecDeque<Arc<User>>,
+    line: VecDeque<UserGuard>,
     running: usize,
     idle: usize,
-    /// To be tried again at a time, after so many failures.
-    later: Vec<(Instant, u32, Arc<User>)>,
-    /// Waiting for a model, from a time on, with the wait after the next failure.
-    parked: Vec<(Instant, u64, Arc<User>)>,
+    threads: usize,
+    /// To be tried again.
+    later: Vec<Waiting>,
+    /// Waiting for a model.
+    parked: Vec<Waiting>,
     /// Failures in a row of users at work.
-    failures: Vec<(Arc<User>, u32)>,
-    probes: Vec<(Arc<User>, u64)>,
+    failures: Vec<(UserGuard, u64)>,
+    /// Users at work who try whether the model is back, with the wait after the next failure.
+    probes: Vec<(UserGuard, u64)>,
 }
 
 /// Stops work when the engine closes or the user is deleted.
-struct Behind<'a> {
-    work: &'a Work,
-    user: &'a User,
+struct Background<'a> {
+    queue: &'a Queue,
+    user: &'a UserGuard,
 }
 
-impl Control for Behind<'_> {
+impl Control for Background<'_> {
     fn check(&self) -> Result<()> {
-        match self.work.stopping.load(Ordering::SeqCst) || self.user.leaving.load(Ordering::SeqCst)
-        {
-            true => Err(Error::new(ErrorKind::Interrupted, "the work was put off")),
-            false => Ok(()),
+        let stops = self.queue.stopping.load(Ordering::SeqCst)
+            || self.user.place.leaving.load(Ordering::SeqCst);
+        if stops {
+            return Err(Error::new(ErrorKind::Interrupted, "the work was put off"));
         }
+        Ok(())
     }
 }
 
-impl Work {
-    /// Puts a user in line, and sees to it that somebody serves them.
-    pub fn enqueue(self: &Arc<Self>, engine: &Weak<Engine>, most_threads: usize, user: &Arc<User>) {
+impl Queue {
+    /// Queues the user's pending work, and starts a thread if all are busy.
+    pub fn enqueue(self: &Arc<Self>, services: &Arc<Services>, user: &UserGuard) {
         let mut state = self.state.lock();
         if self.stopping.load(Ordering::SeqCst) {
             return;
         }
         state.push(user);
-        let wanted = state.line.len() > state.idle;
+        if state.line.len() > state.idle && state.threads < services.config.llm_concurrency {
+            let (queue, services) = (Arc::clone(self), Arc::downgrade(services));
+            let name = format!("episodica-{}", state.threads);
+            let thread = std::thread::Builder::new().name(name);
+            // Without a thread the next call tries again; `retry_pending` needs none.
+            if thread.spawn(move || serve(&services, &queue)).is_ok() {
+                state.threads += 1;
+            }
+        }
         drop(state);
-        self.changed.notify_one();
-        let mut threads = self.threads.lock();
-        if wanted && threads.len() < most_threads {
-            let (engine, work) = (Weak::clone(engine), Arc::clone(self));
-            let name = format!("episodica-{}", threads.len());
-            // Without a thread the line is served by `wait`, `flush` and `close`; the next call
-            // tries again.
-            if let Ok(thread) =
-                std::thread::Builder::new().name(name).spawn(move || serve(&engine, &work))
-            {
-                threads.push(thread);
-            }
-        }
+        self.changed.notify_all();
     }
 
-    /// Is anything in line, under way or to be tried again, of one user or of any? What waits for a
-    /// model is not.
-    pub fn is_busy(&self, user: Option<&Arc<User>>) -> bool {
+    /// True if work of this user is queued, under way or to be tried again. Waiting for a model does
+    /// not count.
+    pub fn is_busy_with(&self, user: &UserGuard) -> bool {
         let state = self.state.lock();
-        match user {
-            Some(user) => {
-                *user.standing.lock() != Standing::Idle
-                    || state.later.iter().any(|(_, _, later)| Arc::ptr_eq(later, user))
-            }
-            None => !state.line.is_empty() || state.running > 0 || !state.later.is_empty(),
-        }
+        *user.place.standing.lock() != Standing::Idle
+            || state.later.iter().any(|waiting| waiting.user.is_same(user))
     }
 
-    /// Takes a user out of every list; who is at it stops by itself.
-    pub fn forget(&self, user: &Arc<User>) {
+    /// Waits until no work is queued, under way or to be tried again, or until a deadline.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    pub fn wait_until_idle(&self, deadline: Instant, control: &dyn Control) -> Result<()> {
         let mut state = self.state.lock();
-        state.line.retain(|other| !Arc::ptr_eq(other, user));
-        state.later.retain(|(_, _, other)| !Arc::ptr_eq(other, user));
-        state.parked.retain(|(_, _, other)| !Arc::ptr_eq(other, user));
-        state.failures.retain(|(other, _)| !Arc::ptr_eq(other, user));
-        state.probes.retain(|(other, _)| !Arc::ptr_eq(other, user));
+        while state.is_busy() && Instant::now() < deadline {
+            self.wait_for_change(&mut state, deadline, control)?;
+        }
+        Ok(())
     }
 
-    /// Stops the threads, in the middle of a call if need be, and waits for them.
-    pub fn stop(&self) {
+    /// Waits for a change of the queue, for [`PATIENCE`] at most.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    pub fn wait_for_any_change(&self, deadline: Instant, control: &dyn Control) -> Result<()> {
+        self.wait_for_change(&mut self.state.lock(), deadline, control)
+    }
+
+    fn wait_for_change(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        deadline: Instant,
+        control: &dyn Control,
+    ) -> Result<()> {
+        self.changed.wait_until(state, deadline.min(Instant::now() + PATIENCE));
+        // Asked without the lock: the answer may have to wait for the interpreter.
+        MutexGuard::unlocked(state, || control.check())
+    }
+
+    /// Takes a user out of every list; work under way stops by itself.
+    pub fn forget(&self, user: &UserGuard) {
+        let mut state = self.state.lock();
+        let State { line, later, parked, failures, probes, .. } = &mut *state;
+        let is_other = |other: &UserGuard| !other.is_same(user);
+        line.retain(is_other);
+        later.retain(|waiting| is_other(&waiting.user));
+        parked.retain(|waiting| is_other(&waiting.user));
+        failures.retain(|(other, _)| is_other(other));
+        probes.retain(|(other, _)| is_other(other));
+        *user.place.standing.lock() = Standing::Idle;
+    }
+
+    /// Stops the threads and waits for them until a deadline. A thread whose model call does not
+    /// return is left behind: it writes nothing any more.
+    pub fn stop(&self, deadline: Instant) {
         self.stopping.store(true, Ordering::SeqCst);
         self.changed.notify_all();
-        let threads = std::mem::take(&mut *self.threads.lock());
-        for thread in threads {
-            // The last holder of an engine may be one of its own threads.
-            if thread.thread().id() != std::thread::current().id() {
-                drop(thread.join());
-            }
+        let mut state = self.state.lock();
+        while state.threads > 0 && Instant::now() < deadline {
+            self.changed.wait_until(&mut state, deadline);
         }
-        *self.state.lock() = State::default();
+        let threads = state.threads;
+        let left = std::mem::replace(&mut *state, State { threads, ..State::default() });
+        // Outside of the lock: dropping the last guard of a user frees a lot.
+        drop(state);
+        drop(left);
     }
 
-    /// The next user, `None` if there is none for now.
-    fn next(&self, model_is_available: &dyn Fn() -> bool) -> Option<Arc<User>> {
+    /// The next user; `None` if there is none for now.
+    fn next(&self, is_model_available: &dyn Fn() -> bool) -> Option<UserGuard> {
         let mut state = self.state.lock();
-        state.bring_back(model_is_available);
+        state.queue_due(is_model_available);
         if state.line.is_empty() && !self.stopping.load(Ordering::SeqCst) {
             state.idle += 1;
-            self.changed.wait_for(&mut state, LOOK);
+            self.changed.wait_for(&mut state, IDLE_POLL);
             state.idle -= 1;
-            state.bring_back(model_is_available);
+            state.queue_due(is_model_available);
         }
         let user = state.line.pop_front()?;
-        *user.standing.lock() = Standing::Running;
+        *user.place.standing.lock() = Standing::Running;
         state.running += 1;
         Some(user)
     }
 
     /// Notes what came of it; `true` if that was the last attempt.
-    fn done(&self, user: &Arc<User>, outcome: Outcome) -> bool {
+    fn finish(&self, user: &UserGuard, outcome: Outcome) -> bool {
         let mut state = self.state.lock();
-        state.running -= 1;
-        let again = std::mem::take(&mut *user.standing.lock()) == Standing::Again;
-        let failures = state
-            .failures
-            .iter()
-            .position(|(other, _)| Arc::ptr_eq(other, user))
-            .map_or(0, |at| state.failures.remove(at).1);
-        let probe = state
-            .probes
-            .iter()
-            .position(|(other, _)| Arc::ptr_eq(other, user))
-            .map(|at| state.probes.remove(at).1);
-        if user.leaving.load(Ordering::SeqCst) {
-            return false;
-        }
-        let mut given_up = false;
-        match outcome {
-            Outcome::Done => {
-                // The model is back: everybody who waits for it goes on.
-                if probe.is_some() {
-                    let now = Instant::now();
-                    state.parked.iter_mut().for_each(|(due, _, _)| *due = now);
-                }
+        state.running = state.running.saturating_sub(1);
+        let again = std::mem::take(&mut *user.place.standing.lock()) == Standing::Again;
+        let failures = take(&mut state.failures, user).unwrap_or(0);
+        let probe = take(&mut state.probes, user);
+        let mut gave_up = false;
+        if !user.place.leaving.load(Ordering::SeqCst) && !self.stopping.load(Ordering::SeqCst) {
+            gave_up = !state.plan(user, outcome, failures, probe);
+            if again {
+                state.push(user);
             }
-            Outcome::NeedsModel => {
-                let wait = probe.unwrap_or(*PROBE_SECONDS.start());
-                let next = (2 * wait).min(*PROBE_SECONDS.end());
-                state.parked.push((
-                    Instant::now() + Duration::from_secs(wait),
-                    next,
-                    Arc::clone(user),
-                ));
-            }
-            Outcome::Failed => match RETRY_SECONDS.get(failures as usize) {
-                Some(seconds) => state.later.push((
-                    Instant::now() + Duration::from_secs(*seconds),
-                    failures + 1,
-                    Arc::clone(user),
-                )),
-                None => given_up = true,
-            },
-        }
-        if again {
-            state.push(user);
         }
         drop(state);
         self.changed.notify_all();
-        given_up
+        gave_up
     }
 }
 
 impl State {
-    fn push(&mut self, user: &Arc<User>) {
-        let mut standing = user.standing.lock();
+    fn is_busy(&self) -> bool {
+        !self.line.is_empty() || self.running > 0 || !self.later.is_empty()
+    }
+
+    fn push(&mut self, user: &UserGuard) {
+        let mut standing = user.place.standing.lock();
         match *standing {
             Standing::Idle => {
                 *standing = Standing::Queued;
-                self.line.push_back(Arc::clone(user));
+                self.line.push_back(user.clone());
             }
             Standing::Running => *standing = Standing::Again,
             Standing::Queued | Standing::Again => {}
         }
     }
 
-    /// Puts in line what has come due.
-    fn bring_back(&mut self, model_is_available: &dyn Fn() -> bool) {
-        let now = Instant::now();
-        let (due, later) =
-            std::mem::take(&mut self.later).into_iter().partition(|(at, _, _)| *at <= now);
-        self.later = later;
-        for (_, failures, user) in due {
-            self.failures.push((Arc::clone(&user), failures));
-            self.push(&user);
+    /// Plans the next attempt; `false` if there is none.
+    fn plan(
+        &mut self,
+        user: &UserGuard,
+        outcome: Outcome,
+        failures: u64,
+        probe: Option<u64>,
+    ) -> bool {
+        let after = |seconds: u64| Instant::now() + Duration::from_secs(seconds);
+        match outcome {
+            Outcome::Done => {
+                // The model is back: everybody who waits for it goes on.
+                if probe.is_some() {
+                    let now = Instant::now();
+                    self.parked.iter_mut().for_each(|waiting| waiting.due = now);
+                }
+                true
+            }
+            Outcome::NeedsModel => {
+                let wait = probe.unwrap_or(*PROBE_SECONDS.start());
+                let count = (2 * wait).min(*PROBE_SECONDS.end());
+                self.parked.push(Waiting { due: after(wait), user: user.clone(), count });
+                true
+            }
+            Outcome::Failed => {
+                let seconds = RETRY_SECONDS.get(failures as usize);
+                if let Some(seconds) = seconds {
+                    let (due, count) = (after(*seconds), failures + 1);
+                    self.later.push(Waiting { due, user: user.clone(), count });
+                }
+                seconds.is_some()
+            }
         }
-        if self.parked.iter().any(|(at, _, _)| *at <= now) && model_is_available() {
-            let (due, parked) =
-                std::mem::take(&mut self.parked).into_iter().partition(|(at, _, _)| *at <= now);
-            self.parked = parked;
-            for (_, wait, user) in due {
-                self.probes.push((Arc::clone(&user), wait));
-                self.push(&user);
+    }
+
+    /// Queues the users whose wait is over.
+    fn queue_due(&mut self, is_model_available: &dyn Fn() -> bool) {
+        let now = Instant::now();
+        for waiting in take_due(&mut self.later, now) {
+            self.push(&waiting.user);
+            self.failures.push((waiting.user, waiting.count));
+        }
+        if self.parked.iter().any(|waiting| waiting.due <= now) && is_model_available() {
+            for waiting in take_due(&mut self.parked, now) {
+                self.push(&waiting.user);
+                self.probes.push((waiting.user, waiting.count));
             }
         }
     }
 }
 
-fn serve(engine: &Weak<Engine>, work: &Arc<Work>) {
-    let available = || {
-        engine
-            .upgrade()
-            .is_some_and(|engine| engine.llm.as_ref().is_none_or(|model| model.is_available()))
-    };
-    while !work.stopping.load(Ordering::SeqCst) {
-        let Some(user) = work.next(&available) else { continue };
+fn take_due(waiting: &mut Vec<Waiting>, now: Instant) -> Vec<Waiting> {
+    let (due, rest) = std::mem::take(waiting).into_iter().partition(|one| one.due <= now);
+    *waiting = rest;
+    due
+}
+
+fn take(counts: &mut Vec<(UserGuard, u64)>, user: &UserGuard) -> Option<u64> {
+    let at = counts.iter().position(|(other, _)| other.is_same(user))?;
+    Some(counts.remove(at).1)
+}
+
+/// Serves the queue until it stops or the engine is gone.
+fn serve(services: &Weak<Services>, queue: &Queue) {
+    work(services, queue);
+    queue.state.lock().threads -= 1;
+    queue.changed.notify_all();
+}
+
+fn work(services: &Weak<Services>, queue: &Queue) {
+    let is_model_available =
+        || services.upgrade().is_some_and(|services| services.is_model_available());
+    while !queue.stopping.load(Ordering::SeqCst) {
+        let Some(user) = queue.next(&is_model_available) else { continue };
         // Held for one user only, so that an engine nobody holds any more ends.
-        let Some(engine) = engine.upgrade() else { return };
-        let outcome = match engine.work_on(&user, &Behind { work, user: &user }) {
+        let Some(services) = services.upgrade() else { return };
+        let control = Background { queue, user: &user };
+        let outcome = match services.work_on(&user, &control) {
             Ok(outcome) => outcome,
-            Err(error) if error.kind() == ErrorKind::Interrupted => Outcome::Done,
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Closed) => {
+                Outcome::Done
+            }
             Err(error) => {
-                engine.note_failure(&error);
+                services.counters.note_failure(Some(&user.owner.user), &error);
                 Outcome::Failed
             }
         };
         user.measure();
-        if work.done(&user, outcome) {
-            engine.give_up(&user);
+        if queue.finish(&user, outcome) {
+            services.give_up(&user);
         }
     }
 }

@@ -2,6 +2,11 @@
 //! engine: the verbs in `writing`, `reading` and `background` act on it.
 
 pub(crate) mod attributes;
+pub(crate) mod backlog;
+pub(crate) mod erase;
+pub(crate) mod indexing;
+pub(crate) mod open;
+pub(crate) mod records;
 pub(crate) mod snapshot;
 pub(crate) mod table;
 pub(crate) mod turn;

@@ -8,7 +8,7 @@
 //!
 //! [`Config::snapshot_threshold`]: crate::config::Config::snapshot_threshold
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
@@ -17,16 +17,17 @@ use serde_json::value::RawValue;
 
 use crate::clock::Moment;
 use crate::engine::memory::attributes::Attributes;
+use crate::engine::memory::backlog::Backlog;
+use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::table::Table;
-use crate::engine::memory::user::User;
+use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::View;
-use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex, VectorIndexKind};
 use crate::model::{Episode, Message, SemanticMemory, Shelf, ShelfWriter};
 use crate::pack::{Packer, Unpacker};
-use crate::store::{LogKind, LogPosition, SnapshotHead, Sum};
+use crate::store::{LogKind, LogPosition, SnapshotHead, Store, Sum};
 
 /// What of a view is neither an index nor a record.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -34,103 +35,81 @@ struct Remainder {
     next_seq: u64,
     record_bytes: usize,
     merged: HashMap<String, String>,
-    buffer: BTreeSet<u32>,
-    unlearned: BTreeMap<String, u32>,
-    unwritten: BTreeSet<String>,
-    relearn: BTreeSet<String>,
-    closed_sessions: BTreeSet<String>,
-    closing_sessions: BTreeSet<String>,
+    #[serde(flatten)]
+    backlog: Backlog,
 }
 
-/// A view that was taken up, and the number of the next message.
-pub(crate) struct Restored {
+/// A restored view, and the number of the next message.
+pub(super) struct Restored {
     pub view: View,
     pub next_seq: u64,
 }
 
-impl Engine {
-    /// Who writes snapshots here, with all that a view depends on beside the logs.
-    fn maker(&self) -> String {
-        let learning = if self.config.semantic_memory { "with" } else { "without" };
-        format!(
-            "episodica {}, {}, {learning} semantic memory",
-            env!("CARGO_PKG_VERSION"),
-            self.embedder.model()
-        )
-    }
+/// Who writes snapshots here, with all that a view depends on beside the logs.
+fn maker(to: &Indexing<'_>) -> String {
+    let learning = if to.config.semantic_memory { "with" } else { "without" };
+    let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model());
+    format!("episodica {version}, {model}, {learning} semantic memory")
+}
 
-    /// The head of a snapshot that this engine can read.
-    pub(crate) fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
-        self.store
-            .snapshot_head(owner)
-            .filter(|head| head.made_by == self.maker() && cfg!(target_endian = "little"))
-    }
+/// The head of a snapshot that can be read here.
+pub(super) fn snapshot_head(
+    store: &Store,
+    owner: &Owner,
+    to: &Indexing<'_>,
+) -> Option<SnapshotHead> {
+    store
+        .snapshot_head(owner)
+        .filter(|head| head.made_by == maker(to) && cfg!(target_endian = "little"))
+}
 
-    /// The view that a snapshot holds; `None` if it or the vectors are not what the head says.
-    /// Whether the logs are is the caller's to see.
-    pub(crate) fn restore(&self, owner: &Owner, head: &SnapshotHead) -> Option<Restored> {
-        let pack = |number| self.store.snapshot_pack(owner, head, number);
-        let mut first = pack(0)?;
-        let labels: [Vec<u64>; 4] =
-            [first.column()?, first.column()?, first.column()?, first.column()?];
-        let remainder: Remainder = first.json()?;
-        let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
-        if !first.is_whole() {
-            return None;
-        }
-        let (vectors, records) = rayon::join(
-            || self.restore_vectors(owner, head, labels),
-            || restore_records(messages, episodes, facts),
-        );
-        let (mut view, vectors) = (records?, vectors?);
-        let fields = [
-            &mut view.messages.field,
-            &mut view.abstracts,
-            &mut view.narratives,
-            &mut view.statements,
-        ];
-        for (field, vectors) in fields.into_iter().zip(vectors) {
-            field.take_vectors(vectors);
-        }
-        let Remainder {
-            next_seq,
-            record_bytes,
-            merged,
-            buffer,
-            unlearned,
-            unwritten,
-            relearn,
-            closed_sessions,
-            closing_sessions,
-        } = remainder;
-        let view = View {
-            record_bytes,
-            merged,
-            buffer,
-            unlearned,
-            unwritten,
-            relearn,
-            closed_sessions,
-            closing_sessions,
-            ..view
-        };
-        Some(Restored { view, next_seq })
+/// The view that a snapshot holds; `None` if it or the vectors do not match the head. Comparing the
+/// logs is left to the caller.
+pub(super) fn restore(
+    store: &Store,
+    owner: &Owner,
+    head: &SnapshotHead,
+    to: &Indexing<'_>,
+) -> Option<Restored> {
+    let pack = |number| store.snapshot_pack(owner, head, number);
+    let mut first = pack(0)?;
+    let labels: [Vec<u64>; 4] =
+        [first.column()?, first.column()?, first.column()?, first.column()?];
+    let remainder: Remainder = first.json()?;
+    let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
+    if !first.is_whole() {
+        return None;
     }
+    let source = VectorSource { store, owner, head, to };
+    let (vectors, records) =
+        rayon::join(|| source.fields(labels), || restore_records(messages, episodes, facts));
+    let (mut view, vectors) = (records?, vectors?);
+    let fields =
+        [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
+    for (field, vectors) in fields.into_iter().zip(vectors) {
+        field.take_vectors(vectors);
+    }
+    let Remainder { next_seq, record_bytes, merged, backlog } = remainder;
+    Some(Restored { view: View { record_bytes, merged, backlog, ..view }, next_seq })
+}
 
+/// Reads the vectors that belong to a snapshot.
+struct VectorSource<'a> {
+    store: &'a Store,
+    owner: &'a Owner,
+    head: &'a SnapshotHead,
+    to: &'a Indexing<'a>,
+}
+
+impl VectorSource<'_> {
     /// Fields with the vectors of each, without words.
-    fn restore_vectors(
-        &self,
-        owner: &Owner,
-        head: &SnapshotHead,
-        labels: [Vec<u64>; 4],
-    ) -> Option<[Field; 4]> {
+    fn fields(&self, labels: [Vec<u64>; 4]) -> Option<[Field; 4]> {
         let [messages, abstracts, narratives, statements] = labels;
         let (messages, others) = rayon::join(
-            || self.restore_fields(owner, head, LogKind::Messages, [messages]),
+            || self.fields_of(LogKind::Messages, [messages]),
             || {
-                let episodes =
-                    self.restore_fields(owner, head, LogKind::Episodes, [abstracts, narratives])?;
-                Some((episodes, self.restore_fields(owner, head, LogKind::Semantic, [statements])?))
+                let episodes = self.fields_of(LogKind::Episodes, [abstracts, narratives])?;
+                Some((episodes, self.fields_of(LogKind::Semantic, [statements])?))
             },
         );
         let ([messages], ([abstracts, narratives], [statements])) = (messages?, others?);
@@ -138,73 +117,81 @@ impl Engine {
     }
 
     /// The fields whose vectors lie in one file, one after the other.
-    fn restore_fields<const FIELDS: usize>(
+    fn fields_of<const FIELDS: usize>(
         &self,
-        owner: &Owner,
-        head: &SnapshotHead,
         kind: LogKind,
         labels: [Vec<u64>; FIELDS],
     ) -> Option<[Field; FIELDS]> {
-        let to = self.indexing();
+        let (factory, threshold) = (self.to.factory, self.to.config.hnsw_threshold);
         let mut fields = std::array::from_fn(|_| Field::default());
         let count = labels.iter().map(Vec::len).sum();
-        if labels.iter().any(|labels| labels.len() >= to.config.hnsw_threshold) {
+        if labels.iter().any(|labels| labels.len() >= threshold) {
             return None;
         }
         if count == 0 {
             return Some(fields);
         }
-        let mut rows = Some(self.store.snapshot_vectors(owner, head, kind, count)?);
+        let mut rows = Some(self.store.snapshot_vectors(self.owner, self.head, kind, count)?);
         let mut start = 0;
         for (field, labels) in fields.iter_mut().zip(labels) {
             let end = start + labels.len();
-            // The last to want rows may keep them.
-            let own = match end == count {
-                true => rows.take()?.select(&(start..end).collect::<Vec<_>>()),
-                false => {
-                    rows.as_ref()?.view().select(&(start..end).collect::<Vec<_>>()).into_owned()
-                }
+            let places: Vec<usize> = (start..end).collect();
+            // The last field may keep the rows without a copy.
+            let own = if end == count {
+                rows.take()?.select(&places)
+            } else {
+                rows.as_ref()?.view().select(&places).into_owned()
             };
-            field.restore_vectors(to.factory, to.config.hnsw_threshold, labels, own).ok()?;
+            field.restore_vectors(factory, threshold, labels, own).ok()?;
             start = end;
         }
         Some(fields)
     }
+}
 
-    /// Is the user worth a snapshot, and can there be one?
-    pub(crate) fn wants_snapshot(&self, user: &User) -> bool {
-        let view = user.view.read();
+impl UserMemory {
+    /// True if the user is large enough for a snapshot and one can be made.
+    pub(super) fn wants_snapshot(&self, to: &Indexing<'_>) -> bool {
+        let view = self.view.read();
         let fields = [
             (&view.messages.field, view.messages.len()),
             (&view.abstracts, view.episodes.len()),
             (&view.narratives, view.episodes.len()),
             (&view.statements, view.facts.len()),
         ];
-        // A graph is read from its own file; what lacks a vector is embedded when the logs are
+        // A graph is read from its own file, and what lacks a vector is embedded when the logs are
         // read.
-        let flat = |field: &Field| {
+        let is_flat = |field: &Field| {
             field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
         };
-        view.messages.len() >= self.config.snapshot_threshold
-            && fields.iter().all(|(field, records)| field.vector_count() == *records && flat(field))
-            && user.problems.is_empty()
+        view.messages.len() >= to.config.snapshot_threshold
+            && !view.erased
+            && fields
+                .iter()
+                .all(|(field, records)| field.vector_count() == *records && is_flat(field))
+            && self.problems.is_empty()
             && cfg!(target_endian = "little")
     }
 
     /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's
     /// turn.
-    pub(crate) fn save_snapshot(&self, user: &User, vectors: VectorSums) -> Result<()> {
-        let writer = user.writer.lock();
-        let view = user.view.read();
-        let (Some(packed), Some(logs)) = (pack(&view, writer.next_seq), user.store.sums()?) else {
-            return self.store.remove_snapshot(&user.owner);
+    pub(super) fn save_snapshot(
+        &self,
+        store: &Store,
+        to: &Indexing<'_>,
+        vectors: VectorSums,
+    ) -> Result<()> {
+        let writer = self.writer.lock();
+        let view = self.view.read();
+        let (Some(packed), Some(logs)) = (pack(&view, writer.next_seq), self.store.sums()?) else {
+            return store.remove_snapshot(&self.owner);
         };
         let positions = logs.each_ref().map(|log| log.position);
         let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
         let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
-        let head = SnapshotHead { made_by: self.maker(), logs, vectors, dimension, packs: sums };
-        self.store.save_snapshot(&user.owner, &head, &packs)?;
-        *user.snapshot.lock() = Some(positions);
+        let head = SnapshotHead { made_by: maker(to), logs, vectors, dimension, packs: sums };
+        store.save_snapshot(&self.owner, &head, &packs)?;
+        *self.snapshot.lock() = Some(positions);
         Ok(())
     }
 }
@@ -226,12 +213,7 @@ fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
         next_seq,
         record_bytes: view.record_bytes,
         merged: view.merged.clone(),
-        buffer: view.buffer.clone(),
-        unlearned: view.unlearned.clone(),
-        unwritten: view.unwritten.clone(),
-        relearn: view.relearn.clone(),
-        closed_sessions: view.closed_sessions.clone(),
-        closing_sessions: view.closing_sessions.clone(),
+        backlog: view.backlog.clone(),
     });
     let (messages, (episodes, facts)) = rayon::join(
         || pack_messages(&view.messages),

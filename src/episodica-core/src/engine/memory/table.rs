@@ -64,6 +64,36 @@ impl<R> Table<R> {
         (slot, Some(earlier))
     }
 
+    /// Removes a record with its history; returns its slot.
+    pub fn remove(&mut self, id: &str) -> Option<u32> {
+        let number = self.ids.number(id)?;
+        self.history.remove(&number);
+        let slot = std::mem::replace(&mut self.slots[number as usize], NONE);
+        if slot == NONE {
+            return None;
+        }
+        self.cells[slot as usize] = Cell::Gone;
+        self.len -= 1;
+        Some(slot)
+    }
+
+    /// Removes the earlier revisions of a record.
+    pub fn remove_history(&mut self, id: &str) {
+        if let Some(number) = self.ids.number(id) {
+            self.history.remove(&number);
+        }
+    }
+
+    /// Keeps the earlier revisions for which `keep` holds. Reads all of them.
+    pub fn retain_history(&mut self, keep: impl Fn(&R) -> bool) {
+        let mut history = std::mem::take(&mut self.history);
+        history.retain(|_, cells| {
+            cells.retain(|cell| self.read(cell).is_some_and(|record| keep(record)));
+            !cells.is_empty()
+        });
+        self.history = history;
+    }
+
     /// Adds to the history of an id.
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
         let number = self.number(id);

@@ -1,8 +1,9 @@
-//! One at a time, in the order of arrival, without holding a lock: who has the turn may wait for a
-//! network or an interpreter, and others may give up waiting.
+//! Turns: one holder at a time, in the order of arrival. No lock is held meanwhile, so that the holder
+//! may wait for a network or an interpreter, and those who wait can be interrupted.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -17,6 +18,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) struct Turns {
     line: Mutex<Line>,
     moved: Condvar,
+    /// True while somebody who has added messages waits.
+    awaited: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +50,19 @@ impl Turns {
     /// # Errors
     /// What `control` says when the caller gives up.
     pub fn take(&self, control: &dyn Control) -> Result<Turn<'_>> {
+        let turn = self.take_until(None, control)?;
+        Ok(turn.expect("invariant: only a deadline gives up without an error"))
+    }
+
+    /// Waits for the turn until a deadline; `None` when it has passed.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    pub fn take_until(
+        &self,
+        deadline: Option<Instant>,
+        control: &dyn Control,
+    ) -> Result<Option<Turn<'_>>> {
         let mut line = self.line.lock();
         let ticket = line.next;
         line.next += 1;
@@ -59,17 +75,34 @@ impl Turns {
             drop(line);
             let outcome = control.check();
             line = self.line.lock();
-            if let Err(error) = outcome {
+            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if outcome.is_err() || is_late {
                 if line.serving == ticket {
                     line.advance();
                     self.moved.notify_all();
                 } else {
                     line.abandoned.insert(ticket);
                 }
-                return Err(error);
+                return outcome.map(|()| None);
             }
         }
-        Ok(Turn(self))
+        Ok(Some(Turn(self)))
+    }
+
+    /// Waits for the turn on behalf of messages that were added; `None` if somebody else waits for
+    /// that, who will find these messages, too. So of many who add to one user one forms episodes,
+    /// one waits, and the others go on.
+    ///
+    /// # Errors
+    /// As [`Turns::take`].
+    pub fn take_for_new(&self, control: &dyn Control) -> Result<Option<Turn<'_>>> {
+        if self.awaited.swap(true, Ordering::AcqRel) {
+            return Ok(None);
+        }
+        let turn = self.take(control);
+        // From here on whoever adds waits again: this caller may have looked already.
+        self.awaited.swap(false, Ordering::AcqRel);
+        turn.map(Some)
     }
 
     /// Takes the turn if it is free.

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ndarray::Axis;
@@ -11,16 +10,16 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::control::Control;
+use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::snapshot::VectorSums;
-use crate::engine::memory::user::User;
+use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::View;
-use crate::engine::registry::Engine;
 use crate::error::Result;
 use crate::ids::{Owner, content_hash};
 use crate::index::{Field, VectorIndexKind};
 use crate::matrix::Matrix;
 use crate::model::Problem;
-use crate::store::{CacheRow, LogKind, VectorCache, VectorCacheHead};
+use crate::store::{CacheRow, LogKind, Mode, Store, VectorCache, VectorCacheHead};
 
 /// Layers of an episode in the caches.
 const L0: &str = "L0";
@@ -70,142 +69,76 @@ pub(crate) struct Missing {
     text: String,
 }
 
-impl Engine {
-    /// The vectors on disk, as far as they can be believed.
-    pub(crate) fn read_caches(&self, owner: &Owner) -> Result<(KnownVectors, Vec<Problem>)> {
-        let (mut known, mut problems) = (KnownVectors::default(), Vec::new());
+impl KnownVectors {
+    /// The vectors on disk that match this embedder, and damage found in their files.
+    pub fn read(store: &Store, owner: &Owner, to: &Indexing<'_>) -> Result<(Self, Vec<Problem>)> {
+        let (mut known, mut problems) = (Self::default(), Vec::new());
+        let (model, dimension) = (to.embedder.model(), to.embedder.dimension());
         for kind in LogKind::ALL {
-            let cache = self.store.load_vectors(
-                owner,
-                kind,
-                self.embedder.model(),
-                self.embedder.dimension(),
-                &mut problems,
-            )?;
+            let cache = store.load_vectors(owner, kind, model, dimension, &mut problems)?;
             known.0[kind as usize] = cache.map(Known::from);
         }
         Ok((known, problems))
     }
 
     /// The vectors of a view that is about to be replaced.
-    pub(crate) fn carry_over(view: &View) -> KnownVectors {
-        KnownVectors(LogKind::ALL.map(|kind| {
+    pub fn carried_over(view: &View) -> Self {
+        Self(LogKind::ALL.map(|kind| {
             let (rows, vectors) = cached(view, kind)?;
             Some(Known { rows, vectors: vectors.into_owned(), index: None })
         }))
     }
+}
 
+impl View {
     /// Gives every record of a fresh view its vectors; `true` if some were computed, or some of the
     /// known ones have no record any more.
-    pub(crate) fn fill_vectors(
-        &self,
-        view: &mut View,
+    pub fn fill_vectors(
+        &mut self,
         known: KnownVectors,
+        to: &Indexing<'_>,
         control: &dyn Control,
     ) -> Result<bool> {
         let available: usize = known.0.iter().flatten().map(|known| known.vectors.nrows()).sum();
         let [messages, episodes, semantic] = known.0;
         let (abstracts, narratives) = episodes.unwrap_or_default().split();
-        let mut fields = [
-            &mut view.messages.field,
-            &mut view.abstracts,
-            &mut view.narratives,
-            &mut view.statements,
-        ]
-        .map(std::mem::take);
+        let mut fields: [Field; 4] = Default::default();
         let mut filled = Filled { taken: 0, computed: 0 };
         let sources =
             [messages.unwrap_or_default(), abstracts, narratives, semantic.unwrap_or_default()];
-        for ((field, known), wanted) in fields.iter_mut().zip(sources).zip(WANTING) {
-            filled += self.fill(field, &wanted(view), known, control)?;
+        for ((field, known), wanted) in fields.iter_mut().zip(sources).zip(EMBEDDED_FIELDS) {
+            filled += fill(field, &wanted(self), known, to, control)?;
         }
-        [view.messages.field, view.abstracts, view.narratives, view.statements] = fields;
-        if let Some(vectors) = view.messages.field.vectors() {
-            view.unembedded.retain(|slot| !vectors.contains(u64::from(*slot)));
+        let own = [
+            &mut self.messages.field,
+            &mut self.abstracts,
+            &mut self.narratives,
+            &mut self.statements,
+        ];
+        own.into_iter().zip(fields).for_each(|(own, filled)| own.take_vectors(filled));
+        if let Some(vectors) = self.messages.field.vectors() {
+            self.backlog.messages_embedded(|slot| vectors.contains(u64::from(slot)));
         }
         Ok(filled.computed > 0 || filled.taken < available)
     }
 
-    /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
-    fn fill(
-        &self,
-        field: &mut Field,
-        wanted: &[Wanted<'_>],
-        known: Known,
-        control: &dyn Control,
-    ) -> Result<Filled> {
-        let to = self.indexing();
-        let slots = |wanted: &[&Wanted<'_>]| {
-            wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>()
-        };
-        let hashes: Vec<String> = match known.rows.is_empty() {
-            true => vec![String::new(); wanted.len()],
-            false => wanted.par_iter().map(|one| content_hash(&one.text)).collect(),
-        };
-        let same =
-            |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
-        let all = wanted.iter().zip(&hashes);
-        let in_order = known.rows.len() == wanted.len()
-            && known.rows.iter().zip(all.clone()).all(|(row, (one, hash))| same(row, one, hash));
-        let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-        if in_order {
-            found.extend(wanted);
-        } else {
-            let places: FxHashMap<&str, usize> =
-                known.rows.iter().enumerate().map(|(at, row)| (row.id.as_str(), at)).collect();
-            for (one, hash) in all {
-                match places.get(one.id) {
-                    Some(row) if same(&known.rows[*row], one, hash) => {
-                        found.push(one);
-                        rows.push(*row);
-                    }
-                    _ => missing.push(one),
-                }
-            }
-        }
-        // A graph is worth reading: building it anew takes minutes where reading takes moments.
-        let graph = known.index.filter(|_| in_order && found.len() >= to.config.hnsw_threshold);
-        match graph
-            .and_then(|path| self.vectors.read(&path, known.vectors.ncols(), slots(&found)).ok())
-        {
-            Some(graph) => field.set_vectors(graph),
-            None => {
-                let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
-                field.restore_vectors(
-                    to.factory,
-                    to.config.hnsw_threshold,
-                    slots(&found),
-                    vectors,
-                )?;
-            }
-        }
-        let taken = found.len();
-        let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
-        match self.embed_all(&texts, control)? {
-            Some(rows) => to
-                .add(field, &slots(&missing), Some(rows.view()))
-                .map(|()| Filled { taken, computed: missing.len() }),
-            None => Ok(Filled { taken, computed: 0 }),
-        }
-    }
-
     /// Records that have no vector and should have one.
-    pub(crate) fn without_vector(view: &View) -> Vec<Missing> {
+    pub(crate) fn without_vector(&self) -> Vec<Missing> {
         let fields = [
-            ("message", "", &view.messages.field, view.messages.len()),
-            ("episodic", L0, &view.abstracts, view.episodes.len()),
-            ("episodic", L1, &view.narratives, view.episodes.len()),
-            ("semantic", "", &view.statements, view.facts.len()),
+            ("message", "", &self.messages.field, self.messages.len()),
+            ("episodic", L0, &self.abstracts, self.episodes.len()),
+            ("episodic", L1, &self.narratives, self.episodes.len()),
+            ("semantic", "", &self.statements, self.facts.len()),
         ];
         let mut missing = Vec::new();
-        for ((kind, layer, field, records), wanted) in fields.into_iter().zip(WANTING) {
+        for ((kind, layer, field, records), wanted) in fields.into_iter().zip(EMBEDDED_FIELDS) {
             if field.vector_count() >= records {
                 continue;
             }
-            let has = |slot: u32| {
+            let has_vector = |slot: u32| {
                 field.vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)))
             };
-            let lacking = wanted(view).into_iter().filter(|one| !has(one.slot));
+            let lacking = wanted(self).into_iter().filter(|one| !has_vector(one.slot));
             missing.extend(lacking.map(|one| Missing {
                 kind,
                 layer,
@@ -216,23 +149,24 @@ impl Engine {
         }
         missing
     }
+}
 
+impl UserMemory {
     /// Embeds what an outage of the embedder left without a vector; returns how many records are
     /// still without. The caller has the user's turn.
-    pub(crate) fn embed_missing(&self, user: &User, control: &dyn Control) -> Result<usize> {
-        let missing = Self::without_vector(&user.view.read());
+    pub(crate) fn embed_missing(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<usize> {
+        let missing = self.view.read().without_vector();
         let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
         if texts.is_empty() {
             return Ok(0);
         }
-        let Some(rows) = self.embed_all(&texts, control)? else { return Ok(missing.len()) };
-        let to = self.indexing();
-        let mut view = user.view.write();
+        let Some(rows) = to.embed(&texts, control)? else { return Ok(missing.len()) };
+        let mut view = self.view.write();
         for (one, row) in missing.iter().zip(rows.rows()) {
             let row = row.insert_axis(Axis(0));
             let label = [u64::from(one.slot)];
             match (one.kind, one.layer) {
-                ("message", _) => view.add_message_vectors(&[one.slot], row, &to)?,
+                ("message", _) => view.add_message_vectors(&[one.slot], row, to)?,
                 ("episodic", L0) if view.episodes.contains(one.slot) => {
                     to.add(&mut view.abstracts, &label, Some(row))?
                 }
@@ -245,49 +179,52 @@ impl Engine {
                 _ => {}
             }
         }
-        user.note_change();
+        self.note_change();
         Ok(0)
     }
 
     /// Writes all that makes the next opening fast, as far as it changed. The caller has the user's
     /// turn.
-    pub(crate) fn save_for_next_opening(&self, user: &User) -> Result<()> {
-        if self.read_only || user.store.is_erasing() {
-            return self.save_caches(user);
+    pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        if self.store.is_erasing() {
+            return self.save_caches(store, to);
         }
-        let wanted = self.wants_snapshot(user);
+        let wanted = self.wants_snapshot(to);
         let stale = wanted
-            && *user.snapshot.lock() != Some(LogKind::ALL.map(|kind| user.store.position(kind)));
+            && *self.snapshot.lock() != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
         if stale {
             // Its rows and labels have to be in one order with the file.
-            user.note_change();
+            self.note_change();
         }
-        // What is wanted and not written now is there already, and holds.
-        match self.write_changed(user)? {
-            _ if !wanted => self.store.remove_snapshot(&user.owner),
-            Some(vectors) => self.save_snapshot(user, vectors),
+        // A wanted snapshot that is not written now is on disk already and valid.
+        match self.write_changed(store, to)? {
+            _ if self.store.mode() == Mode::ReadOnly => Ok(()),
+            _ if !wanted => store.remove_snapshot(&self.owner),
+            Some(vectors) => self.save_snapshot(store, to, vectors),
             None => Ok(()),
         }
     }
 
     /// Writes the vectors of a user for the next opening, if any changed.
-    pub(crate) fn save_caches(&self, user: &User) -> Result<()> {
-        self.write_changed(user).map(drop)
+    pub fn save_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        self.write_changed(store, to).map(drop)
     }
 
-    fn write_changed(&self, user: &User) -> Result<Option<VectorSums>> {
-        if self.read_only || !user.vectors_changed.swap(false, Ordering::SeqCst) {
+    fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorSums>> {
+        if self.store.mode() == Mode::ReadOnly
+            || !self.vectors_changed.swap(false, Ordering::SeqCst)
+        {
             return Ok(None);
         }
-        *user.snapshot.lock() = None;
-        self.write_caches(user).map(Some).inspect_err(|_| user.note_change())
+        *self.snapshot.lock() = None;
+        self.write_caches(store, to).map(Some).inspect_err(|_| self.note_change())
     }
 
-    fn write_caches(&self, user: &User) -> Result<VectorSums> {
-        let (view, mut sums) = (user.view.read(), VectorSums::default());
+    fn write_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<VectorSums> {
+        let (view, mut sums) = (self.view.read(), VectorSums::default());
         for kind in LogKind::ALL {
             let Some((rows, vectors)) = cached(&view, kind) else {
-                self.store.remove_vectors(&user.owner, kind)?;
+                store.remove_vectors(&self.owner, kind)?;
                 continue;
             };
             let field = match kind {
@@ -299,51 +236,81 @@ impl Engine {
             // a graph to be worth a file.
             let index = field.vectors().filter(|_| kind != LogKind::Episodes);
             let head = VectorCacheHead {
-                model: self.embedder.model().to_owned(),
+                model: to.embedder.model().to_owned(),
                 dimension: vectors.ncols(),
                 index_kind: match index.map(crate::index::VectorIndex::kind) {
                     Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
                     _ => "flat".to_owned(),
                 },
-                log: user.store.position(kind),
+                log: self.store.position(kind),
                 rows,
             };
             let mut write = |path: &Path| match index {
                 Some(index) => index.write(path),
                 None => {
                     let labels = (0..vectors.nrows() as u64).collect();
-                    self.vectors.restore(labels, vectors.view())?.write(path)
+                    to.factory.restore(labels, vectors.view())?.write(path)
                 }
             };
-            sums[kind as usize] = Some(self.store.save_vectors(
-                &user.owner,
-                kind,
-                &head,
-                &vectors,
-                Some(&mut write),
-            )?);
+            sums[kind as usize] =
+                Some(store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write))?);
         }
         Ok(sums)
     }
+}
 
-    /// Opens a user with all vectors computed anew; `None` if there is no such user.
-    pub(crate) fn rebuilt_user(
-        &self,
-        user_id: &str,
-        control: &dyn Control,
-    ) -> Result<Option<Arc<User>>> {
-        let owner = self.owner(user_id)?;
-        if let Some(user) = self.open_user(user_id) {
-            let turn = user.turns.take(control)?;
-            self.rebuild_view(&user, KnownVectors::default(), |_| {}, control)?;
-            drop(turn);
-            return Ok(Some(user));
+/// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
+fn fill(
+    field: &mut Field,
+    wanted: &[Wanted<'_>],
+    known: Known,
+    to: &Indexing<'_>,
+    control: &dyn Control,
+) -> Result<Filled> {
+    let slots =
+        |wanted: &[&Wanted<'_>]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
+    let hashes: Vec<String> = if known.rows.is_empty() {
+        vec![String::new(); wanted.len()]
+    } else {
+        wanted.par_iter().map(|one| content_hash(&one.text)).collect()
+    };
+    let matches =
+        |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
+    let all = wanted.iter().zip(&hashes);
+    let in_order = known.rows.len() == wanted.len()
+        && known.rows.iter().zip(all.clone()).all(|(row, (one, hash))| matches(row, one, hash));
+    let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    if in_order {
+        found.extend(wanted);
+    } else {
+        let places: FxHashMap<&str, usize> =
+            known.rows.iter().enumerate().map(|(at, row)| (row.id.as_str(), at)).collect();
+        for (one, hash) in all {
+            match places.get(one.id) {
+                Some(row) if matches(&known.rows[*row], one, hash) => {
+                    found.push(one);
+                    rows.push(*row);
+                }
+                _ => missing.push(one),
+            }
         }
-        self.store.remove_snapshot(&owner)?;
-        for kind in LogKind::ALL {
-            self.store.remove_vectors(&owner, kind)?;
+    }
+    // A graph is worth reading: building it anew takes minutes where reading takes moments.
+    let graph = known.index.filter(|_| in_order && found.len() >= to.config.hnsw_threshold);
+    match graph.and_then(|path| to.factory.read(&path, known.vectors.ncols(), slots(&found)).ok()) {
+        Some(graph) => field.set_vectors(graph),
+        None => {
+            let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
+            field.restore_vectors(to.factory, to.config.hnsw_threshold, slots(&found), vectors)?;
         }
-        self.user(user_id, false, control)
+    }
+    let taken = found.len();
+    let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
+    match to.embed(&texts, control)? {
+        Some(rows) => to
+            .add(field, &slots(&missing), Some(rows.view()))
+            .map(|()| Filled { taken, computed: missing.len() }),
+        None => Ok(Filled { taken, computed: 0 }),
     }
 }
 
@@ -367,12 +334,12 @@ impl From<VectorCache> for Known {
 }
 
 /// The texts that want a vector, field by field: messages, L0 and L1 of episodes, statements.
-const WANTING: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
+const EMBEDDED_FIELDS: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
     |view| {
-        let messages = view.messages.records().enumerate();
-        messages
+        view.messages
+            .iter()
             .map(|(slot, message)| {
-                wanted(slot as u32, &message.message_id, Engine::message_text(message).into())
+                wanted(slot, &message.message_id, message.content.as_str().into())
             })
             .collect()
     },
@@ -407,7 +374,7 @@ fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
 /// What the cache of a log holds: rows and vectors (those of the index itself, where all of them
 /// have a record); `None` where there are none.
 fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
-    let [messages, abstracts, narratives, statements] = WANTING;
+    let [messages, abstracts, narratives, statements] = EMBEDDED_FIELDS;
     let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {
         LogKind::Messages => vec![(&view.messages.field, "", messages(view))],
         LogKind::Episodes => {

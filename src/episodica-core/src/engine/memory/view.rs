@@ -4,7 +4,7 @@
 //! Everything here follows from the logs; nothing here touches a file, embeds a text or waits for
 //! anybody.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use bytemuck::{Pod, Zeroable};
 use ndarray::{Array2, ArrayView2, Axis};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::config::Config;
 use crate::engine::memory::attributes::{Attributes, Stated};
+use crate::engine::memory::backlog::Backlog;
+use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
+use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::table::Table;
-use crate::engine::reading::records::AnyRecord;
 use crate::error::Result;
 use crate::generate::facts::Candidate;
-use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms, VectorIndexFactory};
+use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
 use crate::model::{Episode, Message, SemanticMemory};
-use crate::score::TokenTable;
 use crate::text::normalized;
 
 /// Marks a message without an episode, and a memory that nothing superseded.
@@ -36,6 +36,13 @@ pub(crate) struct Standing {
     successor: u32,
     /// 1 if it holds and is the latest revision.
     current: u32,
+}
+
+impl Standing {
+    /// The fact was deleted.
+    pub fn end(&mut self) {
+        self.current = 0;
+    }
 }
 
 /// All of one user in memory.
@@ -73,52 +80,14 @@ pub(crate) struct View {
     pub(crate) record_bytes: usize,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
-    /// Messages that are in no episode yet, in order.
-    pub buffer: BTreeSet<u32>,
-    /// How many messages, counted from the first, are in episodes as far as these were finished,
-    /// with vectors for all. Not known after loading.
+    /// What is still to be done.
+    pub backlog: Backlog,
+    /// Slots below this are in episodes or in sessions that go on, and have vectors. 0 after
+    /// loading.
     pub formed: u32,
-    /// Messages without a vector: not embedded yet, or the embedder failed.
-    pub unembedded: BTreeSet<u32>,
-    /// Episodes whose memories are still to be learned: id to revision.
-    pub unlearned: BTreeMap<String, u32>,
-    /// Episodes that the rules wrote in a model's place, to be written again.
-    pub unwritten: BTreeSet<String>,
-    /// Episodes that the rules learned from in a model's place, to be learned from again.
-    pub relearn: BTreeSet<String>,
-    /// Sessions that were closed by the caller.
-    pub closed_sessions: BTreeSet<String>,
-    /// Sessions that are being closed.
-    pub closing_sessions: BTreeSet<String>,
-}
-
-/// Vectors for the records of one step, row by row; absent where embedding failed or is still to
-/// come.
-pub(crate) type Rows<'a> = Option<ArrayView2<'a, f32>>;
-
-/// Some of the rows.
-pub(crate) fn rows_of(
-    mut rows: ArrayView2<'_, f32>,
-    range: std::ops::Range<usize>,
-) -> ArrayView2<'_, f32> {
-    rows.slice_axis_inplace(ndarray::Axis(0), range.into());
-    rows
-}
-
-/// Where vectors go.
-pub(crate) struct Indexing<'a> {
-    pub factory: &'a dyn VectorIndexFactory,
-    pub config: &'a Config,
-    pub tokens: &'a dyn TokenTable,
-}
-
-impl Indexing<'_> {
-    pub fn add(&self, field: &mut Field, slots: &[u64], rows: Rows<'_>) -> Result<()> {
-        match rows {
-            Some(rows) => field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows),
-            None => Ok(()),
-        }
-    }
+    /// True once records were deleted: the indexes keep their words until the user is opened anew,
+    /// so that no snapshot may be made of them.
+    pub(super) erased: bool,
 }
 
 impl View {
@@ -127,13 +96,12 @@ impl View {
     pub fn add_messages(&mut self, messages: &[Arc<Message>], readings: &[MessageReading]) {
         for (message, reading) in messages.iter().zip(readings) {
             if let Some(slot) = self.messages.add_read(Arc::clone(message), reading) {
-                self.buffer.insert(slot);
-                self.unembedded.insert(slot);
+                self.backlog.message_arrived(slot);
             }
         }
     }
 
-    /// Adds the vectors of messages; those that got theirs in the meantime keep it.
+    /// Adds the vectors of messages. Ignores those that got one or were deleted in the meantime.
     pub fn add_message_vectors(
         &mut self,
         slots: &[u32],
@@ -141,19 +109,15 @@ impl View {
         to: &Indexing<'_>,
     ) -> Result<()> {
         let wanted: Vec<usize> =
-            (0..slots.len()).filter(|at| self.unembedded.contains(&slots[*at])).collect();
+            (0..slots.len()).filter(|at| self.backlog.unembedded().contains(&slots[*at])).collect();
         let labels: Vec<u64> = wanted.iter().map(|at| u64::from(slots[*at])).collect();
-        match wanted.len() == slots.len() {
-            true => to.add(&mut self.messages.field, &labels, Some(rows))?,
-            false => to.add(
-                &mut self.messages.field,
-                &labels,
-                Some(rows.select(Axis(0), &wanted).view()),
-            )?,
+        if wanted.len() == slots.len() {
+            to.add(&mut self.messages.field, &labels, Some(rows))?;
+        } else {
+            let rows = rows.select(Axis(0), &wanted);
+            to.add(&mut self.messages.field, &labels, Some(rows.view()))?;
         }
-        wanted.iter().for_each(|at| {
-            self.unembedded.remove(&slots[*at]);
-        });
+        wanted.iter().for_each(|at| self.backlog.message_embedded(slots[*at]));
         Ok(())
     }
 
@@ -175,10 +139,7 @@ impl View {
             let merged = merged.iter().filter_map(|id| id.as_str());
             self.merged.extend(merged.map(|id| (id.to_owned(), episode.episode_id.clone())));
         }
-        match episode.provenance.pending_llm {
-            true => self.unwritten.insert(episode.episode_id.clone()),
-            false => self.unwritten.remove(&episode.episode_id),
-        };
+        self.backlog.episode_written(&episode.episode_id, episode.provenance.pending_llm);
         self.record_bytes +=
             episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
         self.abstracts.postings.add_terms(slot, &terms[0]);
@@ -188,10 +149,8 @@ impl View {
             .iter()
             .filter_map(|message| self.messages.slot(&message.message_id))
             .collect();
-        for member in &members {
-            self.buffer.remove(member);
-        }
-        self.episode_of.resize(self.messages.len(), NONE);
+        members.iter().for_each(|member| self.backlog.message_in_episode(*member));
+        self.episode_of.resize(self.messages.slot_count(), NONE);
         members.iter().for_each(|member| self.episode_of[*member as usize] = slot);
         self.members.pad(slot as usize);
         self.members.push(members);
@@ -219,15 +178,21 @@ impl View {
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, Standing::zeroed());
         self.standings.push(Standing { subject, successor, current: fact.is_current().into() });
-        let current = |slot: u32| self.standings[slot as usize].current != 0;
-        // One that holds is not hidden by one that doesn't.
-        let known = self.fact_texts.entry(text_key(&normalized(&fact.content))).or_insert(slot);
-        if fact.is_current() || !current(*known) {
-            *known = slot;
-        }
-        self.attributes.put(slot, &fact, current);
+        self.note_text(text_key(&normalized(&fact.content)), slot);
+        let standings = &self.standings;
+        self.attributes.put(slot, &fact, |slot| standings[slot as usize].current != 0);
         self.record_bytes += fact.content.len() + 700;
         to.add(&mut self.statements, &[u64::from(slot)], rows)
+    }
+
+    /// Makes a fact the one that its text leads to. A current fact is not hidden by one that was
+    /// superseded.
+    pub(super) fn note_text(&mut self, key: u64, slot: u32) {
+        let is_current = |slot: u32| self.standings[slot as usize].current != 0;
+        let known = self.fact_texts.entry(key).or_insert(slot);
+        if is_current(slot) || !is_current(*known) {
+            *known = slot;
+        }
     }
 
     /// The slot of the episode that a message is in.
@@ -294,15 +259,14 @@ impl View {
         let rows: Option<Vec<_>> =
             slots.iter().map(|slot| vectors.vector(u64::from(*slot))).collect();
         let rows = rows?;
-        ndarray::stack(ndarray::Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>())
-            .ok()
+        ndarray::stack(Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
     }
 
     /// The messages that await an episode, by session, each in order.
     pub fn buffered_sessions(&self) -> Vec<Vec<u32>> {
         let mut sessions: Vec<Vec<u32>> = Vec::new();
         let mut places: FxHashMap<Option<&str>, usize> = FxHashMap::default();
-        for slot in &self.buffer {
+        for slot in self.backlog.buffer() {
             let place = *places
                 .entry(self.messages.get(*slot).session_id.as_deref())
                 .or_insert(sessions.len());
@@ -329,6 +293,6 @@ pub(crate) fn episode_terms(episode: &Episode) -> [Terms; 2] {
     [Terms::of(&episode.abstract_text()), Terms::of(&episode.content)]
 }
 
-fn text_key(normalized: &str) -> u64 {
+pub(super) fn text_key(normalized: &str) -> u64 {
     FxBuildHasher.hash_one(normalized)
 }

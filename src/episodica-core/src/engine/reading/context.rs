@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::control::Control;
+use crate::engine::lifecycle::Engine;
 use crate::engine::reading::search::Search;
-use crate::engine::registry::Engine;
 use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::score::{Hit, HitKind, Intent, Query, Record, Request, Statement, pack};
@@ -58,11 +58,11 @@ impl Engine {
         if request.max_tokens == 0 {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(Context::default()) };
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Context::default()) };
         let wide =
             Request { top_k: crate::engine::reading::search::MAX_TOP_K, ..request.search.clone() };
         let mut prepared = self.prepare(
-            &Query::new(&wide.query, &user.view.read().messages, self.tokens).at(wide.now),
+            &Query::new(&wide.query, &user.view.read().messages, self.services.tokens).at(wide.now),
             &wide,
         );
         let view = user.view.read();

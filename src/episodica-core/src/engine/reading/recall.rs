@@ -4,8 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
+use crate::engine::services::Services;
+use crate::engine::user::User;
 use crate::model::Message;
 use crate::text::normalized_hash;
 
@@ -46,7 +46,7 @@ fn line_hash(line: &str) -> Option<String> {
     (line.chars().count() >= MIN_CHARS).then(|| normalized_hash(line))
 }
 
-impl Engine {
+impl Services {
     /// The messages as they may be learned from: without lines that this user's context held, or
     /// that are a known statement word for word in a message of several lines.
     pub(crate) fn without_recalled(

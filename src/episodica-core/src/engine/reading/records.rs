@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::control::Control;
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
+use crate::engine::lifecycle::Engine;
+use crate::engine::memory::records::AnyRecord;
 use crate::error::Result;
-use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::Filter;
 
 /// The kinds of record that can be listed.
@@ -18,17 +17,6 @@ pub enum RecordKind {
     Episode,
     /// Semantic memories.
     Semantic,
-}
-
-/// One record of any kind.
-#[derive(Debug, Clone)]
-pub enum AnyRecord {
-    /// A message.
-    Message(Arc<Message>),
-    /// An episode.
-    Episode(Arc<Episode>),
-    /// A semantic memory.
-    Semantic(Arc<SemanticMemory>),
 }
 
 /// Which records a listing returns.
@@ -58,7 +46,7 @@ impl Engine {
         page: &Page,
         control: &dyn Control,
     ) -> Result<Vec<AnyRecord>> {
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
         let filter = &page.filter;
         Ok(match kind {
@@ -89,7 +77,7 @@ impl Engine {
     /// # Errors
     /// `Io` when the user's files can't be read.
     pub fn get(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Option<AnyRecord>> {
-        Ok(self.user(user_id, false, control)?.and_then(|user| find(&user, id)))
+        Ok(self.known_user(user_id, control)?.and_then(|user| user.find(id)))
     }
 
     /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was
@@ -103,10 +91,8 @@ impl Engine {
         id: &str,
         control: &dyn Control,
     ) -> Result<Vec<serde_json::Value>> {
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
-        let from_uri = user.owner.parse_uri(id);
-        let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
-        let steps = self.store.trace(&user.owner)?.of(id)?;
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        let steps = self.services.store.trace(&user.owner)?.of(&user.bare_id(id))?;
         Ok(steps.into_iter().filter_map(|step| serde_json::to_value(step).ok()).collect())
     }
 
@@ -121,28 +107,11 @@ impl Engine {
         id: &str,
         control: &dyn Control,
     ) -> Result<Vec<AnyRecord>> {
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
-        let from_uri = user.owner.parse_uri(id);
-        let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
-        let mut revisions = user.view.read().earlier(id);
-        revisions.extend(find(&user, id));
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        let mut revisions = user.view.read().earlier(&user.bare_id(id));
+        revisions.extend(user.find(id));
         Ok(revisions)
     }
-}
-
-/// A record of a user who is at hand. Who holds a user never asks the engine for the same one
-/// again: a deletion waits for its holders and lets nobody open users meanwhile.
-pub(crate) fn find(user: &User, id: &str) -> Option<AnyRecord> {
-    let from_uri = user.owner.parse_uri(id);
-    let id = from_uri.as_ref().map_or(id, |(_, id)| id.as_str());
-    let view = user.view.read();
-    if let Some(episode) = view.episodes.by_id(id).or_else(|| view.merged_into(id)) {
-        return Some(AnyRecord::Episode(Arc::clone(episode)));
-    }
-    if let Some(fact) = view.facts.by_id(id) {
-        return Some(AnyRecord::Semantic(Arc::clone(fact)));
-    }
-    view.messages.slot(id).map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot))))
 }
 
 fn select<'a, R: 'a, K: Ord>(

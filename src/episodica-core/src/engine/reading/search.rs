@@ -8,8 +8,8 @@ use ndarray::Array1;
 use crate::config::Preset;
 use crate::control::Control;
 use crate::embed::STATIC_MODEL;
+use crate::engine::lifecycle::Engine;
 use crate::engine::memory::view::View;
-use crate::engine::registry::Engine;
 use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::score::{
@@ -44,13 +44,14 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Response> {
         self.check_request(request)?;
-        self.counters.searches.fetch_add(1, Ordering::Relaxed);
+        self.services.counters.searches.fetch_add(1, Ordering::Relaxed);
         let intent = detect_intent(&request.query);
-        let Some(user) = self.user(user_id, false, control)? else {
+        let Some(user) = self.known_user(user_id, control)? else {
             return Ok(Response { hits: Vec::new(), degraded: Vec::new(), intent });
         };
         let mut prepared = self.prepare(
-            &Query::new(&request.query, &user.view.read().messages, self.tokens).at(request.now),
+            &Query::new(&request.query, &user.view.read().messages, self.services.tokens)
+                .at(request.now),
             request,
         );
         let view = user.view.read();
@@ -87,10 +88,10 @@ impl Engine {
         let mut degraded = Vec::new();
         let vector = match request.method {
             Method::Bm25 => None,
-            _ => match self.embedder.embed(&[&query.plain]) {
+            _ => match self.services.embedder.embed(&[&query.plain]) {
                 Ok(rows) => Some(rows.row(0).to_owned()),
                 Err(error) => {
-                    self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+                    self.services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
                     degraded.push(format!("vector: {error}"));
                     None
                 }
@@ -110,7 +111,7 @@ impl Engine {
         if request.method == Method::Bm25 || prepared.vector.is_none() {
             return;
         }
-        let missing = view.unembedded.len();
+        let missing = view.backlog.unembedded().len();
         if missing > 0 {
             prepared.degraded.push(format!("vector: {missing} messages have no vector yet"));
         }
@@ -135,9 +136,9 @@ impl<'a> Search<'a> {
         prepared: &'a Prepared,
         wanted: usize,
     ) -> Self {
-        let config = &engine.config;
+        let config = &engine.services.config;
         let settings = Settings {
-            weights: Weights::of(config, engine.embedder.model() != STATIC_MODEL),
+            weights: Weights::of(config, engine.services.embedder.model() != STATIC_MODEL),
             layer_weights: config.layer_weights,
             rrf_k: config.rrf_k,
             preset: config.preset,
@@ -147,8 +148,14 @@ impl<'a> Search<'a> {
             None if config.preset == Preset::Cortex => Threshold::Relaxing(prepared.intent),
             None => Threshold::None,
         };
-        let mut asked =
-            Asked::new(view, &prepared.query, engine.tokens, &request.filter, settings, wanted);
+        let mut asked = Asked::new(
+            view,
+            &prepared.query,
+            engine.services.tokens,
+            &request.filter,
+            settings,
+            wanted,
+        );
         asked.vector = prepared.vector.as_ref().map(|vector| vector.view());
         asked.exhaustive = threshold != Threshold::None || config.preset != Preset::Default;
         Self { asked, view, method: request.method, threshold, prepared }

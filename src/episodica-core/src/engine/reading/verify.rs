@@ -1,27 +1,27 @@
 //! Checking a live store: files against their checksums, indexes against the logs. Changes nothing;
-//! every finding says what mends it.
+//! every finding says what repairs it.
 
 use crate::control::Control;
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
+use crate::engine::lifecycle::Engine;
+use crate::engine::user::User;
 use crate::error::{Error, Result};
 use crate::model::{Problem, VerifyReport};
 use crate::store::LogKind;
 
 impl Engine {
-    /// Reads every file of the users once more and holds it against its checksums, and the indexes
-    /// against the records.
+    /// Reads every file of the users again and compares it with its checksums, and the indexes with
+    /// the records.
     ///
     /// # Errors
-    /// `Interrupted`; `Closed`; `Io` when a directory can't be read. What is wrong with a file is a
-    /// finding, not an error.
+    /// `Interrupted`; `Closed`; `Io` when a directory can't be read. Damage in a file is a finding,
+    /// not an error.
     pub fn verify(&self, user_id: Option<&str>, control: &dyn Control) -> Result<VerifyReport> {
         self.check_open()?;
         let mut report = VerifyReport::default();
-        let there =
-            |problem: &&Problem| !matches!(self.store.backend().stat(&problem.path), Ok(None));
-        report.problems.extend(self.store.problems().iter().filter(there).cloned());
-        report.problems.extend(self.store.check_files(&self.tenant)?);
+        let store = &self.services.store;
+        let exists = |problem: &&Problem| !matches!(store.backend().stat(&problem.path), Ok(None));
+        report.problems.extend(store.problems().iter().filter(exists).cloned());
+        report.problems.extend(self.services.store.check_files(&self.services.tenant)?);
         let users = match self.selected(user_id) {
             Ok(users) => users,
             Err(error) => {
@@ -32,7 +32,7 @@ impl Engine {
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
             control.check()?;
-            match self.user(&user_id, false, control) {
+            match self.known_user(&user_id, control) {
                 Ok(Some(user)) => self.verify_user(&user, &mut report)?,
                 Ok(None) => {}
                 Err(error) => report.problems.push(self.finding(error)?),
@@ -58,10 +58,14 @@ impl Engine {
         report.problems.extend(user.problems.iter().cloned());
         report.problems.extend(user.store.check_logs()?);
         for kind in LogKind::ALL {
-            let model = (self.embedder.model(), self.embedder.dimension());
-            if let Err(error) =
-                self.store.load_vectors(&user.owner, kind, model.0, model.1, &mut report.problems)
-            {
+            let model = (self.services.embedder.model(), self.services.embedder.dimension());
+            if let Err(error) = self.services.store.load_vectors(
+                &user.owner,
+                kind,
+                model.0,
+                model.1,
+                &mut report.problems,
+            ) {
                 report.problems.push(self.finding(error)?);
             }
         }
@@ -87,7 +91,12 @@ impl Engine {
             if vectors == 0 { records } else { records.saturating_sub(vectors) }
         };
         let messages = view.messages.len();
-        check("messages", messages, view.messages.field.vector_count(), view.unembedded.len());
+        check(
+            "messages",
+            messages,
+            view.messages.field.vector_count(),
+            view.backlog.unembedded().len(),
+        );
         for (what, records, field) in [
             ("abstracts", view.episodes.len(), &view.abstracts),
             ("narratives", view.episodes.len(), &view.narratives),

@@ -8,17 +8,15 @@ use rayon::prelude::*;
 
 use crate::clock::Moment;
 use crate::control::Control;
-use crate::engine::asking::ask::Asked;
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
+use crate::engine::asking::conversation::{Asked, Conversation};
+use crate::engine::services::Services;
+use crate::engine::user::User;
 use crate::engine::writing::form::Draft;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
-use crate::llm::LanguageModel;
 use crate::model::{Message, Provenance};
 
-/// Why a text is the rules': the model did not answer. Such a text is written again as soon as the
-/// model is back.
+/// Why the rules wrote a text: the model did not answer. It is written again once the model is back.
 pub(crate) const OUTAGE: &str = "outage";
 
 /// The text of one episode.
@@ -30,30 +28,29 @@ pub(crate) struct Text {
     pub asked: Asked,
 }
 
-impl Engine {
+impl Services {
     /// The texts of drafts, in their order.
-    pub(crate) fn write_texts(
+    pub(crate) fn compose(
         &self,
         user: &User,
         drafts: &[Draft],
         control: &dyn Control,
     ) -> Result<Vec<Text>> {
-        let Some(model) = &self.llm else {
-            return Ok(drafts
-                .par_iter()
-                .map(|draft| by_rules(&draft.messages, "", Asked::default()))
-                .collect());
-        };
+        if self.llm.is_none() {
+            let by_rules = |draft: &Draft| by_rules(&draft.messages, "", Asked::default());
+            return Ok(drafts.par_iter().map(by_rules).collect());
+        }
         let texts: Mutex<Vec<Option<Result<Text>>>> =
             Mutex::new(drafts.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
         let work = || {
+            let Some(mut conversation) = self.conversation(user, control) else { return };
             while let Some((number, draft)) = take(&next, drafts) {
-                let text = self.write_with_model(&**model, user, &draft.messages, control);
+                let text = conversation.compose(&draft.messages);
                 texts.lock()[number] = Some(text);
             }
         };
-        // The calls wait, they don't compute: threads of their own, the caller's among them.
+        // The calls wait rather than compute: threads of their own, the caller's among them.
         std::thread::scope(|scope| {
             for _ in 1..drafts.len().min(self.config.llm_concurrency) {
                 scope.spawn(work);
@@ -62,33 +59,29 @@ impl Engine {
         });
         texts.into_inner().into_iter().flatten().collect()
     }
+}
 
-    /// The text of one episode by the model, or by the rules if nothing usable comes of asking.
-    pub(crate) fn write_with_model(
-        &self,
-        model: &dyn LanguageModel,
-        user: &User,
-        messages: &[Arc<Message>],
-        control: &dyn Control,
-    ) -> Result<Text> {
-        let mut asked = Asked::default();
+impl Conversation<'_> {
+    /// The text of one episode by the model, or by the rules if its answer is missing or unusable.
+    pub(crate) fn compose(&mut self, messages: &[Arc<Message>]) -> Result<Text> {
         let prompt = model::question(messages)?;
-        let Some(reply) = self.ask(model, user, &prompt, &mut asked, control)? else {
-            self.counters.count("episodes_by_rules", 1);
-            return Ok(by_rules(messages, OUTAGE, asked));
+        let Some(reply) = self.ask(&prompt)? else {
+            self.count("episodes_by_rules", 1);
+            return Ok(by_rules(messages, OUTAGE, self.take_asked()));
         };
         match model::read(&reply.text, messages) {
             Ok(written) => {
-                self.keep(user, &reply);
-                self.counters.count("answers_salvaged", u64::from(written.salvaged));
+                self.keep(&reply);
+                self.count("answers_salvaged", u64::from(written.salvaged));
                 let provenance = reply.provenance(written.salvaged);
+                let asked = self.take_asked();
                 Ok(Text { text: written.text, timestamp: written.timestamp, provenance, asked })
             }
             Err(reason) => {
-                self.counters.count("episodes_by_rules", 1);
-                self.counters.count(reason.name(), 1);
-                log::warn!("an answer could not be used for an episode: {}", reason.name());
-                let mut text = by_rules(messages, reason.name(), asked);
+                self.count("episodes_by_rules", 1);
+                self.count(reason.name(), 1);
+                log::warn!("unusable answer for an episode: {}", reason.name());
+                let mut text = by_rules(messages, reason.name(), self.take_asked());
                 text.provenance.tokens = reply.tokens;
                 Ok(text)
             }
@@ -102,7 +95,7 @@ fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
     work.get(number).map(|piece| (number, piece))
 }
 
-/// `fallback` is why the model's text is not there; empty where no model is configured.
+/// `fallback` is why there is no text by the model; empty where none is configured.
 fn by_rules(messages: &[Arc<Message>], fallback: &str, asked: Asked) -> Text {
     let provenance = Provenance {
         method: "offline".to_owned(),

@@ -1,9 +1,8 @@
-//! What the rules hold a candidate against: the memories in the view and those of the same step
-//! that they have something to say about.
+//! Existing facts that may conflict with a candidate: those in the view, and those of the same step.
 //!
-//! Nothing is searched by its vector here. A rule speaks only about a memory with the same text,
-//! the same attribute, or the words of one of both in the other, and those are found by the words:
-//! in a time that doesn't grow with what is known.
+//! Nothing is searched by its vector here. The rules only apply to facts with the same text, the
+//! same attribute, or all words of one in the other. Those are found by their words, in a time that
+//! does not grow with the number of facts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use crate::index::for_each_term;
 use crate::model::SemanticMemory;
 use crate::text::normalized;
 
-/// Memories with a candidate's rarest word that it is held against, the newest.
+/// Newest facts with a candidate's rarest word that it is compared with.
 const SAME_WORD: usize = 64;
 
-/// A memory as a step has left it.
+/// A fact as a step has left it.
 pub(crate) struct Fresh {
     pub memory: Arc<SemanticMemory>,
     /// The row of its vector.
@@ -30,7 +29,7 @@ pub(crate) struct Fresh {
     text: String,
 }
 
-/// What a step has learned and not yet written: newer than the view.
+/// Facts that a step has learned and not yet committed: newer than the view.
 #[derive(Default)]
 pub(crate) struct Learned {
     /// Latest revision by id.
@@ -40,7 +39,7 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
-    /// Takes in a record; `row` is that of its vector.
+    /// Adds a record; `row` is that of its vector.
     pub fn put(&mut self, record: SemanticMemory, row: Option<usize>) {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
@@ -53,19 +52,19 @@ impl Learned {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
-    /// The memories that the rules have something to say about, nearest first, with their cosines.
-    /// `row` is that of the candidate's vector.
+    /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is that
+    /// of the candidate's vector.
     pub fn concerned(
         &self,
         view: &View,
         rows: Option<&Array2<f32>>,
         row: usize,
         candidate: &Candidate,
-        sight: &Sight,
+        conflicts: &Conflicts,
     ) -> Vec<(Arc<SemanticMemory>, f32)> {
         let vector = rows.map(|rows| rows.row(row));
         let mut near: Vec<(Arc<SemanticMemory>, f32)> = Vec::new();
-        for slot in &sight.slots {
+        for slot in &conflicts.slots {
             if let Some(known) =
                 view.facts.get(*slot).filter(|known| !self.latest.contains_key(&known.memory_id))
             {
@@ -78,7 +77,7 @@ impl Learned {
             }
         }
         for fresh in self.latest.values() {
-            if (fresh.text == sight.text || sight.stated.may_concern(&fresh.stated))
+            if (fresh.text == conflicts.text || conflicts.stated.may_concern(&fresh.stated))
                 && concerns(candidate, &fresh.memory)
             {
                 let other = rows.zip(fresh.row).map(|(rows, row)| rows.row(row));
@@ -90,17 +89,17 @@ impl Learned {
     }
 }
 
-/// What a candidate says, and which memories of the view the rules have something to say about.
-/// Needs nothing of the step, so that all candidates of one look at the view at once.
-pub(crate) struct Sight {
+/// A candidate's statement, and the facts of the view that may conflict with it. Needs nothing of
+/// the step, so that those of all candidates are found at once.
+pub(crate) struct Conflicts {
     stated: Stated,
     text: String,
     slots: Vec<u32>,
 }
 
-impl Sight {
-    /// A look at the view.
-    pub fn of(view: &View, candidate: &Candidate) -> Self {
+impl Conflicts {
+    /// Finds the facts of the view that may conflict with a candidate.
+    pub fn find(view: &View, candidate: &Candidate) -> Self {
         let (stated, text) = (Stated::by(candidate), normalized(&candidate.content));
         let mut slots = in_view(view, &stated, &text, candidate);
         slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| concerns(candidate, known)));
@@ -108,8 +107,8 @@ impl Sight {
     }
 }
 
-/// Slots of memories in the view about which the rules may have something to say, each once. `text`
-/// is the candidate's, normalised.
+/// Slots of facts in the view that may conflict with a candidate, each once. `text` is the
+/// candidate's, normalised.
 fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> Vec<u32> {
     let mut slots = view.attributes.concerned(stated, |slot| view.is_current(slot));
     slots.extend(view.same_text(text));

@@ -1,8 +1,7 @@
-//! From buffered messages to episodes: cut, write, append, index. Who calls: `add_messages` (or the
-//! work behind it), `flush`, `close_session`.
+//! From buffered messages to episodes: cut, compose, append, index. Called by `add_messages` (or the
+//! background work), `flush` and `close_session`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -11,19 +10,19 @@ use crate::boundary::{self, Segment};
 use crate::clock::Moment;
 use crate::config::BoundaryMode;
 use crate::control::Control;
-use crate::engine::asking::ask::Asked;
-use crate::engine::memory::turn::Turn;
-use crate::engine::memory::user::User;
-use crate::engine::memory::view::{episode_terms, rows_of};
-use crate::engine::registry::Engine;
+use crate::engine::asking::conversation::Asked;
+use crate::engine::memory::indexing::rows_of;
+use crate::engine::memory::view::episode_terms;
+use crate::engine::services::Services;
+use crate::engine::user::User;
 use crate::engine::writing::compose::Text;
 use crate::error::Result;
 use crate::ids::record_id;
 use crate::model::{BoundaryReason, Episode, Message};
 use crate::store::{SessionState, StateRecord};
 
-/// Episodes that enter the view in one go; searches wait no longer than that.
-const GO: usize = 64;
+/// Episodes that enter the view under one lock; searches wait no longer than that.
+const VIEW_BATCH: usize = 64;
 
 /// How far the buffer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,80 +51,30 @@ pub(crate) struct Draft {
     pub asked: Asked,
 }
 
-impl Engine {
-    /// Closes the open buffer of a user into episodes now.
-    ///
-    /// # Errors
-    /// `Io`; `ReadOnly`; `Interrupted`.
-    pub fn flush(&self, user_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
-        self.check_writable()?;
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
-        self.form(&user, Cut::All, control)
-    }
-
-    /// Flushes every user who is in the store, in the order of their ids.
-    ///
-    /// # Errors
-    /// As [`Engine::flush`].
-    pub fn flush_all(&self, control: &dyn Control) -> Result<Vec<(String, Vec<Arc<Episode>>)>> {
-        let mut all = Vec::new();
-        for user in self.users()? {
-            let episodes = self.flush(&user, control)?;
-            if !episodes.is_empty() {
-                all.push((user, episodes));
-            }
-        }
-        Ok(all)
-    }
-
-    /// Ends a session: what of it is in the buffer becomes episodes, their memories are learned
-    /// (behind the caller, with a model), and the session is marked as closed. Every step is on
-    /// disk before the next, so that a crash resumes where it stopped.
-    ///
-    /// # Errors
-    /// As [`Engine::flush`].
-    pub fn close_session(
-        &self,
-        user_id: &str,
-        session_id: &str,
-        control: &dyn Control,
-    ) -> Result<Vec<Arc<Episode>>> {
-        self.check_writable()?;
-        let Some(user) = self.user(user_id, false, control)? else { return Ok(Vec::new()) };
-        let known = user.view.read().messages.has_session(session_id);
-        if !known {
-            return Ok(Vec::new());
-        }
-        self.mark_session(&user, session_id, SessionState::Closing)?;
-        user.view.write().closing_sessions.insert(session_id.to_owned());
-        self.form(&user, Cut::Session(session_id), control)
-    }
-
-    /// Marks sessions as closed of which nothing is left to do. The caller has the user's turn.
+impl Services {
+    /// Marks sessions as closed for which nothing is left to do. The caller has the user's turn.
     pub(crate) fn settle_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
         let done: Vec<String> = {
             let view = user.view.read();
-            if view.closing_sessions.is_empty() || !view.unlearned.is_empty() {
+            let backlog = &view.backlog;
+            if backlog.closing_sessions().is_empty() || !backlog.unlearned().is_empty() {
                 return Ok(());
             }
-            let open = |session: &String| {
-                view.buffer
-                    .iter()
-                    .any(|slot| view.messages.get(*slot).session_id.as_deref() == Some(session))
+            let is_open = |session: &String| {
+                let mut buffered = backlog.buffer().iter().map(|slot| view.messages.get(*slot));
+                buffered.any(|message| message.session_id.as_deref() == Some(session))
             };
-            view.closing_sessions.iter().filter(|session| !open(session)).cloned().collect()
+            backlog.closing_sessions().iter().filter(|id| !is_open(id)).cloned().collect()
         };
         for session in done {
             self.mark_session(user, &session, SessionState::Indexing)?;
-            // What an embedder's outage left without a vector is found by its words meanwhile; the
+            // Records that an embedder's outage left without a vector are found by their words. The
             // session is closed once nothing lacks one.
-            if self.embed_missing(user, control)? > 0 {
+            if user.embed_missing(&self.indexing(), control)? > 0 {
                 continue;
             }
             self.mark_session(user, &session, SessionState::Closed)?;
-            let mut view = user.view.write();
-            view.closing_sessions.remove(&session);
-            view.closed_sessions.insert(session);
+            user.view.write().backlog.session_settled(&session);
         }
         Ok(())
     }
@@ -138,70 +87,50 @@ impl Engine {
     ) -> Result<()> {
         let record =
             StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
-        let writer = user.writer.lock();
-        if writer.gone {
-            return Ok(());
-        }
+        let _writer = user.lock_writer()?;
         user.store.append_messages(&[], &[record]).map(drop)
     }
 
-    /// Cuts the buffer, makes episodes of the pieces, and learns from them: at once without a
-    /// model, otherwise behind the caller.
+    /// Cuts the buffer and makes episodes of the pieces. Without background work also learns from
+    /// them; otherwise the caller queues the user.
     pub(crate) fn form(
         &self,
-        user: &Arc<User>,
+        user: &User,
         cut: Cut<'_>,
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
-        let episodes = {
-            let _turn = match cut {
-                Cut::Finished => match self.turn_for_new(user, control)? {
-                    Some(turn) => turn,
-                    None => return Ok(Vec::new()),
-                },
-                _ => user.turns.take(control)?,
-            };
-            // Of several callers who add at once, the first forms what all have added.
-            let messages = {
-                let view = user.view.read();
-                let settled = view.unembedded.is_empty() && view.unlearned.is_empty();
-                if cut == Cut::Finished && settled && view.formed as usize == view.messages.len() {
-                    return Ok(Vec::new());
-                }
-                view.messages.len() as u32
-            };
-            self.embed_messages(user, control)?;
-            let episodes = self.form_episodes(user, cut, control)?;
-            if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
-                self.mark_session(user, session, SessionState::Extracting)?;
-            }
-            if !self.works_behind() {
-                self.learn(user, control)?;
-                self.settle_sessions(user, control)?;
-            }
-            if !matches!(cut, Cut::Session(_)) {
-                let mut view = user.view.write();
-                view.formed = view.unembedded.first().map_or(messages, |slot| messages.min(*slot));
-            }
-            episodes
+        let _turn = match cut {
+            Cut::Finished => match user.turns.take_for_new(control)? {
+                Some(turn) => turn,
+                None => return Ok(Vec::new()),
+            },
+            _ => user.turns.take(control)?,
         };
-        if self.works_behind() {
-            self.enqueue(user);
+        // Of several callers who add at once, the first forms what all have added.
+        let slots = {
+            let view = user.view.read();
+            let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
+            let is_settled = backlog.unembedded().is_empty() && backlog.unlearned().is_empty();
+            if cut == Cut::Finished && is_settled && view.formed == slots {
+                return Ok(Vec::new());
+            }
+            slots
+        };
+        self.embed_messages(user, control)?;
+        let episodes = self.form_episodes(user, cut, control)?;
+        if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
+            self.mark_session(user, session, SessionState::Extracting)?;
+        }
+        if !self.has_background_work() {
+            self.learn(user, control)?;
+            self.settle_sessions(user, control)?;
+        }
+        if !matches!(cut, Cut::Session(_)) {
+            let mut view = user.view.write();
+            let first = view.backlog.unembedded().first().copied();
+            view.formed = first.map_or(slots, |first| slots.min(first));
         }
         Ok(episodes)
-    }
-
-    /// The turn for who has added messages; `None` if somebody waits for it already, who will find
-    /// these messages there, too. So of many who add to one user, one forms, one waits, and the
-    /// others go on.
-    fn turn_for_new<'a>(&self, user: &'a User, control: &dyn Control) -> Result<Option<Turn<'a>>> {
-        if user.awaited.swap(true, Ordering::AcqRel) {
-            return Ok(None);
-        }
-        let turn = user.turns.take(control);
-        // From here on whoever adds waits again: this one may have looked already.
-        user.awaited.swap(false, Ordering::AcqRel);
-        turn.map(Some)
     }
 
     /// The caller has the user's turn.
@@ -212,23 +141,27 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
         let groups = self.groups(user, cut);
-        let drafts: Vec<Draft> = match (&self.llm, self.config.boundary_mode) {
-            (Some(model), BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message) => {
+        let by_model = matches!(
+            self.config.boundary_mode,
+            BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message
+        );
+        let drafts: Vec<Draft> = match self.conversation(user, control).filter(|_| by_model) {
+            Some(mut conversation) => {
                 let mut drafts = Vec::new();
                 for group in groups {
-                    drafts.extend(self.cut_with_model(&**model, user, group, control)?);
+                    drafts.extend(conversation.cut(group)?);
                 }
                 drafts
             }
-            _ => groups
+            None => groups
                 .into_par_iter()
                 .flat_map_iter(|group| self.cut_by_rules(user, group))
                 .collect(),
         };
         let outcome = self.write_down(user, drafts, control);
         if outcome.is_err() {
-            // What could not be committed is cut anew: the answers are in the cache.
-            user.seen.lock().clear();
+            // What could not be committed is cut again: the answers are in the cache.
+            user.progress.seen.lock().clear();
         }
         outcome
     }
@@ -246,7 +179,7 @@ impl Engine {
         control.check()?;
         // Episodes enter in the order in which they ended, whatever their sessions.
         drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
-        let texts = self.write_texts(user, &drafts, control)?;
+        let texts = self.compose(user, &drafts, control)?;
         let mut episodes = Vec::with_capacity(drafts.len());
         for (draft, text) in drafts.into_iter().zip(texts) {
             let mut asked = draft.asked;
@@ -258,21 +191,48 @@ impl Engine {
         if self.config.merge_episodes {
             return self.commit_merged(user, episodes, control);
         }
-        let texts = Self::episode_texts(&episodes);
-        let rows =
-            self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
-        self.commit_episodes(user, &episodes, rows)?;
+        self.commit_with_vectors(user, &episodes, control)?;
         Ok(episodes)
+    }
+
+    /// Embeds episodes, then commits them.
+    pub(crate) fn commit_with_vectors(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        control: &dyn Control,
+    ) -> Result<()> {
+        let rows = self.embed_episodes(episodes, control)?;
+        self.commit_episodes(user, episodes, rows)
+    }
+
+    /// Two vectors per episode: L0, L1.
+    pub(crate) fn embed_episodes(
+        &self,
+        episodes: &[Arc<Episode>],
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
+        let texts: Vec<String> = episodes
+            .iter()
+            .flat_map(|episode| [episode.abstract_text(), episode.content.clone()])
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.indexing().embed(&texts, control)
     }
 
     fn cut_by_rules(&self, user: &User, group: Group) -> Vec<Draft> {
         let vectors = group.vectors.as_ref().map(|rows| rows.view());
         let segments = match group.complete {
             Some(reason) => boundary::flush(&group.messages, vectors, &self.config, reason),
-            None => boundary::segments_read(&user.readings, &group.messages, vectors, &self.config),
+            None => boundary::segments_read(
+                &user.progress.readings,
+                &group.messages,
+                vectors,
+                &self.config,
+            ),
         };
         let cut: usize = segments.iter().map(|segment| segment.length).sum();
-        user.readings.forget(&group.messages[..cut.min(group.messages.len())]);
+        user.progress.readings.forget(&group.messages[..cut.min(group.messages.len())]);
         let mut rest = group.messages.into_iter();
         let draft = |segment: Segment| Draft {
             messages: rest.by_ref().take(segment.length).collect(),
@@ -282,30 +242,28 @@ impl Engine {
         segments.into_iter().map(draft).collect()
     }
 
-    /// Appends episodes to the log, then to the view.
-    pub(crate) fn commit_episodes(
+    /// Appends episodes to the log, then to the view. `rows` holds two vectors per episode.
+    fn commit_episodes(
         &self,
         user: &User,
         episodes: &[Arc<Episode>],
         rows: Option<Array2<f32>>,
     ) -> Result<()> {
         let terms: Vec<_> = episodes.par_iter().map(|episode| episode_terms(episode)).collect();
-        let writer = user.writer.lock();
-        if writer.gone {
-            return Ok(());
-        }
+        let _writer = user.lock_writer()?;
         user.store.append_episodes(episodes, &[], &[])?;
         log::debug!("{} episodes are in the log", episodes.len());
         user.note_change();
-        for (go, episodes) in episodes.chunks(GO).enumerate() {
+        let to = self.indexing();
+        let numbered: Vec<(usize, &Arc<Episode>)> = episodes.iter().enumerate().collect();
+        for batch in numbered.chunks(VIEW_BATCH) {
             let mut view = user.view.write();
-            for (number, episode) in episodes.iter().enumerate() {
-                let number = go * GO + number;
+            for (number, episode) in batch {
                 let rows =
                     rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
-                view.put_episode(Arc::clone(episode), &terms[number], rows, &self.indexing())?;
+                view.put_episode(Arc::clone(episode), &terms[*number], rows, &to)?;
                 if self.config.semantic_memory {
-                    view.unlearned.insert(episode.episode_id.clone(), episode.revision);
+                    view.backlog.to_learn(&episode.episode_id, episode.revision);
                 }
             }
         }
@@ -317,7 +275,8 @@ impl Engine {
         let view = user.view.read();
         // The latest moment of each buffered message and of those that came in after it.
         let mut newest: Vec<(u32, Moment)> = view
-            .buffer
+            .backlog
+            .buffer()
             .iter()
             .rev()
             .map(|slot| (*slot, view.messages.get(*slot).timestamp))
@@ -344,7 +303,7 @@ impl Engine {
             // Nothing was added to it, so it is as unfinished as it was.
             if cut == Cut::Finished
                 && !left
-                && !self.works_behind()
+                && !self.has_background_work()
                 && slots.last().is_some_and(|slot| *slot < view.formed)
             {
                 continue;

@@ -2,7 +2,7 @@
 //! to write writes all of them with one sync.
 //!
 //! Nobody waits longer for it: a batch is written as soon as nobody else is writing, together with
-//! what is there by then.
+//! the batches that have arrived by then.
 
 use std::sync::Arc;
 
@@ -56,9 +56,13 @@ impl Drop for Lead<'_> {
 }
 
 impl Arrivals {
-    /// Hands in a batch and comes back when it was written, by `write` or by somebody else's.
-    /// `write` settles every batch that it is given.
-    pub(crate) fn bring(&self, batch: Batch, write: impl FnOnce(&[SharedBatch])) -> SharedBatch {
+    /// Submits a batch and waits until it was written, by this `write` or by another caller's, which
+    /// settles every batch that it is given.
+    pub(crate) fn submit_and_wait(
+        &self,
+        batch: Batch,
+        write: impl FnOnce(&[SharedBatch]),
+    ) -> SharedBatch {
         let batch = Arc::new(Mutex::new(batch));
         let mut line = self.line.lock();
         line.waiting.push(Arc::clone(&batch));
@@ -100,7 +104,9 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    assert!(arrivals.bring(Batch::default(), write).lock().outcome.is_some())
+                    assert!(
+                        arrivals.submit_and_wait(Batch::default(), write).lock().outcome.is_some()
+                    )
                 });
             }
         });

@@ -7,13 +7,12 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use crate::control::Control;
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
-use crate::engine::writing::form::Cut;
+use crate::engine::services::Services;
+use crate::engine::user::User;
 use crate::engine::writing::group_commit::{Batch, SharedBatch};
 use crate::error::{Error, Result};
 use crate::ids::record_id;
-use crate::model::{AddReport, Message, NewMessage};
+use crate::model::{Message, NewMessage};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
 /// Messages that become durable in one step; a longer list takes several. Each step syncs three
@@ -21,78 +20,19 @@ use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 const BATCH: usize = 4_096;
 /// A step ends with the message that makes it this long, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
-/// Messages that enter the view in one go; searches wait no longer than that.
-const GO: usize = 256;
+/// Messages that enter the view under one lock; searches wait no longer than that.
+const VIEW_BATCH: usize = 256;
 
-impl Engine {
-    /// Appends messages to a user's log, durably, and forms what episodes are complete: at once by
-    /// the rules, behind the caller with a model.
-    ///
-    /// All messages are checked before the first is written. `session_id` stands in for messages
-    /// without their own.
+impl Services {
+    /// Checks every message of a call before the first is written.
     ///
     /// # Errors
-    /// `InvalidInput` for a message that can't be right (nothing was added); `Io` (what an earlier
-    /// step of a long list added stays).
-    pub fn add_messages(
-        &self,
-        user_id: &str,
-        messages: Vec<NewMessage>,
-        session_id: Option<&str>,
-        control: &dyn Control,
-    ) -> Result<AddReport> {
-        self.check_writable()?;
-        self.owner(user_id)?;
-        for (number, message) in messages.iter().enumerate() {
+    /// `InvalidInput` with the number of the message.
+    pub(crate) fn check_messages(&self, messages: &[NewMessage]) -> Result<()> {
+        messages.iter().enumerate().try_for_each(|(number, message)| {
             self.check_message(message)
-                .map_err(|error| Error::invalid(format!("message {number}: {error}")))?;
-        }
-        let mut report = AddReport::default();
-        if messages.is_empty() && !self.has_user(&self.owner(user_id)?)? {
-            return Ok(report);
-        }
-        let opened = || Error::internal("user was not opened");
-        let mut user = self.user(user_id, true, control)?.ok_or_else(opened)?;
-        let total = messages.len();
-        let mut rest = messages.into_iter();
-        let mut done = 0;
-        loop {
-            let mut batch = step_of(&mut rest);
-            if batch.is_empty() {
-                break;
-            }
-            control.check()?;
-            done += batch.len();
-            let added = loop {
-                if let Some(added) = self.append(&user, &mut batch, session_id)? {
-                    break added;
-                }
-                // Deleted while this call was waiting: what it adds comes after the deletion, which
-                // waits until nobody holds the user.
-                drop(user);
-                user = self.user(user_id, true, control)?.ok_or_else(opened)?;
-            };
-            report.messages_added += added.len();
-            if self.works_behind() {
-                if self.embedder.is_local() {
-                    // Without the turn: whoever has it may be waiting for a model.
-                    self.embed_messages(&user, control)?;
-                }
-                self.enqueue(&user);
-            } else {
-                let episodes = self.form(&user, Cut::Finished, control)?;
-                report.episodes.extend(episodes.iter().map(|episode| episode.episode_id.clone()));
-            }
-            control.progress("messages", done, total);
-        }
-        report.duplicates = total - report.messages_added;
-        {
-            let view = user.view.read();
-            report.buffered = view.buffer.len();
-            report.pending_semantic = view.unlearned.len();
-        }
-        user.measure();
-        Ok(report)
+                .map_err(|error| Error::invalid(format!("message {number}: {error}")))
+        })
     }
 
     fn check_message(&self, message: &NewMessage) -> Result<()> {
@@ -123,26 +63,26 @@ impl Engine {
 
     /// Gives the new messages of a batch their place, in the log and in the view; `None` and an
     /// untouched batch if the user was deleted.
-    fn append(
+    pub(crate) fn append(
         &self,
         user: &User,
         batch: &mut Vec<NewMessage>,
         session_id: Option<&str>,
     ) -> Result<Option<Vec<Arc<Message>>>> {
-        let readings =
-            batch.par_iter().map(|message| self.read_message(&message.content)).collect();
+        let to = self.indexing();
+        let readings = batch.par_iter().map(|message| to.read_message(&message.content)).collect();
         let arriving = Batch {
             messages: std::mem::take(batch),
             readings,
             session_id: session_id.map(str::to_owned),
             outcome: None,
         };
-        let arrived = user.arrivals.bring(arriving, |due| self.write_batches(user, due));
+        let arrived = user.arrivals.submit_and_wait(arriving, |due| self.write_batches(user, due));
         let mut arrived = arrived.lock();
         let outcome = arrived
             .outcome
             .take()
-            .unwrap_or_else(|| Err(Error::internal("a batch was passed over")));
+            .unwrap_or_else(|| Err(Error::internal("a batch was not written")));
         if let Ok(None) = outcome {
             *batch = std::mem::take(&mut arrived.messages);
         }
@@ -179,11 +119,13 @@ impl Engine {
         }
         if !messages.is_empty() {
             if let Err(error) = user.store.append_messages(&messages, &[]) {
-                due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.twin())));
+                due.iter()
+                    .for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
                 return;
             }
             writer.next_seq += messages.len() as u64;
-            for (messages, readings) in messages.chunks(GO).zip(readings.chunks(GO)) {
+            for (messages, readings) in messages.chunks(VIEW_BATCH).zip(readings.chunks(VIEW_BATCH))
+            {
                 user.view.write().add_messages(messages, readings);
             }
         }
@@ -216,31 +158,30 @@ impl Engine {
         }
     }
 
-    /// Embeds the messages that have no vector yet: first everything new, in order. Needs no turn:
-    /// of two who do it at once, one comes too late.
+    /// Embeds the messages that have no vector yet, in order. Needs no turn: of two callers at once,
+    /// one comes too late and its vectors are ignored.
     pub(crate) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
-        let (slots, messages) = {
+        let (slots, messages): (Vec<u32>, Vec<Arc<Message>>) = {
             let view = user.view.read();
-            let slots = view.unembedded.iter().copied().collect::<Vec<u32>>();
-            let messages: Vec<Arc<Message>> =
-                slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
-            (slots, messages)
+            let unembedded = view.backlog.unembedded().iter();
+            unembedded.map(|slot| (*slot, Arc::clone(view.messages.get(*slot)))).unzip()
         };
         if slots.is_empty() {
             return Ok(());
         }
-        let texts: Vec<&str> = messages.iter().map(|message| Self::message_text(message)).collect();
-        if let Some(rows) = self.embed_all(&texts, control)? {
+        let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+        let to = self.indexing();
+        if let Some(rows) = to.embed(&texts, control)? {
             self.counters.messages_embedded.fetch_add(slots.len() as u64, Ordering::Relaxed);
-            user.view.write().add_message_vectors(&slots, rows.view(), &self.indexing())?;
+            user.view.write().add_message_vectors(&slots, rows.view(), &to)?;
             user.note_change();
         }
         Ok(())
     }
 }
 
-/// The messages of the next step.
-fn step_of(rest: &mut impl Iterator<Item = NewMessage>) -> Vec<NewMessage> {
+/// Takes the messages of the next step.
+pub(crate) fn next_step(rest: &mut impl Iterator<Item = NewMessage>) -> Vec<NewMessage> {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     while batch.len() < BATCH && bytes < BATCH_BYTES {
         let Some(message) = rest.next() else { break };

@@ -1,7 +1,7 @@
-//! From new episodes to semantic memories: extract, reconcile with what is known, append, index.
+//! From new episodes to facts: extract, reconcile with known facts, append, index.
 //!
-//! By the rules all episodes at once, with a model one after the other ([`Engine::learn_next`]):
-//! what one teaches is known to the next.
+//! The rules learn from all episodes at once, a model from one after the other
+//! ([`Services::learn_next`]), so that the facts of one are known to the next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,43 +10,49 @@ use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 
 use crate::control::Control;
-use crate::engine::asking::ask::Asked;
-use crate::engine::memory::user::User;
-use crate::engine::memory::view::{View, rows_of};
-use crate::engine::registry::Engine;
-use crate::engine::writing::conflicts::{Learned, Sight};
+use crate::engine::asking::conversation::Asked;
+use crate::engine::memory::indexing::rows_of;
+use crate::engine::memory::view::View;
+use crate::engine::services::Services;
+use crate::engine::user::User;
+use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::error::Result;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
 use crate::generate::reconcile::{Decision, apply, reconcile_offline};
 use crate::model::{Episode, Provenance, SemanticMemory};
 use crate::store::StateRecord;
 
-/// Known memories that a candidate is held against (the seeds' five nearest).
+/// Nearest known facts that a candidate is compared with, as in Nemori.
 pub(crate) const NEAREST: usize = 5;
 
-/// Episodes that are learned from in one step by the rules: what they teach is held against each
-/// other, so a backlog takes several.
+/// Episodes that the rules learn from in one step. Candidates of one step are compared with each
+/// other, so a long backlog takes several.
 const STEP: usize = 512;
 
 /// A candidate with the episode it comes from.
 pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);
 
-/// What a model says of each candidate: a decision and the memories its target points into; `None`
+/// The model's decision about each candidate, with the facts that its target points into; `None`
 /// leaves it to the rules.
 pub(crate) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
 
-/// How a step of learning came about.
-#[derive(Default)]
-pub(crate) struct Manner {
-    /// Stamped into new memories; `None` = the rules'.
+/// One step of learning: candidates, and how they came about.
+pub(crate) struct LearningStep<'a> {
+    pub episodes: &'a [Arc<Episode>],
+    pub found: &'a [Found<'a>],
+    /// Vectors of the candidates, row by row.
+    pub rows: Option<Array2<f32>>,
+    /// By candidate.
+    pub advice: Advice,
+    /// Stamped into new facts; `None` = learned by the rules.
     pub provenance: Option<Provenance>,
-    /// By the rules in a model's place: to be done again.
+    /// Learned by the rules in a model's place: to be done again.
     pub pending_llm: bool,
     /// For the trace.
     pub asked: Asked,
 }
 
-impl Engine {
+impl Services {
     /// Learns by the rules from the episodes that were not learned from yet. The caller has the
     /// user's turn.
     pub(crate) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
@@ -73,16 +79,23 @@ impl Engine {
             self.count_rejected(&extraction);
             found.extend(extraction.candidates.into_iter().map(|candidate| (episode, candidate)));
         }
-        let rows = self.embed_found(&found, control)?;
-        let advice = found.iter().map(|_| None).collect();
-        self.take_in(user, episodes, &found, rows.as_ref(), advice, Manner::default(), control)
+        let step = LearningStep {
+            episodes,
+            rows: self.embed_found(&found, control)?,
+            advice: found.iter().map(|_| None).collect(),
+            found: &found,
+            provenance: None,
+            pending_llm: false,
+            asked: Asked::default(),
+        };
+        self.reconcile_and_commit(user, step, control)
     }
 
     /// Episodes that were not learned from yet, in order.
     pub(crate) fn unlearned(user: &User) -> Vec<Arc<Episode>> {
         let view = user.view.read();
         let mut episodes: Vec<_> =
-            view.unlearned.keys().filter_map(|id| view.episodes.slot(id)).collect();
+            view.backlog.unlearned().keys().filter_map(|id| view.episodes.slot(id)).collect();
         episodes.sort_unstable();
         episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
     }
@@ -102,62 +115,62 @@ impl Engine {
     ) -> Result<Option<Array2<f32>>> {
         let texts: Vec<&str> =
             found.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
-        self.embed_all(&texts, control)
+        self.indexing().embed(&texts, control)
     }
 
-    /// Reconciles candidates with what is known and with each other, and writes down what comes of
-    /// it.
-    #[expect(clippy::too_many_arguments, reason = "one step with all that it is made of")]
-    pub(crate) fn take_in(
+    /// Reconciles candidates with known facts and with each other, and commits the outcome.
+    pub(crate) fn reconcile_and_commit(
         &self,
         user: &User,
-        episodes: &[Arc<Episode>],
-        found: &[Found<'_>],
-        rows: Option<&Array2<f32>>,
-        advice: Advice,
-        manner: Manner,
+        mut step: LearningStep<'_>,
         control: &dyn Control,
     ) -> Result<()> {
-        let sights: Vec<Sight> = {
+        let learned = self.reconcile(user, &mut step);
+        let mut ids: Vec<String> = learned.latest.keys().cloned().collect();
+        ids.extend(step.episodes.iter().map(|episode| episode.episode_id.clone()));
+        self.commit_learned(user, &step, learned, control)?;
+        self.write_trace(user, step.asked.about(&ids));
+        Ok(())
+    }
+
+    fn reconcile(&self, user: &User, step: &mut LearningStep<'_>) -> Learned {
+        let conflicts: Vec<Conflicts> = {
             let view = user.view.read();
-            found.par_iter().map(|(_, candidate)| Sight::of(&view, candidate)).collect()
+            let find = |found: &Found<'_>| Conflicts::find(&view, &found.1);
+            step.found.par_iter().map(find).collect()
         };
         let mut learned = Learned::default();
-        for ((row, (episode, candidate)), advised) in found.iter().enumerate().zip(advice) {
-            // What this step has changed already is no longer what the advice was about.
+        let advice = std::mem::take(&mut step.advice);
+        for ((row, (episode, candidate)), advised) in step.found.iter().enumerate().zip(advice) {
+            // Advice about a fact that this step has changed already is out of date.
             let advised = advised.filter(|(decision, known)| {
                 let target = decision.target.and_then(|target| known.get(target));
-                target.is_none_or(|memory| !learned.latest.contains_key(&memory.memory_id))
+                target.is_none_or(|fact| !learned.latest.contains_key(&fact.memory_id))
             });
-            let (decision, known) = match advised {
-                Some(advised) => advised,
-                None => {
-                    let near =
-                        learned.concerned(&user.view.read(), rows, row, candidate, &sights[row]);
-                    let scored: Vec<(&SemanticMemory, f32)> =
-                        near.iter().map(|(memory, cosine)| (&**memory, *cosine)).collect();
-                    (
-                        reconcile_offline(candidate, &scored),
-                        near.into_iter().map(|(memory, _)| memory).collect(),
-                    )
-                }
-            };
-            let known: Vec<&SemanticMemory> = known.iter().map(|memory| &**memory).collect();
+            let (decision, known) = advised.unwrap_or_else(|| {
+                let view = user.view.read();
+                let near =
+                    learned.concerned(&view, step.rows.as_ref(), row, candidate, &conflicts[row]);
+                let scored: Vec<(&SemanticMemory, f32)> =
+                    near.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
+                let decision = reconcile_offline(candidate, &scored);
+                (decision, near.into_iter().map(|(fact, _)| fact).collect())
+            });
+            let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
             let sources = [episode.episode_id.clone()];
             let mut applied =
                 apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
-            // Read before, from the same words of the same message. Whatever became of it (somebody
-            // may have corrected it), it is nothing new.
-            let again = |record: &SemanticMemory| {
+            // A fact with this id was learned before from the same words of the same message. It is
+            // not new, even if somebody has corrected it since.
+            let is_known = |record: &SemanticMemory| {
                 record.revision_count == 0
                     && user.view.read().facts.slot(&record.memory_id).is_some()
             };
-            if applied.records.last().is_some_and(again) {
+            if applied.records.last().is_some_and(is_known) {
                 continue;
             }
-            // The last record is the one that holds the candidate; one before it is only closed.
-            if let (Some(provenance), Some(record)) =
-                (&manner.provenance, applied.records.last_mut())
+            // The last record holds the candidate; one before it is only closed.
+            if let (Some(provenance), Some(record)) = (&step.provenance, applied.records.last_mut())
             {
                 record.provenance = provenance.clone();
             }
@@ -166,14 +179,10 @@ impl Engine {
                 learned.put(record, same_text.then_some(row));
             }
         }
-        let mut ids: Vec<String> = learned.latest.keys().cloned().collect();
-        ids.extend(episodes.iter().map(|episode| episode.episode_id.clone()));
-        self.commit_learned(user, episodes, learned, rows, manner.pending_llm, control)?;
-        self.write_trace(user, manner.asked.about(&ids));
-        Ok(())
+        learned
     }
 
-    /// The known memories nearest to a candidate, and those of the same attribute of the same
+    /// The known facts nearest to a candidate, and those about the same attribute of the same
     /// subject.
     pub(crate) fn nearest_known(
         view: &View,
@@ -197,72 +206,54 @@ impl Engine {
         Ok(near)
     }
 
-    /// Appends what was learned together with the note that it is all, then brings the view up to
-    /// date.
+    /// Appends what was learned together with the note that it is all, then updates the view.
     fn commit_learned(
         &self,
         user: &User,
-        episodes: &[Arc<Episode>],
+        step: &LearningStep<'_>,
         learned: Learned,
-        rows: Option<&Array2<f32>>,
-        pending_llm: bool,
         control: &dyn Control,
     ) -> Result<()> {
-        // Records whose text is not a candidate's own (merged or closed revisions) are embedded by
-        // themselves.
-        let others: Vec<&SemanticMemory> = learned
+        // Records with another text than their candidate (merged or closed revisions) are embedded
+        // by themselves.
+        let others: Vec<&str> = learned
             .latest
             .values()
             .filter(|fresh| fresh.row.is_none())
-            .map(|fresh| &*fresh.memory)
+            .map(|fresh| fresh.memory.content.as_str())
             .collect();
-        let texts: Vec<&str> = others.iter().map(|memory| memory.content.as_str()).collect();
-        let other_rows = self.embed_all(&texts, control)?;
+        let other_rows = self.indexing().embed(&others, control)?;
         let at = self.clock.now();
-        let notes: Vec<StateRecord> = episodes
+        let notes: Vec<StateRecord> = step
+            .episodes
             .iter()
             .map(|episode| StateRecord::Learned {
                 episode_id: episode.episode_id.clone(),
                 revision: episode.revision,
                 at,
-                pending_llm,
+                pending_llm: step.pending_llm,
             })
             .collect();
-        let writer = user.writer.lock();
-        if writer.gone {
-            return Ok(());
-        }
+        let _writer = user.lock_writer()?;
         user.store.append_semantic(&learned.records, &[], &notes)?;
-        log::debug!("{} semantic memories are in the log", learned.records.len());
+        log::debug!("{} facts are in the log", learned.records.len());
         user.note_change();
         let mut view = user.view.write();
-        let mut other = 0;
+        let mut other = 0..;
         for fresh in learned.latest.values() {
-            let vector = match fresh.row {
-                Some(row) => rows.map(|rows| rows_of(rows.view(), row..row + 1)),
-                None => {
-                    other += 1;
-                    other_rows.as_ref().map(|rows| rows_of(rows.view(), other - 1..other))
-                }
+            let (rows, row) = match fresh.row {
+                Some(row) => (&step.rows, row),
+                None => (&other_rows, other.next().unwrap_or_default()),
             };
+            let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
             view.put_fact(Arc::clone(&fresh.memory), vector, &self.indexing())?;
         }
-        // Revisions that did not last longer than the step are history all the same, as they are
-        // when the log is read.
-        let passing = learned.records.iter().filter(|record| !learned.is_latest(record));
-        passing.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
-        for episode in episodes {
-            if view
-                .unlearned
-                .get(&episode.episode_id)
-                .is_some_and(|revision| *revision <= episode.revision)
-            {
-                view.unlearned.remove(&episode.episode_id);
-            }
-            match pending_llm {
-                true => view.relearn.insert(episode.episode_id.clone()),
-                false => view.relearn.remove(&episode.episode_id),
-            };
+        // Revisions that were replaced within the step belong to the history, as they do when the
+        // log is read.
+        let replaced = learned.records.iter().filter(|record| !learned.is_latest(record));
+        replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
+        for episode in step.episodes {
+            view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
-//! Merging, where it is wanted: an episode that goes on with what a recent one was about becomes
-//! part of it.
+//! Merging, if configured: an episode that continues the topic of a recent one becomes part of it.
 //!
 //! Only within one session and a short time, never beyond the size of an episode. The earlier one
-//! lives on under its id, with a text written anew over the messages of both; the id that the later
-//! one would have had leads to it (`metadata.merged_from`).
+//! keeps its id and gets a new text over the messages of both; the id of the later one leads to it
+//! (`metadata.merged_from`).
 
 use std::sync::Arc;
 
@@ -11,17 +10,17 @@ use serde_json::Value;
 
 use crate::boundary::Segment;
 use crate::control::Control;
-use crate::engine::asking::ask::Asked;
-use crate::engine::memory::user::User;
-use crate::engine::registry::Engine;
+use crate::engine::asking::conversation::Asked;
+use crate::engine::services::Services;
+use crate::engine::user::User;
 use crate::engine::writing::form::Draft;
 use crate::error::Result;
 use crate::model::Episode;
 
-/// Earlier episodes that are looked at, nearest first.
+/// Earlier episodes considered, nearest first.
 const NEAREST: usize = 5;
 
-impl Engine {
+impl Services {
     /// Commits episodes one after the other, each merged into an earlier one where one fits;
     /// returns what stands in the log afterwards.
     pub(crate) fn commit_merged(
@@ -36,10 +35,7 @@ impl Engine {
                 Some(earlier) => Arc::new(self.merged(user, &earlier, &episode, control)?),
                 None => episode,
             };
-            let texts = Self::episode_texts(std::slice::from_ref(&episode));
-            let rows =
-                self.embed_all(&texts.iter().map(String::as_str).collect::<Vec<_>>(), control)?;
-            self.commit_episodes(user, std::slice::from_ref(&episode), rows)?;
+            self.commit_with_vectors(user, std::slice::from_ref(&episode), control)?;
             committed.retain(|other| other.episode_id != episode.episode_id);
             committed.push(episode);
         }
@@ -53,7 +49,8 @@ impl Engine {
         episode: &Episode,
         control: &dyn Control,
     ) -> Result<Option<Arc<Episode>>> {
-        let Some(row) = self.embed_all(&[&episode.abstract_text()], control)? else {
+        let row = self.indexing().embed(&[&episode.abstract_text()], control)?;
+        let Some(row) = row else {
             return Ok(None);
         };
         let view = user.view.read();
@@ -91,7 +88,7 @@ impl Engine {
             words: later.boundary_reason.clone(),
         };
         let draft = Draft { messages, segment, asked: Asked::default() };
-        let mut texts = self.write_texts(user, std::slice::from_ref(&draft), control)?;
+        let mut texts = self.compose(user, std::slice::from_ref(&draft), control)?;
         let text = texts.remove(0);
         self.write_trace(user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));
         let mut metadata = earlier.metadata.clone();

@@ -3,6 +3,7 @@
 pub(crate) mod compose;
 pub(crate) mod conflicts;
 pub(crate) mod cut;
+pub(crate) mod derived;
 pub(crate) mod erase;
 pub(crate) mod extract;
 pub(crate) mod form;
@@ -10,3 +11,4 @@ pub(crate) mod group_commit;
 pub(crate) mod ingest;
 pub(crate) mod learn;
 pub(crate) mod merge;
+pub(crate) mod progress;

@@ -1,0 +1,213 @@
+//! Questions to the model about one user: answered from the cache where they were asked before,
+//! within the limit on calls in flight, with accounts and trace.
+
+use crate::control::Control;
+use crate::engine::services::Services;
+use crate::engine::user::User;
+use crate::error::{ErrorKind, Result};
+use crate::ids::content_hash;
+use crate::llm::{LanguageModel, PROMPT_VERSION, Prompt};
+use crate::model::Provenance;
+use crate::store::{CachedAnswer, TraceStep};
+
+/// An answer, wherever it came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub text: String,
+    pub model: String,
+    pub tokens: u64,
+    pub cached: bool,
+    hash: String,
+}
+
+impl Reply {
+    /// How a text made of this answer was made.
+    pub fn provenance(&self, salvaged: bool) -> Provenance {
+        Provenance {
+            method: self.model.clone(),
+            prompt_version: PROMPT_VERSION.to_owned(),
+            tokens: self.tokens,
+            cached: self.cached,
+            salvaged,
+            ..Provenance::default()
+        }
+    }
+}
+
+/// The trace of what was asked while one record was made.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Asked(Vec<TraceStep>);
+
+impl Asked {
+    /// Adds the trace of another record.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Names the records that came of it.
+    pub fn about(mut self, ids: &[String]) -> Self {
+        self.0.iter_mut().for_each(|step| step.ids.extend(ids.iter().cloned()));
+        self
+    }
+}
+
+/// Questions to the model about one user.
+pub(crate) struct Conversation<'a> {
+    pub services: &'a Services,
+    pub user: &'a User,
+    pub control: &'a dyn Control,
+    model: &'a dyn LanguageModel,
+    asked: Asked,
+}
+
+impl Services {
+    /// A conversation with the configured model; `None` without one.
+    pub fn conversation<'a>(
+        &'a self,
+        user: &'a User,
+        control: &'a dyn Control,
+    ) -> Option<Conversation<'a>> {
+        let model = &**self.llm.as_ref()?;
+        Some(Conversation { services: self, user, control, model, asked: Asked::default() })
+    }
+
+    /// Writes the trace of what was asked, if the configuration wants one.
+    pub fn write_trace(&self, user: &User, asked: Asked) {
+        if asked.0.is_empty() {
+            return;
+        }
+        let mut notes = user.notes.lock();
+        if notes.is_gone() {
+            return;
+        }
+        let outcome = match notes.trace.take().map_or_else(|| self.store.trace(&user.owner), Ok) {
+            Ok(mut trace) => {
+                let outcome = trace.append(&asked.0);
+                notes.trace = Some(trace);
+                outcome
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            self.counters.note_failure(Some(&user.owner.user), &error);
+        }
+    }
+}
+
+impl Conversation<'_> {
+    /// Asks the model. `None` if it does not answer (an outage, a refusal): the rules take over.
+    ///
+    /// # Errors
+    /// `Interrupted` only.
+    pub fn ask(&mut self, prompt: &Prompt) -> Result<Option<Reply>> {
+        self.control.check()?;
+        let outcome = self.answer(prompt);
+        if self.services.config.trace {
+            let step = self.trace_step(prompt, &outcome);
+            self.asked.0.push(step);
+        }
+        match outcome {
+            Ok(reply) => Ok(Some(reply)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                self.services.counters.note_failure(Some(&self.user.owner.user), &error);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The trace of what was asked since the last call of this function.
+    pub fn take_asked(&mut self) -> Asked {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Adds to a counter of repairs and fallbacks.
+    pub fn count(&self, name: &'static str, times: u64) {
+        self.services.counters.count(name, times);
+    }
+
+    /// Caches an answer that could be used, so that the same question is never paid for twice.
+    pub fn keep(&self, reply: &Reply) {
+        if !self.services.config.llm_cache || reply.cached {
+            return;
+        }
+        let mut notes = self.user.notes.lock();
+        if notes.is_gone() {
+            return;
+        }
+        let answer = CachedAnswer {
+            hash: reply.hash.clone(),
+            model: reply.model.clone(),
+            text: reply.text.clone(),
+            at: self.services.clock.now(),
+        };
+        if let Some(answers) = &mut notes.answers
+            && let Err(error) = answers.put(answer)
+        {
+            // Without the cache the next time costs again: dearer, not wrong.
+            self.services.counters.note_failure(Some(&self.user.owner.user), &error);
+        }
+    }
+
+    fn trace_step(&self, prompt: &Prompt, outcome: &Result<Reply>) -> TraceStep {
+        let (reply, failure) = match outcome {
+            Ok(reply) => (Some(reply), String::new()),
+            Err(error) => (None, error.to_string()),
+        };
+        TraceStep {
+            ids: Vec::new(),
+            phase: prompt.phase.name().to_owned(),
+            model: reply.map_or(self.model.model(), |reply| &reply.model).to_owned(),
+            prompt_version: PROMPT_VERSION.to_owned(),
+            system: prompt.system.clone(),
+            user: prompt.user.clone(),
+            answer: reply.map_or_else(String::new, |reply| reply.text.clone()),
+            failure,
+            cached: reply.is_some_and(|reply| reply.cached),
+            tokens: reply.map_or(0, |reply| reply.tokens),
+            at: self.services.clock.now(),
+        }
+    }
+
+    fn answer(&self, prompt: &Prompt) -> Result<Reply> {
+        let (model, ledger) = (self.model, &self.services.ledger);
+        let user_id = Some(self.user.owner.user.as_str());
+        let form = prompt.schema.schema.to_string();
+        let hash = content_hash(
+            &[model.model(), &prompt.system, &prompt.user, prompt.schema.name, &form].join("\u{0}"),
+        );
+        if let Some(known) = self.cached_answer(&hash) {
+            ledger.record_cached(prompt.phase, user_id, &known.model);
+            let (text, model) = (known.text, known.model);
+            return Ok(Reply { text, model, tokens: 0, cached: true, hash });
+        }
+        let _pass = self.services.gate.enter(self.control)?;
+        match model.complete(prompt, self.control) {
+            Ok(answer) => {
+                ledger.record(prompt.phase, user_id, &answer);
+                let tokens = answer.prompt_tokens + answer.completion_tokens;
+                Ok(Reply { text: answer.text, model: answer.model, tokens, cached: false, hash })
+            }
+            Err(error) => {
+                if error.kind() != ErrorKind::Interrupted {
+                    ledger.record_failure(prompt.phase, user_id, model.model());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn cached_answer(&self, hash: &str) -> Option<CachedAnswer> {
+        if !self.services.config.llm_cache {
+            return None;
+        }
+        let mut notes = self.user.notes.lock();
+        if notes.is_gone() {
+            return None;
+        }
+        if notes.answers.is_none() {
+            notes.answers = self.services.store.answers(&self.user.owner).ok();
+        }
+        notes.answers.as_ref()?.get(hash).cloned()
+    }
+}

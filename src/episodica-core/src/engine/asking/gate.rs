@@ -1,0 +1,49 @@
+//! The limit on calls of a model in flight.
+
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::control::Control;
+use crate::error::Result;
+
+/// How often somebody who waits asks whether to go on.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Admits a fixed number of calls at a time.
+pub(crate) struct Gate {
+    free: Mutex<usize>,
+    left: Condvar,
+}
+
+/// The right to make one call; given back when dropped.
+pub(crate) struct Pass<'a>(&'a Gate);
+
+impl Gate {
+    pub fn new(calls: usize) -> Self {
+        Self { free: Mutex::new(calls), left: Condvar::new() }
+    }
+
+    /// Waits for the right to make a call.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    pub fn enter(&self, control: &dyn Control) -> Result<Pass<'_>> {
+        let mut free = self.free.lock();
+        while *free == 0 {
+            self.left.wait_for(&mut free, PATIENCE);
+            if *free == 0 {
+                MutexGuard::unlocked(&mut free, || control.check())?;
+            }
+        }
+        *free -= 1;
+        Ok(Pass(self))
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock() += 1;
+        self.0.left.notify_one();
+    }
+}

@@ -1,0 +1,30 @@
+//! The files beside a user's logs that hold questions and answers of models.
+
+use crate::store::{AnswerCache, Trace};
+
+/// Open files; each is opened when first needed.
+#[derive(Default)]
+pub(crate) struct Notes {
+    pub answers: Option<AnswerCache>,
+    pub trace: Option<Trace>,
+    /// Set when the user is deleted: nothing may be written any more.
+    gone: bool,
+}
+
+impl Notes {
+    /// Closes the files; they are opened again when needed.
+    pub fn close(&mut self) {
+        (self.answers, self.trace) = (None, None);
+    }
+
+    /// Closes the files for good: the user is deleted.
+    pub fn close_for_good(&mut self) {
+        self.close();
+        self.gone = true;
+    }
+
+    /// True if the user is deleted.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+}

@@ -1,0 +1,27 @@
+//! Where a user stands in the queue of background work.
+
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+
+/// A user's place in the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pub standing: Mutex<Standing>,
+    /// Set while the user is being deleted: work under way stops.
+    pub leaving: AtomicBool,
+}
+
+/// Where a user's work stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Standing {
+    /// Nothing to do.
+    #[default]
+    Idle,
+    /// In the queue.
+    Queued,
+    /// A thread is at work.
+    Running,
+    /// A thread is at work, and more has come in.
+    Again,
+}

@@ -1,0 +1,238 @@
+//! The engine: what it is made of, how it opens and how it ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::control::Control;
+use crate::embed::Embedder;
+use crate::engine::asking::gate::Gate;
+use crate::engine::background::queue::Queue;
+use crate::engine::counters::Counters;
+use crate::engine::registry::{Found, Missing, Registry};
+use crate::engine::services::Services;
+use crate::engine::user::{User, UserGuard};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::index::VectorIndexFactory;
+use crate::llm::{LanguageModel, Ledger};
+use crate::score::TokenTable;
+use crate::store::{Backend, Mode, Store};
+
+/// How long a dropped engine waits for its threads.
+const DROP_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest timeout that is told from none.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
+
+/// What an engine is built from.
+pub struct Parts {
+    /// The store's directory.
+    pub path: PathBuf,
+    /// Whose users these are; `default` where nobody cares.
+    pub tenant: String,
+    /// The knobs.
+    pub config: Config,
+    /// Read only: takes no lock, writes nothing, follows what another process writes.
+    pub read_only: bool,
+    /// The file operations.
+    pub backend: Arc<dyn Backend>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Texts to vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// Makes vector indexes.
+    pub vectors: Arc<dyn VectorIndexFactory>,
+    /// Word-by-word comparison.
+    pub tokens: &'static dyn TokenTable,
+    /// The model behind boundaries, episodes and statements; `None` = the rules.
+    pub llm: Option<Arc<dyn LanguageModel>>,
+    /// The books: what models cost. Shared with an embedder that costs, too.
+    pub ledger: Arc<Ledger>,
+}
+
+/// The memory system. Shared freely between threads; every method takes `&self`.
+pub struct Engine {
+    pub(crate) services: Arc<Services>,
+    pub(crate) users: Registry,
+    pub(crate) queue: Arc<Queue>,
+    closed: AtomicBool,
+}
+
+impl Engine {
+    /// Opens or creates the store. Never touches the network.
+    ///
+    /// # Errors
+    /// `Config` for values out of bounds, `StoreLocked` when another process writes,
+    /// `UnsupportedFormat` for a newer store, `Io`.
+    pub fn open(parts: Parts) -> Result<Handle> {
+        parts.config.validate()?;
+        // The tenant is checked before anything is created in its name.
+        Owner::new(&parts.tenant, "user")?;
+        let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
+        let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
+        let services = Services {
+            gate: Gate::new(parts.config.llm_concurrency),
+            config: parts.config,
+            tenant: parts.tenant,
+            store,
+            read_only: parts.read_only,
+            clock: parts.clock,
+            embedder: parts.embedder,
+            vectors: parts.vectors,
+            tokens: parts.tokens,
+            llm: parts.llm,
+            ledger: parts.ledger,
+            counters: Counters::default(),
+        };
+        Ok(Handle(Self {
+            services: Arc::new(services),
+            users: Registry::default(),
+            queue: Arc::default(),
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.services.config
+    }
+
+    /// The store's directory.
+    pub fn path(&self) -> &Path {
+        self.services.store.layout().root()
+    }
+
+    /// Ids of all users with records, sorted.
+    ///
+    /// # Errors
+    /// `Io`; `Closed`.
+    pub fn users(&self) -> Result<Vec<String>> {
+        self.check_open()?;
+        let mut users = self.services.store.users(&self.services.tenant)?;
+        users.sort();
+        Ok(users)
+    }
+
+    /// Refuses further calls, waits up to `timeout` for work under way, and writes the caches.
+    /// Closing twice is fine. Work that has not ended by then writes nothing any more; the next
+    /// opening does it again.
+    ///
+    /// # Errors
+    /// `Io` when a cache can't be written: the logs are safe all the same. `Interrupted`: the rest
+    /// is closed without waiting and without caches.
+    pub fn close(&self, timeout: Duration, control: &dyn Control) -> Result<()> {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let deadline = Instant::now() + timeout.min(LONGEST_TIMEOUT);
+        let mut outcome = self.queue.wait_until_idle(deadline, control);
+        // An interrupted call waits no longer.
+        let deadline = if outcome.is_ok() { deadline } else { Instant::now() };
+        self.queue.stop(deadline);
+        for user in self.users.drain() {
+            let saved = if outcome.is_ok() { self.save(&user, deadline, control) } else { Ok(()) };
+            user.writer.lock().gone = true;
+            outcome = outcome.and(saved);
+        }
+        outcome
+    }
+
+    /// Writes what makes the next opening of a user fast.
+    fn save(&self, user: &User, deadline: Instant, control: &dyn Control) -> Result<()> {
+        let (store, to) = (&self.services.store, self.services.indexing());
+        match user.turns.take_until(Some(deadline), control)? {
+            Some(_turn) => user.save_for_next_opening(store, &to),
+            // Somebody is still changing records: a snapshot would be torn.
+            None => user.save_caches(store, &to),
+        }
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Closed, "the memory system is closed"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.services.read_only {
+            return Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only"));
+        }
+        Ok(())
+    }
+
+    /// The user with this id, opened if need be; `None` without records.
+    pub(crate) fn known_user(
+        &self,
+        user_id: &str,
+        control: &dyn Control,
+    ) -> Result<Option<UserGuard>> {
+        self.check_open()?;
+        match self.users.open(&self.services, user_id, Missing::Ignore, control)? {
+            Found::Open(user) => Ok(Some(user)),
+            Found::Opened(user) => self.resume(user, control).map(Some),
+            Found::Nobody => Ok(None),
+        }
+    }
+
+    /// The user with this id, opened or created if need be.
+    pub(crate) fn user_or_new(&self, user_id: &str, control: &dyn Control) -> Result<UserGuard> {
+        self.check_open()?;
+        match self.users.open(&self.services, user_id, Missing::Create, control)? {
+            Found::Open(user) => Ok(user),
+            Found::Opened(user) => self.resume(user, control),
+            Found::Nobody => Err(Error::internal("a user was not created")),
+        }
+    }
+
+    /// Continues what a crash cut off, when a user was opened.
+    fn resume(&self, user: UserGuard, control: &dyn Control) -> Result<UserGuard> {
+        if self.services.read_only || user.view.read().backlog.is_empty() {
+            return Ok(user);
+        }
+        if self.services.has_background_work() {
+            self.enqueue(&user);
+        } else {
+            self.services.resume(&user, control)?;
+        }
+        Ok(user)
+    }
+
+    /// Queues the user's pending work.
+    pub(crate) fn enqueue(&self, user: &UserGuard) {
+        self.queue.enqueue(&self.services, user);
+    }
+
+    /// The users that a call is about: one, or all.
+    pub(crate) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
+        match user_id {
+            Some(user_id) => {
+                self.services.owner(user_id)?;
+                Ok(vec![user_id.to_owned()])
+            }
+            None => self.users(),
+        }
+    }
+}
+
+/// An open engine. Dropping it stops its background work, in the middle of a call if need be, and
+/// saves nothing that [`Engine::close`] saves: pending work goes on at the next opening.
+pub struct Handle(Engine);
+
+impl std::ops::Deref for Handle {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.queue.stop(Instant::now() + DROP_TIMEOUT);
+    }
+}

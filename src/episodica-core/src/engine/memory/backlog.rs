@@ -1,0 +1,183 @@
+//! What is still to be done for a user. The one list of it: what decides whether work is queued,
+//! what a snapshot keeps, and what a deletion takes back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+/// Work that a user's memory still needs; see the module's documentation. Follows from the logs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Backlog {
+    /// Slots of messages in no episode, in order of arrival.
+    buffer: BTreeSet<u32>,
+    /// Slots of messages without a vector: not embedded yet, or the embedder failed. A snapshot is
+    /// only made without any.
+    #[serde(skip)]
+    unembedded: BTreeSet<u32>,
+    /// Episodes whose facts are still to be learned: id to revision.
+    unlearned: BTreeMap<String, u32>,
+    /// Episodes that the rules wrote in a model's place, to be written again.
+    unwritten: BTreeSet<String>,
+    /// Episodes that the rules learned from in a model's place, to be learned from again.
+    relearn: BTreeSet<String>,
+    /// Sessions that the caller closed and that are not settled yet.
+    closing_sessions: BTreeSet<String>,
+}
+
+impl Backlog {
+    /// A message arrived, without an episode and without a vector.
+    pub fn message_arrived(&mut self, slot: u32) {
+        self.buffer.insert(slot);
+        self.unembedded.insert(slot);
+    }
+
+    /// A message became part of an episode.
+    pub fn message_in_episode(&mut self, slot: u32) {
+        self.buffer.remove(&slot);
+    }
+
+    /// A message got its vector.
+    pub fn message_embedded(&mut self, slot: u32) {
+        self.unembedded.remove(&slot);
+    }
+
+    /// Messages got vectors: those for which `has_vector` holds.
+    pub fn messages_embedded(&mut self, has_vector: impl Fn(u32) -> bool) {
+        self.unembedded.retain(|slot| !has_vector(*slot));
+    }
+
+    /// A message was deleted.
+    pub fn message_deleted(&mut self, slot: u32) {
+        self.buffer.remove(&slot);
+        self.unembedded.remove(&slot);
+    }
+
+    /// An episode was written: by the rules in a model's place if `pending_llm`.
+    pub fn episode_written(&mut self, id: &str, pending_llm: bool) {
+        set_member(&mut self.unwritten, id, pending_llm);
+    }
+
+    /// The facts of an episode's revision are to be learned.
+    pub fn to_learn(&mut self, id: &str, revision: u32) {
+        self.unlearned.insert(id.to_owned(), revision);
+    }
+
+    /// The facts of an episode were learned up to a revision: by the rules in a model's place if
+    /// `pending_llm`.
+    pub fn learned(&mut self, id: &str, revision: u32, pending_llm: bool) {
+        if self.unlearned.get(id).is_some_and(|waiting| *waiting <= revision) {
+            self.unlearned.remove(id);
+        }
+        set_member(&mut self.relearn, id, pending_llm);
+    }
+
+    /// An episode changed in a way that there is nothing to learn from.
+    pub fn nothing_to_learn(&mut self, id: &str) {
+        self.unlearned.remove(id);
+    }
+
+    /// An episode was deleted.
+    pub fn episode_deleted(&mut self, id: &str) {
+        self.unlearned.remove(id);
+        self.unwritten.remove(id);
+        self.relearn.remove(id);
+    }
+
+    /// The caller closed a session.
+    pub fn session_closing(&mut self, id: &str) {
+        self.closing_sessions.insert(id.to_owned());
+    }
+
+    /// Nothing is left to do for a closed session, or it was never closed.
+    pub fn session_settled(&mut self, id: &str) {
+        self.closing_sessions.remove(id);
+    }
+
+    /// Takes over what is known of episodes and sessions from the backlog of an earlier view of the
+    /// same records; messages have other slots there.
+    pub fn take_over(&mut self, earlier: &Self) {
+        let Self { unlearned, unwritten, relearn, closing_sessions, .. } = earlier.clone();
+        *self = Self {
+            buffer: std::mem::take(&mut self.buffer),
+            unembedded: std::mem::take(&mut self.unembedded),
+            unlearned,
+            unwritten,
+            relearn,
+            closing_sessions,
+        };
+    }
+
+    /// Slots of messages in no episode, rising.
+    pub fn buffer(&self) -> &BTreeSet<u32> {
+        &self.buffer
+    }
+
+    /// Slots of messages without a vector, rising.
+    pub fn unembedded(&self) -> &BTreeSet<u32> {
+        &self.unembedded
+    }
+
+    /// Episodes to learn from: id to revision.
+    pub fn unlearned(&self) -> &BTreeMap<String, u32> {
+        &self.unlearned
+    }
+
+    /// Episodes that a model is to write again.
+    pub fn unwritten(&self) -> &BTreeSet<String> {
+        &self.unwritten
+    }
+
+    /// Episodes that a model is to learn from again.
+    pub fn relearn(&self) -> &BTreeSet<String> {
+        &self.relearn
+    }
+
+    /// Sessions that were closed and are not settled.
+    pub fn closing_sessions(&self) -> &BTreeSet<String> {
+        &self.closing_sessions
+    }
+
+    /// Number of episodes that a model is to write or to learn from again.
+    pub fn pending_llm(&self) -> usize {
+        self.unwritten.union(&self.relearn).count()
+    }
+
+    /// True if nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn set_member(set: &mut BTreeSet<String>, member: &str, inside: bool) {
+    if inside {
+        set.insert(member.to_owned());
+    } else {
+        set.remove(member);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_leaves_the_backlog() {
+        let mut backlog = Backlog::default();
+        backlog.message_arrived(3);
+        backlog.to_learn("e", 1);
+        backlog.episode_written("e", true);
+        backlog.session_closing("s");
+        // What was learned of an earlier revision says nothing of a later one.
+        backlog.learned("e", 0, true);
+        assert_eq!((backlog.unlearned().len(), backlog.pending_llm()), (1, 1));
+        let packed = serde_json::to_string(&backlog).unwrap();
+        backlog.messages_embedded(|slot| slot == 3);
+        assert_eq!(serde_json::from_str::<Backlog>(&packed).unwrap(), backlog);
+        backlog.message_in_episode(3);
+        backlog.learned("e", 1, false);
+        backlog.session_settled("s");
+        assert!(!backlog.is_empty());
+        backlog.episode_deleted("e");
+        assert!(backlog.is_empty());
+    }
+}

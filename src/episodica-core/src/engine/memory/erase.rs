@@ -1,0 +1,152 @@
+//! Taking deleted records out of a view, in place: each costs what it holds, not what the user holds.
+//!
+//! Afterwards the view answers as one made from the rewritten logs would.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use crate::control::Control;
+use crate::engine::memory::indexing::{Indexing, rows_of};
+use crate::engine::memory::user::UserMemory;
+use crate::engine::memory::vectors::KnownVectors;
+use crate::engine::memory::view::{View, episode_terms, text_key};
+use crate::error::Result;
+use crate::index::{Posting, for_each_term};
+use crate::model::{Episode, SemanticMemory};
+use crate::store::{Erasure, LoadedUser};
+use crate::text::normalized;
+
+impl View {
+    /// Applies an erasure. `rows` holds two vectors per episode that replaces another.
+    pub fn erase(
+        &mut self,
+        erasure: &Erasure,
+        rows: Option<&Array2<f32>>,
+        to: &Indexing<'_>,
+    ) -> Result<()> {
+        self.erased = true;
+        for id in &erasure.episodes {
+            self.remove_episode(id)?;
+        }
+        for id in &erasure.semantic {
+            self.remove_fact(id)?;
+        }
+        let mut erased = std::collections::HashSet::new();
+        for id in &erasure.messages {
+            erased.insert(id.as_str());
+            if let Some(slot) = self.messages.remove(id)? {
+                self.backlog.message_deleted(slot);
+            }
+        }
+        for (number, episode) in erasure.replace_episodes.iter().enumerate() {
+            let rows = rows.map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
+            self.put_episode(Arc::clone(episode), &episode_terms(episode), rows, to)?;
+            self.episodes.remove_history(&episode.episode_id);
+        }
+        for fact in &erasure.replace_semantic {
+            self.replace_fact(fact, to)?;
+        }
+        self.episodes.retain_history(|episode: &Episode| {
+            let mut messages = episode.original_messages.iter();
+            messages.all(|message| !erased.contains(message.message_id.as_str()))
+        });
+        Ok(())
+    }
+
+    fn remove_episode(&mut self, id: &str) -> Result<()> {
+        self.backlog.episode_deleted(id);
+        self.merged.retain(|_, into| into != id);
+        if let Some(slot) = self.episodes.remove(id) {
+            self.abstracts.remove(slot)?;
+            self.narratives.remove(slot)?;
+        }
+        Ok(())
+    }
+
+    fn remove_fact(&mut self, id: &str) -> Result<()> {
+        let Some(fact) = self.facts.by_id(id).cloned() else {
+            self.facts.remove_history(id);
+            return Ok(());
+        };
+        if let Some(slot) = self.facts.remove(id) {
+            self.statements.remove(slot)?;
+            self.standings[slot as usize].end();
+            self.show_same_text(slot, &fact.content);
+        }
+        Ok(())
+    }
+
+    /// Puts a fact with the same text and fewer proofs in the place of all its revisions.
+    fn replace_fact(&mut self, fact: &Arc<SemanticMemory>, to: &Indexing<'_>) -> Result<()> {
+        let vectors = self.statements.vectors().zip(self.facts.slot(&fact.memory_id));
+        let vector = vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)));
+        let row = vector.map(|vector| vector.insert_axis(ndarray::Axis(0)));
+        self.put_fact(Arc::clone(fact), row.as_ref().map(|row| row.view()), to)?;
+        self.facts.remove_history(&fact.memory_id);
+        Ok(())
+    }
+
+    /// Finds the fact that a removed one has hidden: another with the same text.
+    fn show_same_text(&mut self, removed: u32, content: &str) {
+        let text = normalized(content);
+        let key = text_key(&text);
+        if self.fact_texts.get(&key) != Some(&removed) {
+            return;
+        }
+        self.fact_texts.remove(&key);
+        let postings = &self.statements.postings;
+        let mut rarest: Option<&[Posting]> = None;
+        for_each_term(content, |term| {
+            let list = postings.postings(term.text);
+            if rarest.is_none_or(|rarest| list.len() < rarest.len()) {
+                rarest = Some(list);
+            }
+        });
+        let candidates: Vec<u32> = match rarest {
+            Some(list) => list.iter().map(|posting| posting.slot).collect(),
+            None => self.facts.slots().collect(),
+        };
+        for slot in candidates {
+            let says_the_same =
+                self.facts.get(slot).is_some_and(|fact| normalized(&fact.content) == text);
+            if says_the_same {
+                self.note_text(key, slot);
+            }
+        }
+    }
+}
+
+impl UserMemory {
+    /// Replaces the view by one over the same records with vectors from `known` or the embedder.
+    /// The caller has the user's turn.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Index`.
+    pub fn rebuild(
+        &self,
+        known: KnownVectors,
+        to: &Indexing<'_>,
+        control: &dyn Control,
+    ) -> Result<()> {
+        let _writer = self.writer.lock();
+        let (loaded, backlog) = {
+            let view = self.view.read();
+            let loaded = LoadedUser {
+                messages: view.messages.records().cloned().collect(),
+                episodes: view.episodes.iter().map(|(_, episode)| Arc::clone(episode)).collect(),
+                episode_history: view.episodes.history(),
+                semantic: view.facts.iter().map(|(_, fact)| Arc::clone(fact)).collect(),
+                semantic_history: view.facts.history(),
+                ..LoadedUser::default()
+            };
+            (loaded, view.backlog.clone())
+        };
+        let mut view = View::build(loaded, to, control)?;
+        view.backlog.take_over(&backlog);
+        view.fill_vectors(known, to, control)?;
+        *self.view.write() = view;
+        self.note_change();
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! What turns texts into vectors, tokens and indexes.
+
+use std::sync::atomic::Ordering;
+
+use ndarray::{Array2, ArrayView2, Axis, concatenate};
+
+use crate::config::Config;
+use crate::control::Control;
+use crate::embed::Embedder;
+use crate::engine::counters::Counters;
+use crate::error::{ErrorKind, Result};
+use crate::index::{Field, MessageReading, VectorIndexFactory};
+use crate::score::TokenTable;
+
+/// Texts embedded between two checks for an interruption.
+pub(crate) const EMBED_BATCH: usize = 1_024;
+
+/// Vectors for the records of one step, row by row; `None` where embedding failed or comes later.
+pub(crate) type Rows<'a> = Option<ArrayView2<'a, f32>>;
+
+/// Some of the rows.
+pub(crate) fn rows_of(
+    mut rows: ArrayView2<'_, f32>,
+    range: std::ops::Range<usize>,
+) -> ArrayView2<'_, f32> {
+    rows.slice_axis_inplace(Axis(0), range.into());
+    rows
+}
+
+/// What a memory indexes texts with.
+#[derive(Clone, Copy)]
+pub(crate) struct Indexing<'a> {
+    pub config: &'a Config,
+    pub factory: &'a dyn VectorIndexFactory,
+    pub tokens: &'a dyn TokenTable,
+    pub embedder: &'a dyn Embedder,
+    pub counters: &'a Counters,
+}
+
+impl Indexing<'_> {
+    /// Adds the vectors of slots to a field.
+    pub fn add(&self, field: &mut Field, slots: &[u64], rows: Rows<'_>) -> Result<()> {
+        match rows {
+            Some(rows) => field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows),
+            None => Ok(()),
+        }
+    }
+
+    /// What the index keeps of a message's text.
+    pub fn read_message(&self, content: &str) -> MessageReading {
+        MessageReading::of(content, self.tokens.ids(content))
+    }
+
+    /// The vectors of texts in batches, one row per text; `None` (counted) when the embedder fails.
+    ///
+    /// # Errors
+    /// `Interrupted` only.
+    pub fn embed(&self, texts: &[&str], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+        let mut parts = Vec::new();
+        for batch in texts.chunks(EMBED_BATCH) {
+            control.check()?;
+            match self.embedder.embed(batch) {
+                Ok(rows) => parts.push(rows),
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+                Err(error) => {
+                    self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+                    self.counters.note_failure(None, &error);
+                    return Ok(None);
+                }
+            }
+        }
+        let views: Vec<_> = parts.iter().map(|rows| rows.view()).collect();
+        match views.as_slice() {
+            [] => Ok(None),
+            [_] => Ok(parts.pop()),
+            _ => Ok(concatenate(Axis(0), &views).ok()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Opening a user: from the snapshot where it matches the logs, else from the logs.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::control::Control;
+use crate::engine::memory::indexing::{EMBED_BATCH, Indexing};
+use crate::engine::memory::snapshot::{Restored, restore, snapshot_head};
+use crate::engine::memory::user::{Opened, UserMemory};
+use crate::engine::memory::vectors::KnownVectors;
+use crate::engine::memory::view::{View, episode_terms};
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::store::{LoadedUser, LogKind, SessionState, StateRecord, Store, UserStore};
+
+/// From so many messages on, vectors are read while records are indexed.
+const PARALLEL_FROM: usize = 1_024;
+
+impl UserMemory {
+    /// Opens a user. Vectors come from the caches, or from a reader's outdated memory of the same
+    /// user, as far as these agree with the logs; missing ones are embedded.
+    ///
+    /// # Errors
+    /// `Io`; `EmbeddingMismatch`; `Interrupted`.
+    pub fn open(
+        store: &Store,
+        owner: Owner,
+        to: &Indexing<'_>,
+        stale: Option<&Self>,
+        control: &dyn Control,
+    ) -> Result<Self> {
+        let head = if stale.is_none() { snapshot_head(store, &owner, to) } else { None };
+        let open = || store.open_known_user(&owner, head.as_ref().map(|head| &head.logs));
+        let restored = || head.as_ref().and_then(|head| restore(store, &owner, head, to));
+        let (opened, restored) =
+            if head.is_some() { rayon::join(open, restored) } else { (open(), None) };
+        let (user_store, loaded) = match (opened?, restored) {
+            ((user_store, None), Some(Restored { view, next_seq })) => {
+                let positions = LogKind::ALL.map(|kind| user_store.position(kind));
+                let opened = Opened {
+                    view,
+                    next_seq,
+                    problems: Vec::new(),
+                    vectors_changed: false,
+                    snapshot: Some(positions),
+                };
+                return Ok(Self::new(owner, user_store, opened));
+            }
+            ((user_store, Some(loaded)), _) => (user_store, loaded),
+            ((user_store, None), None) => {
+                // A store refuses to open the same user twice.
+                drop(user_store);
+                store.open_user(&owner)?
+            }
+        };
+        let named = owner.clone();
+        let known = || match stale {
+            Some(stale) => Ok((KnownVectors::carried_over(&stale.view.read()), Vec::new())),
+            None => KnownVectors::read(store, &named, to),
+        };
+        Self::from_logs(owner, user_store, loaded, known, to, control)
+    }
+
+    fn from_logs(
+        owner: Owner,
+        store: UserStore,
+        mut loaded: LoadedUser,
+        known: impl FnOnce() -> Result<(KnownVectors, Vec<crate::model::Problem>)> + Send,
+        to: &Indexing<'_>,
+        control: &dyn Control,
+    ) -> Result<Self> {
+        let next_seq = loaded.next_seq;
+        let mut problems = std::mem::take(&mut loaded.problems);
+        // The caller's thread builds a small user, as it also frees it: an allocator with memory
+        // per thread would otherwise keep what closed users leave from those opened after them.
+        let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
+            (known(), View::build(loaded, to, control))
+        } else {
+            rayon::join(known, || View::build(loaded, to, control))
+        };
+        let (known, mut damaged) = known?;
+        problems.append(&mut damaged);
+        for problem in &problems {
+            log::warn!("{} in `{}`; {}", problem.message, problem.path.display(), problem.remedy);
+        }
+        let mut view = view?;
+        let vectors_changed = view.fill_vectors(known, to, control)?;
+        let opened = Opened { view, next_seq, problems, vectors_changed, snapshot: None };
+        Ok(Self::new(owner, store, opened))
+    }
+}
+
+impl View {
+    /// The view of loaded records, without vectors.
+    pub fn build(loaded: LoadedUser, to: &Indexing<'_>, control: &dyn Control) -> Result<Self> {
+        let mut view = Self::default();
+        for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
+            control.check()?;
+            let readings: Vec<_> =
+                batch.par_iter().map(|message| to.read_message(&message.content)).collect();
+            view.add_messages(batch, &readings);
+        }
+        for batch in loaded.episodes.chunks(EMBED_BATCH) {
+            control.check()?;
+            let terms: Vec<_> = batch.par_iter().map(|episode| episode_terms(episode)).collect();
+            for (episode, terms) in batch.iter().zip(&terms) {
+                view.put_episode(Arc::clone(episode), terms, None, to)?;
+                // Another program's episodes come with that program's facts.
+                if to.config.semantic_memory && episode.provenance.method != "imported" {
+                    view.backlog.to_learn(&episode.episode_id, episode.revision);
+                }
+            }
+        }
+        for state in &loaded.states {
+            view.apply_state(state);
+        }
+        for fact in &loaded.semantic {
+            view.put_fact(Arc::clone(fact), None, to)?;
+        }
+        view.episodes.set_history(loaded.episode_history);
+        view.facts.set_history(loaded.semantic_history);
+        Ok(view)
+    }
+
+    fn apply_state(&mut self, state: &StateRecord) {
+        match state {
+            StateRecord::Session { session_id, state, .. } => {
+                if matches!(state, SessionState::Active | SessionState::Closed) {
+                    self.backlog.session_settled(session_id);
+                } else {
+                    self.backlog.session_closing(session_id);
+                }
+            }
+            StateRecord::Learned { episode_id, revision, pending_llm, .. } => {
+                let known = self.episodes.by_id(episode_id);
+                if known.is_some_and(|episode| episode.revision <= *revision) {
+                    self.backlog.learned(episode_id, *revision, *pending_llm);
+                }
+            }
+            StateRecord::Unknown => {}
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The public operations that change records.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::control::Control;
+use crate::engine::lifecycle::Engine;
+use crate::engine::memory::records::AnyRecord;
+use crate::engine::user::UserGuard;
+use crate::engine::writing::erase::unknown;
+use crate::engine::writing::form::Cut;
+use crate::engine::writing::ingest::next_step;
+use crate::error::{Error, Result};
+use crate::model::{AddReport, DeleteReport, Episode, NewMessage};
+use crate::store::SessionState;
+
+impl Engine {
+    /// Appends messages to a user's log, durably, and forms the episodes that are complete: at once
+    /// by the rules, in the background with a model.
+    ///
+    /// All messages are checked before the first is written. `session_id` is the session of messages
+    /// without their own.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid message (nothing was added); `Io` (messages that an earlier
+    /// step of a long list added stay).
+    pub fn add_messages(
+        &self,
+        user_id: &str,
+        messages: Vec<NewMessage>,
+        session_id: Option<&str>,
+        control: &dyn Control,
+    ) -> Result<AddReport> {
+        self.check_writable()?;
+        let owner = self.services.owner(user_id)?;
+        self.services.check_messages(&messages)?;
+        let mut report = AddReport::default();
+        if messages.is_empty() && !self.services.store.has_files(&owner)? {
+            return Ok(report);
+        }
+        let mut user = self.user_or_new(user_id, control)?;
+        let total = messages.len();
+        let mut rest = messages.into_iter();
+        let mut done = 0;
+        loop {
+            let mut batch = next_step(&mut rest);
+            if batch.is_empty() {
+                break;
+            }
+            control.check()?;
+            done += batch.len();
+            let added = loop {
+                if let Some(added) = self.services.append(&user, &mut batch, session_id)? {
+                    break added;
+                }
+                // The user was deleted while this call waited: it adds after the deletion, which
+                // waits until nobody holds the user.
+                drop(user);
+                user = self.user_or_new(user_id, control)?;
+            };
+            report.messages_added += added.len();
+            report.episodes.extend(self.follow_up(&user, control)?);
+            control.progress("messages", done, total);
+        }
+        report.duplicates = total - report.messages_added;
+        {
+            let view = user.view.read();
+            report.buffered = view.backlog.buffer().len();
+            report.pending_semantic = view.backlog.unlearned().len();
+        }
+        user.measure();
+        Ok(report)
+    }
+
+    /// Embeds messages that were added and forms episodes, here or in the background; returns the
+    /// ids of episodes that were formed here.
+    fn follow_up(&self, user: &UserGuard, control: &dyn Control) -> Result<Vec<String>> {
+        if self.services.has_background_work() {
+            if self.services.embedder.is_local() {
+                // Without the turn: its holder may be waiting for a model.
+                self.services.embed_messages(user, control)?;
+            }
+            self.enqueue(user);
+            return Ok(Vec::new());
+        }
+        let episodes = self.services.form(user, Cut::Finished, control)?;
+        Ok(episodes.iter().map(|episode| episode.episode_id.clone()).collect())
+    }
+
+    /// Closes the open buffer of a user into episodes now.
+    ///
+    /// # Errors
+    /// `Io`; `ReadOnly`; `Interrupted`.
+    pub fn flush(&self, user_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+        self.check_writable()?;
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        self.form_and_enqueue(&user, Cut::All, control)
+    }
+
+    /// Flushes every user of the store, in the order of their ids.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn flush_all(&self, control: &dyn Control) -> Result<Vec<(String, Vec<Arc<Episode>>)>> {
+        let mut all = Vec::new();
+        for user in self.users()? {
+            let episodes = self.flush(&user, control)?;
+            if !episodes.is_empty() {
+                all.push((user, episodes));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Ends a session: its buffered messages become episodes, their facts are learned (in the
+    /// background, with a model), and the session is marked as closed. Every step is on disk before
+    /// the next, so that a crash resumes where it stopped.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn close_session(
+        &self,
+        user_id: &str,
+        session_id: &str,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
+        self.check_writable()?;
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        if !user.view.read().messages.has_session(session_id) {
+            return Ok(Vec::new());
+        }
+        self.services.mark_session(&user, session_id, SessionState::Closing)?;
+        user.view.write().backlog.session_closing(session_id);
+        self.form_and_enqueue(&user, Cut::Session(session_id), control)
+    }
+
+    fn form_and_enqueue(
+        &self,
+        user: &UserGuard,
+        cut: Cut<'_>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
+        let episodes = self.services.form(user, cut, control)?;
+        if self.services.has_background_work() {
+            self.enqueue(user);
+        }
+        Ok(episodes)
+    }
+
+    /// Replaces the text of a fact or the narrative of an episode; the version before stays in
+    /// [`Engine::history`]. A superseded fact is current again afterwards: this is the way to undo a
+    /// supersession.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown id, an empty text, or a message (what was said is not
+    /// rewritten).
+    pub fn update(
+        &self,
+        user_id: &str,
+        id: &str,
+        content: &str,
+        control: &dyn Control,
+    ) -> Result<AnyRecord> {
+        self.check_writable()?;
+        if content.trim().is_empty() {
+            return Err(Error::invalid("content is empty: ``"));
+        }
+        let user = self.known_user(user_id, control)?.ok_or_else(|| unknown(id))?;
+        self.services.update(&user, id, content, control)
+    }
+
+    /// Deletes a record with all its versions, and what was derived from it.
+    ///
+    /// * A fact goes alone.
+    /// * A message: facts go that no other message proves, or that tell a word which only this
+    ///   message said. Its episode is written again without it, or goes if nothing is left.
+    /// * An episode goes with its messages.
+    ///
+    /// When this returns, no byte of the deleted texts is in any file of the store. An interrupted
+    /// deletion is finished at the next opening.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`. An unknown id deletes nothing.
+    pub fn delete(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<DeleteReport> {
+        self.check_writable()?;
+        let Some(user) = self.known_user(user_id, control)? else {
+            return Ok(DeleteReport::default());
+        };
+        self.services.delete(&user, id, control)
+    }
+
+    /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search
+    /// finds them. An unknown user has nothing.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: then call again, or open the store
+    /// again, which finishes it.
+    pub fn delete_user_data(&self, user_id: &str, control: &dyn Control) -> Result<DeleteReport> {
+        self.check_writable()?;
+        let owner = self.services.owner(user_id)?;
+        let mut report = DeleteReport::default();
+        // A user who can't be opened, say for a cache of another model, is deleted without counts.
+        if let Ok(Some(user)) = self.known_user(user_id, control) {
+            let view = user.view.read();
+            (report.messages, report.episodes, report.semantic_memories) =
+                (view.messages.len(), view.episodes.len(), view.facts.len());
+        }
+        let _opening = self.users.hold_openings(control)?;
+        self.close_for_good(user_id, control)?;
+        self.services.ledger.forget(user_id);
+        self.services.counters.forget(user_id);
+        report.files = self.services.store.erase_user(&owner)?;
+        Ok(report)
+    }
+
+    /// Closes a user whose records are about to be deleted. The caller holds the openings. When
+    /// interrupted, the user stays open.
+    fn close_for_good(&self, user_id: &str, control: &dyn Control) -> Result<()> {
+        let Some(guard) = self.users.get(user_id) else { return Ok(()) };
+        // Background work stops, in the middle of a call if need be.
+        guard.place.leaving.store(true, Ordering::SeqCst);
+        let turn = guard.turns.take(control);
+        let outcome = turn.and_then(|turn| {
+            guard.writer.lock().gone = true;
+            self.queue.forget(&guard);
+            let forgotten = self.users.forget(user_id);
+            drop(turn);
+            Ok(forgotten)
+        });
+        let user = match outcome {
+            Ok(Some(user)) => user,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                guard.place.leaving.store(false, Ordering::SeqCst);
+                return Err(error);
+            }
+        };
+        drop(guard);
+        // Searches under way finish with what they have; nobody can begin one any more.
+        if let Err(error) = user.wait_until_free(control) {
+            user.writer.lock().gone = false;
+            user.place.leaving.store(false, Ordering::SeqCst);
+            self.enqueue(&UserGuard::new(&user));
+            self.users.put_back(user);
+            return Err(error);
+        }
+        user.notes.lock().close_for_good();
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! What every verb works with: settings, files, clock, embedder, model, accounts. Knows no open
+//! user.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::embed::Embedder;
+use crate::engine::asking::gate::Gate;
+use crate::engine::counters::Counters;
+use crate::engine::memory::indexing::Indexing;
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::index::VectorIndexFactory;
+use crate::llm::{LanguageModel, Ledger};
+use crate::score::TokenTable;
+use crate::store::Store;
+
+/// The parts of an engine that do not change while it is open.
+pub(crate) struct Services {
+    pub config: Config,
+    pub tenant: String,
+    pub store: Store,
+    pub read_only: bool,
+    pub clock: Arc<dyn Clock>,
+    pub embedder: Arc<dyn Embedder>,
+    pub vectors: Arc<dyn VectorIndexFactory>,
+    pub tokens: &'static dyn TokenTable,
+    pub llm: Option<Arc<dyn LanguageModel>>,
+    pub ledger: Arc<Ledger>,
+    /// Limits the calls of the model in flight.
+    pub gate: Gate,
+    pub counters: Counters,
+}
+
+impl Services {
+    /// True if a model or a remote embedder is configured.
+    pub fn has_background_work(&self) -> bool {
+        self.llm.is_some() || !self.embedder.is_local()
+    }
+
+    /// True if no model is configured or the model is not known to be down.
+    pub fn is_model_available(&self) -> bool {
+        self.llm.as_ref().is_none_or(|model| model.is_available())
+    }
+
+    /// Whose records a user id names.
+    pub fn owner(&self, user_id: &str) -> Result<Owner> {
+        Owner::new(&self.tenant, user_id)
+    }
+
+    /// What a memory indexes texts with.
+    pub fn indexing(&self) -> Indexing<'_> {
+        Indexing {
+            config: &self.config,
+            factory: &*self.vectors,
+            tokens: self.tokens,
+            embedder: &*self.embedder,
+            counters: &self.counters,
+        }
+    }
+}

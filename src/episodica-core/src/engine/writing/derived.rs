@@ -1,0 +1,62 @@
+//! What is left of derived texts when messages are deleted.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::boundary::{describe, topic_summary};
+use crate::engine::memory::view::View;
+use crate::generate::episode::write_offline;
+use crate::index::for_each_term;
+use crate::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
+
+/// The next revision of an episode: every text written again over the messages that are left.
+pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
+    let text = write_offline(&left);
+    let boundary = Boundary { topic_summary: topic_summary(&left), ..episode.boundary.clone() };
+    Episode {
+        title: text.title,
+        summary: text.summary,
+        content: text.content,
+        topics: text.topics,
+        entities: text.entities,
+        message_count: left.len(),
+        boundary_reason: describe(boundary.reason).to_owned(),
+        boundary,
+        original_messages: left,
+        revision: episode.revision + 1,
+        provenance: Provenance { method: "offline".to_owned(), ..Provenance::default() },
+        ..episode.clone()
+    }
+}
+
+/// The words of deleted messages.
+pub(crate) struct TextsLost(HashSet<String>);
+
+impl TextsLost {
+    pub fn of(view: &View, messages: &HashSet<&str>) -> Self {
+        let slots = messages.iter().filter_map(|message| view.messages.slot(message));
+        Self(slots.flat_map(|slot| terms(&view.messages.get(slot).content)).collect())
+    }
+
+    /// Does a fact tell a word of the deleted messages that none of its proofs says? Then the word
+    /// may come from nowhere else.
+    pub fn tells(&self, view: &View, fact: &SemanticMemory) -> bool {
+        let mut said = HashSet::new();
+        for slot in fact.source_messages.iter().filter_map(|id| view.messages.slot(id)) {
+            let message = view.messages.get(slot);
+            said.extend(terms(&message.content));
+            said.extend(terms(message.speaker()));
+        }
+        let metadata = fact.metadata.values().filter_map(|value| value.as_str());
+        // The rules name attributes in words of their own.
+        let attribute = if fact.provenance.method == "offline" { "" } else { &fact.attribute };
+        let texts = [&*fact.content, &*fact.subject, attribute].into_iter().chain(metadata);
+        texts.flat_map(terms).any(|term| self.0.contains(&term) && !said.contains(&term))
+    }
+}
+
+fn terms(text: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    for_each_term(text, |term| terms.push(term.text.to_owned()));
+    terms
+}
