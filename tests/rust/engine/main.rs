@@ -3,9 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
+mod audit;
 #[path = "../counts.rs"]
 mod counts;
 mod deletion;
+mod in_place;
 mod lifetimes;
 mod llm;
 mod model;

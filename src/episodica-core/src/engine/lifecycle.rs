@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::embed::Embedder;
 use crate::engine::asking::gate::Gate;
 use crate::engine::background::queue::Queue;
+use crate::engine::callout::Callouts;
 use crate::engine::counters::Counters;
 use crate::engine::registry::{Found, Missing, Registry};
 use crate::engine::services::Services;
@@ -73,6 +74,7 @@ impl Engine {
         Owner::new(&parts.tenant, "user")?;
         let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
         let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
+        let callouts = Callouts::new();
         let services = Services {
             gate: Gate::new(parts.config.llm_concurrency),
             config: parts.config,
@@ -80,12 +82,13 @@ impl Engine {
             store,
             read_only: parts.read_only,
             clock: parts.clock,
-            embedder: parts.embedder,
+            embedder: callouts.embedder(parts.embedder),
             vectors: parts.vectors,
             tokens: parts.tokens,
-            llm: parts.llm,
+            llm: parts.llm.map(|model| callouts.model(model)),
             ledger: parts.ledger,
             counters: Counters::default(),
+            callouts,
         };
         Ok(Handle(Self {
             services: Arc::new(services),
@@ -116,14 +119,16 @@ impl Engine {
         Ok(users)
     }
 
-    /// Refuses further calls, waits up to `timeout` for work under way, and writes the caches.
-    /// Closing twice is fine. Work that has not ended by then writes nothing any more; the next
-    /// opening does it again.
+    /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and frees
+    /// the store's lock. Closing twice is fine. Work that has not ended by then writes nothing any
+    /// more; the next opening does it again.
     ///
     /// # Errors
     /// `Io` when a cache can't be written: the logs are safe all the same. `Interrupted`: the rest
-    /// is closed without waiting and without caches.
+    /// is closed without waiting and without caches. `InvalidInput` from inside a callable that this
+    /// engine waits for.
     pub fn close(&self, timeout: Duration, control: &dyn Control) -> Result<()> {
+        self.services.callouts.refuse_inside("close")?;
         if self.closed.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
@@ -132,11 +137,15 @@ impl Engine {
         // An interrupted call waits no longer.
         let deadline = if outcome.is_ok() { deadline } else { Instant::now() };
         self.queue.stop(deadline);
-        for user in self.users.drain() {
-            let saved = if outcome.is_ok() { self.save(&user, deadline, control) } else { Ok(()) };
+        for user in self.users.close() {
+            if outcome.is_ok() {
+                outcome = self.save(&user, deadline, control);
+            }
+            // A call that is still under way must not write once the lock is free.
             user.writer.lock().gone = true;
-            outcome = outcome.and(saved);
+            user.notes.lock().close_for_good();
         }
+        self.services.store.release_lock();
         outcome
     }
 

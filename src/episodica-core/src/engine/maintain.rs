@@ -181,7 +181,7 @@ impl Engine {
                 report.embedded = report.vectors;
                 user.save_caches(&self.services.store, &self.services.indexing())?;
             }
-            control.progress("users", done + 1, total);
+            self.services.callouts.progress(control, "users", done + 1, total);
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)

@@ -15,6 +15,7 @@
 
 mod asking;
 mod background;
+mod callout;
 mod counters;
 mod lifecycle;
 mod maintain;

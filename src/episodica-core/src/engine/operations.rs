@@ -10,7 +10,7 @@ use crate::engine::user::UserGuard;
 use crate::engine::writing::erase::unknown;
 use crate::engine::writing::form::Cut;
 use crate::engine::writing::ingest::next_step;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{AddReport, DeleteReport, Episode, NewMessage};
 use crate::store::SessionState;
 
@@ -60,7 +60,7 @@ impl Engine {
             };
             report.messages_added += added.len();
             report.episodes.extend(self.follow_up(&user, control)?);
-            control.progress("messages", done, total);
+            self.services.callouts.progress(control, "messages", done, total);
         }
         report.duplicates = total - report.messages_added;
         {
@@ -74,7 +74,20 @@ impl Engine {
 
     /// Embeds messages that were added and forms episodes, here or in the background; returns the
     /// ids of episodes that were formed here.
+    ///
+    /// The messages are stored by now: a failure, such as a full disk, is noted for `health` and
+    /// does not fail the call. The next call forms the episodes.
     fn follow_up(&self, user: &UserGuard, control: &dyn Control) -> Result<Vec<String>> {
+        match self.form_or_enqueue(user, control) {
+            Err(error) if !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Internal) => {
+                self.services.counters.note_failure(Some(&user.owner.user), &error);
+                Ok(Vec::new())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn form_or_enqueue(&self, user: &UserGuard, control: &dyn Control) -> Result<Vec<String>> {
         if self.services.has_background_work() {
             if self.services.embedder.is_local() {
                 // Without the turn: its holder may be waiting for a model.
@@ -196,6 +209,7 @@ impl Engine {
     /// `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: then call again, or open the store
     /// again, which finishes it.
     pub fn delete_user_data(&self, user_id: &str, control: &dyn Control) -> Result<DeleteReport> {
+        self.services.callouts.refuse_inside("delete_user_data")?;
         self.check_writable()?;
         let owner = self.services.owner(user_id)?;
         let mut report = DeleteReport::default();

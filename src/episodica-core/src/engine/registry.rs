@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -11,7 +11,7 @@ use crate::engine::memory::turn::{Turn, Turns};
 use crate::engine::memory::user::UserMemory;
 use crate::engine::services::Services;
 use crate::engine::user::{User, UserGuard};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// What to do about a user without records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) enum Found {
 #[derive(Default)]
 pub(crate) struct Registry {
     users: Mutex<HashMap<String, Arc<User>>>,
+    /// Set under the lock of `users`: nobody is opened any more.
+    closed: AtomicBool,
     /// One opening at a time, so that a user is never loaded twice.
     opening: Turns,
     ticks: AtomicU64,
@@ -78,7 +80,13 @@ impl Registry {
         let user = Arc::new(User::new(memory, &self.memory));
         let guard = UserGuard::new(&user);
         self.touch(&user);
-        self.users.lock().insert(user_id.to_owned(), user);
+        {
+            let mut users = self.users.lock();
+            if self.closed.load(Ordering::SeqCst) {
+                return Err(Error::new(ErrorKind::Closed, "the memory system is closed"));
+            }
+            users.insert(user_id.to_owned(), user);
+        }
         self.evict(services);
         Ok(Found::Opened(guard))
     }
@@ -114,9 +122,11 @@ impl Registry {
         self.users.lock().insert(user.owner.user.clone(), user);
     }
 
-    /// Takes all users out of memory.
-    pub fn drain(&self) -> Vec<Arc<User>> {
-        self.users.lock().drain().map(|(_, user)| user).collect()
+    /// Takes all users out of memory, for good.
+    pub fn close(&self) -> Vec<Arc<User>> {
+        let mut users = self.users.lock();
+        self.closed.store(true, Ordering::SeqCst);
+        users.drain().map(|(_, user)| user).collect()
     }
 
     /// How many users are open.

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::embed::Embedder;
 use crate::engine::asking::gate::Gate;
+use crate::engine::callout::Callouts;
 use crate::engine::counters::Counters;
 use crate::engine::memory::indexing::Indexing;
 use crate::error::Result;
@@ -31,6 +32,7 @@ pub(crate) struct Services {
     /// Limits the calls of the model in flight.
     pub gate: Gate,
     pub counters: Counters,
+    pub callouts: Callouts,
 }
 
 impl Services {

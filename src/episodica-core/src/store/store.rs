@@ -49,7 +49,7 @@ pub(super) struct Inner {
     /// with it what was written since.
     pub intents_dirty: Mutex<bool>,
     /// Dropped last.
-    _lock: Option<Box<dyn LockGuard>>,
+    lock: Mutex<Option<Box<dyn LockGuard>>>,
 }
 
 /// The right to have a user open; ends when dropped.
@@ -87,6 +87,11 @@ impl Store {
         Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
     }
 
+    /// Frees the writer's lock before the last clone is dropped. Nothing may be written afterwards.
+    pub fn release_lock(&self) {
+        drop(self.inner.lock.lock().take());
+    }
+
     /// Opens the store at `root` on any files. Writing, it takes the lock, finishes deletions that
     /// a crash interrupted, and gives files that Nemori wrote under unencoded names the names that
     /// are ours.
@@ -113,7 +118,7 @@ impl Store {
             deleted: HashSet::new(),
             problems: Vec::new(),
             intents_dirty: Mutex::new(false),
-            _lock: None,
+            lock: Mutex::default(),
         };
         match mode {
             Mode::ReadOnly => {
@@ -148,7 +153,8 @@ impl Store {
                 }
                 // A store of a newer version is left as it is, lock file included.
                 inner.check_format()?;
-                inner._lock = Some(lock::acquire(&*inner.backend, &inner.layout, clock.now())?);
+                inner.lock =
+                    Mutex::new(Some(lock::acquire(&*inner.backend, &inner.layout, clock.now())?));
                 if inner.check_format()?.is_none() {
                     inner.write_format()?;
                 }

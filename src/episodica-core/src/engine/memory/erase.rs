@@ -2,6 +2,7 @@
 //!
 //! Afterwards the view answers as one made from the rewritten logs would.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ndarray::Array2;
@@ -13,7 +14,7 @@ use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms, text_key};
 use crate::error::Result;
 use crate::index::{Posting, for_each_term};
-use crate::model::{Episode, SemanticMemory};
+use crate::model::{Episode, Message, SemanticMemory};
 use crate::store::{Erasure, LoadedUser};
 use crate::text::normalized;
 
@@ -32,7 +33,7 @@ impl View {
         for id in &erasure.semantic {
             self.remove_fact(id)?;
         }
-        let mut erased = std::collections::HashSet::new();
+        let mut erased = HashSet::new();
         for id in &erasure.messages {
             erased.insert(id.as_str());
             if let Some(slot) = self.messages.remove(id)? {
@@ -129,8 +130,7 @@ impl UserMemory {
         to: &Indexing<'_>,
         control: &dyn Control,
     ) -> Result<()> {
-        let _writer = self.writer.lock();
-        let (loaded, backlog) = {
+        let (loaded, backlog, slots) = {
             let view = self.view.read();
             let loaded = LoadedUser {
                 messages: view.messages.records().cloned().collect(),
@@ -140,12 +140,24 @@ impl UserMemory {
                 semantic_history: view.facts.history(),
                 ..LoadedUser::default()
             };
-            (loaded, view.backlog.clone())
+            (loaded, view.backlog.clone(), view.messages.slot_count() as u32)
         };
-        let mut view = View::build(loaded, to, control)?;
-        view.backlog.take_over(&backlog);
-        view.fill_vectors(known, to, control)?;
-        *self.view.write() = view;
+        // Without a lock: the embedder may take long, or call back in.
+        let mut fresh = View::build(loaded, to, control)?;
+        fresh.backlog.take_over(&backlog);
+        fresh.fill_vectors(known, to, control)?;
+        let _writer = self.writer.lock();
+        let mut view = self.view.write();
+        let arrived: Vec<Arc<Message>> = view
+            .messages
+            .slots()
+            .filter(|slot| *slot >= slots)
+            .map(|slot| Arc::clone(view.messages.get(slot)))
+            .collect();
+        let readings: Vec<_> =
+            arrived.iter().map(|message| to.read_message(&message.content)).collect();
+        fresh.add_messages(&arrived, &readings);
+        *view = fresh;
         self.note_change();
         Ok(())
     }

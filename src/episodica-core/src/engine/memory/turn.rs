@@ -1,14 +1,22 @@
 //! Turns: one holder at a time, in the order of arrival. No lock is held meanwhile, so that the holder
 //! may wait for a network or an interpreter, and those who wait can be interrupted.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::control::Control;
+use crate::engine::callout::called_inside;
 use crate::error::Result;
+
+thread_local! {
+    /// The turns that this thread holds, or works for the holder of, by address.
+    static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
 
 /// How often a waiter asks whether its caller still wants it to wait.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -41,14 +49,44 @@ impl Line {
     }
 }
 
-/// The right to work; given back when dropped.
-pub(crate) struct Turn<'a>(&'a Turns);
+/// The right to work; given back when dropped, on the thread that took it.
+pub(crate) struct Turn<'a>(&'a Turns, PhantomData<*const ()>);
+
+/// The turns that a thread holds, for the threads that work for it.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldTurns(Vec<usize>);
+
+impl HeldTurns {
+    /// Those of this thread.
+    pub fn here() -> Self {
+        HELD.with_borrow(|held| Self(held.clone()))
+    }
+
+    /// Makes this thread one that works for the holder.
+    pub fn adopt(self) {
+        HELD.set(self.0);
+    }
+}
 
 impl Turns {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn is_held_here(&self) -> bool {
+        HELD.with_borrow(|held| held.contains(&self.address()))
+    }
+
+    fn hand_out(&self) -> Turn<'_> {
+        HELD.with_borrow_mut(|held| held.push(self.address()));
+        Turn(self, PhantomData)
+    }
+
     /// Waits for the turn.
     ///
     /// # Errors
-    /// What `control` says when the caller gives up.
+    /// What `control` says when the caller gives up; `InvalidInput` if this thread has the turn
+    /// already: a callable has called back in.
     pub fn take(&self, control: &dyn Control) -> Result<Turn<'_>> {
         let turn = self.take_until(None, control)?;
         Ok(turn.expect("invariant: only a deadline gives up without an error"))
@@ -63,6 +101,9 @@ impl Turns {
         deadline: Option<Instant>,
         control: &dyn Control,
     ) -> Result<Option<Turn<'_>>> {
+        if self.is_held_here() {
+            return Err(called_inside("this operation"));
+        }
         let mut line = self.line.lock();
         let ticket = line.next;
         line.next += 1;
@@ -86,7 +127,7 @@ impl Turns {
                 return outcome.map(|()| None);
             }
         }
-        Ok(Some(Turn(self)))
+        Ok(Some(self.hand_out()))
     }
 
     /// Waits for the turn on behalf of messages that were added; `None` if somebody else waits for
@@ -96,7 +137,8 @@ impl Turns {
     /// # Errors
     /// As [`Turns::take`].
     pub fn take_for_new(&self, control: &dyn Control) -> Result<Option<Turn<'_>>> {
-        if self.awaited.swap(true, Ordering::AcqRel) {
+        // A callable that adds messages while episodes are formed leaves them for the next call.
+        if self.is_held_here() || self.awaited.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
         let turn = self.take(control);
@@ -111,12 +153,14 @@ impl Turns {
         let free = line.next == line.serving;
         line.next += u64::from(free);
         // Made only if it is given out: dropping a turn frees it.
-        free.then(|| Turn(self))
+        free.then(|| self.hand_out())
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
+        let address = self.0.address();
+        HELD.with_borrow_mut(|held| held.retain(|other| *other != address));
         self.0.line.lock().advance();
         self.0.moved.notify_all();
     }
@@ -136,9 +180,29 @@ mod tests {
         assert!(turns.try_take().is_none());
         let flag = CancelFlag::default();
         flag.cancel();
-        assert!(turns.take(&flag).is_err());
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(turns.take(&flag).is_err()));
+        });
         drop(turn);
         assert!(turns.try_take().is_some());
+        assert!(turns.take(&Uninterrupted).is_ok());
+    }
+
+    #[test]
+    fn whoever_has_the_turn_is_refused_a_second_one() {
+        let turns = Turns::default();
+        let turn = turns.take(&Uninterrupted).expect("free");
+        let error = turns.take(&Uninterrupted).err().expect("refused");
+        assert!(error.to_string().contains("from inside"), "{error}");
+        let held = HeldTurns::here();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                held.adopt();
+                turns.take(&Uninterrupted).is_err()
+            });
+            assert!(worker.join().expect("ends"));
+        });
+        drop(turn);
         assert!(turns.take(&Uninterrupted).is_ok());
     }
 

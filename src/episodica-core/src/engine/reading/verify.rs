@@ -37,7 +37,7 @@ impl Engine {
                 Ok(None) => {}
                 Err(error) => report.problems.push(self.finding(error)?),
             }
-            control.progress("users", done + 1, total);
+            self.services.callouts.progress(control, "users", done + 1, total);
         }
         let mut seen = std::collections::HashSet::new();
         report.problems.retain(|problem| {

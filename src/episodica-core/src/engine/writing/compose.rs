@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::clock::Moment;
 use crate::control::Control;
 use crate::engine::asking::conversation::{Asked, Conversation};
+use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::form::Draft;
@@ -43,17 +44,22 @@ impl Services {
         let texts: Mutex<Vec<Option<Result<Text>>>> =
             Mutex::new(drafts.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
-        let work = || {
+        let work = &|| {
             let Some(mut conversation) = self.conversation(user, control) else { return };
             while let Some((number, draft)) = take(&next, drafts) {
                 let text = conversation.compose(&draft.messages);
                 texts.lock()[number] = Some(text);
             }
         };
+        let held = HeldTurns::here();
         // The calls wait rather than compute: threads of their own, the caller's among them.
         std::thread::scope(|scope| {
             for _ in 1..drafts.len().min(self.config.llm_concurrency) {
-                scope.spawn(work);
+                let held = held.clone();
+                scope.spawn(move || {
+                    held.adopt();
+                    work();
+                });
             }
             work();
         });

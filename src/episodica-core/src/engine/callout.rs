@@ -1,0 +1,128 @@
+//! Calls out of the engine, to embedders, models and progress callbacks that may call back in.
+//!
+//! A callback that waits for the very call it serves would wait for ever. So each thread knows which
+//! engines have called out on it, and operations that wait for everybody else refuse such calls.
+//! (Operations that wait for a user's turn are refused by the turn: see `memory/turn.rs`.)
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ndarray::Array2;
+use serde_json::Value;
+
+use crate::control::Control;
+use crate::embed::Embedder;
+use crate::error::{Error, Result};
+use crate::llm::{Answer, LanguageModel, Prompt};
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The engines that have called out on this thread, innermost last.
+    static CALLING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Marks what one engine calls out to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Callouts(u64);
+
+/// Marks the thread while a callback runs.
+struct Mark;
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        CALLING.with_borrow_mut(|calling| calling.pop());
+    }
+}
+
+impl Callouts {
+    /// Callouts of a new engine.
+    pub fn new() -> Self {
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn mark(self) -> Mark {
+        CALLING.with_borrow_mut(|calling| calling.push(self.0));
+        Mark
+    }
+
+    /// Tells the caller about progress.
+    pub fn progress(self, control: &dyn Control, step: &str, done: usize, total: usize) {
+        let _mark = self.mark();
+        control.progress(step, done, total);
+    }
+
+    /// Refuses an operation that waits for the callback which asks for it.
+    ///
+    /// # Errors
+    /// `InvalidInput` if this engine has called out on this thread.
+    pub fn refuse_inside(self, operation: &str) -> Result<()> {
+        if CALLING.with_borrow(|calling| calling.contains(&self.0)) {
+            return Err(called_inside(operation));
+        }
+        Ok(())
+    }
+
+    /// An embedder whose calls are marked.
+    pub fn embedder(self, inner: Arc<dyn Embedder>) -> Arc<dyn Embedder> {
+        Arc::new(Marked { callouts: self, inner })
+    }
+
+    /// A model whose calls are marked.
+    pub fn model(self, inner: Arc<dyn LanguageModel>) -> Arc<dyn LanguageModel> {
+        Arc::new(Marked { callouts: self, inner })
+    }
+}
+
+/// The error of a call from a callback that the engine waits for.
+pub(crate) fn called_inside(operation: &str) -> Error {
+    Error::invalid(format!(
+        "{operation} was called from inside an embedding, model or progress callable that this \
+         memory system is waiting for"
+    ))
+    .with_hint("return from the callable first")
+}
+
+struct Marked<T: ?Sized> {
+    callouts: Callouts,
+    inner: Arc<T>,
+}
+
+impl Embedder for Marked<dyn Embedder> {
+    fn model(&self) -> &str {
+        self.inner.model()
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        self.inner.dimension()
+    }
+
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let _mark = self.callouts.mark();
+        self.inner.embed(texts)
+    }
+}
+
+impl LanguageModel for Marked<dyn LanguageModel> {
+    fn model(&self) -> &str {
+        self.inner.model()
+    }
+
+    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer> {
+        let _mark = self.callouts.mark();
+        self.inner.complete(prompt, control)
+    }
+
+    fn is_available(&self) -> bool {
+        self.inner.is_available()
+    }
+
+    fn health(&self) -> Value {
+        self.inner.health()
+    }
+}

@@ -1,0 +1,198 @@
+//! Deleted means deleted: each message has a word of its own, and once the message is gone no file
+//! and no answer of the engine holds it, whatever was derived from it.
+
+use std::sync::Arc;
+
+use episodica_core::config::Config;
+use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
+use episodica_core::llm::testing::ScriptedModel;
+use episodica_core::llm::{LanguageModel, Phase, Prompt};
+use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::store::testing::{MemoryBackend, Random};
+use episodica_core::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+
+use super::counts::{report, rounds};
+use super::support::*;
+
+/// A message with the word `word` in a sentence that teaches something, or not.
+fn sentence(random: &mut Random, word: &str) -> String {
+    match random.below(6) {
+        0 => format!("I work as a nurse at {word}."),
+        1 => format!("I moved to {word} last Friday."),
+        2 => format!("My favourite drink is {word}."),
+        3 => format!("Did you see the {word} over the hill?"),
+        4 => format!("I love {word} and kites."),
+        _ => format!("We talked about {word} the whole evening, {word} again and again."),
+    }
+}
+
+/// Every answer of the engine about its one user, as one text.
+fn everything_told(engine: &Engine) -> String {
+    let mut told = String::new();
+    for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
+        for record in records(engine, "alice", kind) {
+            let id = match &record {
+                AnyRecord::Message(message) => message.message_id.clone(),
+                AnyRecord::Episode(episode) => episode.episode_id.clone(),
+                AnyRecord::Semantic(fact) => fact.memory_id.clone(),
+            };
+            told += &format!("{record:?}");
+            told += &format!("{:?}", engine.history("alice", &id, &NOW).unwrap());
+            told += &format!("{:?}", engine.trace("alice", &id, &NOW).unwrap());
+        }
+    }
+    let search = Request {
+        query: "nurse town drink kite hill".into(),
+        top_k: 1_000,
+        kinds: vec![HitKind::Message, HitKind::Episodic, HitKind::Semantic],
+        method: Method::Hybrid,
+        filter: Filter::default(),
+        threshold: None,
+        now: moment(0),
+    };
+    told += &format!("{:?}", engine.search("alice", &search, &NOW).unwrap().hits);
+    let request = ContextRequest { search, max_tokens: 4_000 };
+    told += &engine.context("alice", &request, &NOW).unwrap().text;
+    told += &format!("{:?}", engine.health().unwrap());
+    told += &format!("{:?}", engine.stats(Some("alice"), &NOW).unwrap());
+    told
+}
+
+/// A model that cites two messages for each fact and repeats words of all it was shown.
+fn repeating(prompt: &Prompt) -> Result<String> {
+    let shown: Vec<(usize, String)> = prompt
+        .user
+        .lines()
+        .filter_map(|line| {
+            let mut parts = line.splitn(3, " | ");
+            let number = parts.next()?.parse().ok()?;
+            parts.next()?;
+            Some((number, parts.next()?.split_once(": ")?.1.to_owned()))
+        })
+        .collect();
+    let words: Vec<&str> = shown.iter().map(|(_, text)| text.as_str()).collect();
+    Ok(match prompt.phase {
+        Phase::Boundary => {
+            let episodes: Vec<Value> = shown
+                .chunks(6)
+                .map(|chunk| {
+                    let numbers: Vec<usize> = chunk.iter().map(|(number, _)| *number).collect();
+                    json!({"messages": numbers, "topic": chunk[0].1, "reason": chunk[0].1, "confidence": 0.9})
+                })
+                .collect();
+            json!({"episodes": episodes})
+        }
+        Phase::Episode => json!({
+            "title": words.first(), "summary": words.join(" "), "narrative": words.join(" "),
+            "timestamp": "", "topics": words, "entities": words,
+        }),
+        Phase::Predict => json!({"prediction": words.join(" ")}),
+        Phase::Extract => {
+            let statements: Vec<Value> = shown
+                .chunks(2)
+                .map(|pair| {
+                    let content: Vec<&str> = pair.iter().map(|(_, text)| text.as_str()).collect();
+                    let numbers: Vec<usize> = pair.iter().map(|(number, _)| *number).collect();
+                    json!({
+                        "content": content.join(" "), "kind": "event", "subject": "the speaker",
+                        "attribute": "said", "value": content.join(" "), "confidence": 0.9,
+                        "importance": "high", "messages": numbers,
+                    })
+                })
+                .collect();
+            json!({"statements": statements})
+        }
+        Phase::Reconcile => return Err(Error::new(ErrorKind::Llm, prompt.user.clone())),
+        Phase::Embedding => unreachable!("not asked of a chat model"),
+    }
+    .to_string())
+}
+
+fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
+    let mut random = Random::new(seed);
+    let disk = Disk::new(MemoryBackend::new());
+    let config = || Config { snapshot_threshold: 1, trace: true, ..Config::default() };
+    let mut engine = open_with(&disk, false, config(), llm.clone()).unwrap();
+    let words: Vec<String> = (0..18).map(|n| format!("zq{seed}x{n}word")).collect();
+    let messages = words.iter().enumerate().map(|(n, word)| {
+        let text = sentence(&mut random, word);
+        said(&format!("m{n}"), &text, 60 * n as i64, Some(if n < 9 { "s1" } else { "s2" }))
+    });
+    engine.add_messages("alice", messages.collect(), None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    assert!(engine.wait(None, Some(std::time::Duration::from_secs(60)), &NOW).unwrap());
+    let mut gone = Vec::new();
+    for round in 0..8 {
+        let there = records(&engine, "alice", RecordKind::Message);
+        if there.is_empty() {
+            break;
+        }
+        let AnyRecord::Message(victim) = &there[random.below(there.len() as u64) as usize] else {
+            panic!("asked for messages")
+        };
+        engine.delete("alice", &victim.message_id, &NOW).unwrap();
+        let word = words.iter().find(|word| victim.content.contains(*word)).unwrap();
+        gone.push(word);
+        if round == 4 {
+            engine.close(std::time::Duration::from_secs(5), &NOW).unwrap();
+            drop(engine);
+            engine = open_with(&disk, false, config(), llm.clone()).unwrap();
+        }
+        let told = everything_told(&engine);
+        for word in &gone {
+            let at = told.find(*word).map(|at| &told[at.saturating_sub(200)..at + 20]);
+            assert_eq!(at, None, "{word} is told, seed {seed}");
+            let files = files_with(&disk, word);
+            assert!(files.is_empty(), "{word} in {files:?}, seed {seed}");
+        }
+    }
+    gone.len() as u64
+}
+
+#[test]
+fn no_word_of_a_deleted_message_is_left_in_what_was_derived_from_it() {
+    let mut deletions = 0;
+    for seed in 0..rounds(20, 125) {
+        deletions += audit(2 * seed + 1, None);
+        let model = ScriptedModel::new(repeating);
+        deletions += audit(2 * seed + 2, Some(Arc::new(model)));
+    }
+    assert!(deletions >= 300, "{deletions}");
+    report("deletion_audit", &[("deletions", deletions), ("leaks", 0)]);
+}
+
+#[test]
+fn a_fact_that_two_messages_prove_keeps_no_word_of_the_deleted_one() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let mut messages = vec![
+        said("m0", "I work as a nurse.", 0, None),
+        said("m1", "I work as a nurse at Siemens.", 60, None),
+    ];
+    messages.iter_mut().for_each(|message| message.name = Some("Ann".into()));
+    engine.add_messages("alice", messages, None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    engine.delete("alice", "m1", &NOW).unwrap();
+    assert!(files_with(&disk, "Siemens").is_empty(), "{:?}", files_with(&disk, "Siemens"));
+    assert!(!everything_told(&engine).contains("Siemens"));
+}
+
+#[test]
+fn the_boundary_of_a_rewritten_episode_is_described_by_the_messages_that_are_left() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let messages = vec![
+        said("m0", "The zqmarmalade boiled over, zqmarmalade everywhere.", 0, None),
+        said("m1", "We cleaned the kitchen together.", 60, None),
+    ];
+    engine.add_messages("alice", messages, None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    engine.delete("alice", "m0", &NOW).unwrap();
+    let AnyRecord::Episode(episode) = records(&engine, "alice", RecordKind::Episode).remove(0)
+    else {
+        panic!("asked for episodes")
+    };
+    assert!(!format!("{episode:?}").contains("zqmarmalade"), "{episode:?}");
+    assert!(episode.boundary.topic_summary.contains("kitchen"), "{:?}", episode.boundary);
+}
