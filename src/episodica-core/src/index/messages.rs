@@ -288,8 +288,12 @@ impl MessageIndex {
     pub fn remove(&mut self, message_id: &str) -> Result<Option<u32>> {
         let Some(slot) = self.ids.number(message_id) else { return Ok(None) };
         let message = Arc::clone(self.get(slot));
-        let (linked, next) = (self.previous(slot), self.next(slot));
-        let before = linked.or_else(|| self.last_before(slot, &message));
+        let linked = self.previous(slot);
+        // Without a session, messages that no thread connects to this one may be connected without
+        // it.
+        let before = linked.or_else(|| self.loose(&message, (0..slot).rev()));
+        let next =
+            self.next(slot).or_else(|| self.loose(&message, slot + 1..self.slot_count() as u32));
         let last = self.ends.get(&message.session_id) == Some(&slot);
         self.field.remove(slot)?;
         self.ids.remove(message_id);
@@ -323,15 +327,12 @@ impl MessageIndex {
         Ok(Some(slot))
     }
 
-    /// The last message of the same session before a slot that begins a thread. Only messages
-    /// without a session begin a thread where others came before.
-    fn last_before(&self, slot: u32, message: &Message) -> Option<u32> {
+    /// The first of these slots with a message without a session, if `message` has none either.
+    fn loose(&self, message: &Message, mut slots: impl Iterator<Item = u32>) -> Option<u32> {
         if message.session_id.is_some() {
             return None;
         }
-        (0..slot)
-            .rev()
-            .find(|before| self.contains(*before) && self.get(*before).session_id.is_none())
+        slots.find(|slot| self.contains(*slot) && self.get(*slot).session_id.is_none())
     }
 
     /// Forgets the name of a speaker whose last message goes.

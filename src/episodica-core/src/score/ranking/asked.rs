@@ -118,9 +118,9 @@ impl<'a> Asked<'a> {
         let index = self.corpus.messages();
         let mut words = bm25(&index.field.postings, &self.query.all_terms, BM25_B);
         if !self.filter.is_empty() {
-            for (score, message) in words.iter_mut().zip(index.records()) {
+            for (slot, message) in index.iter() {
                 if !self.filter.admits_message(message) {
-                    *score = 0.0;
+                    words[slot as usize] = 0.0;
                 }
             }
         }
@@ -137,8 +137,8 @@ impl<'a> Asked<'a> {
         let found = if self.filter.is_empty() {
             index.field.nearest(vector, self.leg_depth())?
         } else {
-            let admitted = |slot: &u64| self.filter.admits_message(index.get(*slot as u32));
-            let slots: Vec<u64> = (0..index.len() as u64).filter(admitted).collect();
+            let admitted = index.iter().filter(|(_, message)| self.filter.admits_message(message));
+            let slots: Vec<u64> = admitted.map(|(slot, _)| u64::from(slot)).collect();
             let scores = slots.iter().zip(vectors.scores(vector, &slots));
             let mut found: Vec<(u32, f32)> =
                 scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect();
