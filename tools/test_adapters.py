@@ -17,12 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "adapters"
 
+TOOLS = ["numpy", "pytest", "pytest-asyncio", "pytest-timeout"]
 # What the tests of an adapter need besides its extra, for the newest version and for the oldest.
 FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
+    "agent-framework": ([], []),
     "clients": (["anthropic", "openai"], ["anthropic==0.70.0", "openai==2.0.0"]),
     "google-adk": ([], []),
     "langgraph": (["langgraph"], ["langgraph==1.0.1"]),
-    "langchain": (["langchain-tests"], ["langchain-tests==1.0.0"]),
+    "langchain": (["langchain-tests"], ["langchain-tests<1.1"]),
     "llamaindex": ([], []),
     "openai-agents": ([], []),
     "pydantic-ai": ([], []),
@@ -33,15 +35,10 @@ def requirements(adapter: str, oldest: bool) -> list[str]:
     """What is installed for an adapter: its extra at its lower bounds or as new as can be."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"].get(adapter, [])
-    tools = [
-        one
-        for one in project["dependency-groups"]["dev"]
-        if isinstance(one, str) and one.startswith(("numpy", "pytest"))
-    ]
     newest, pinned = FOR_TESTS[adapter]
     if oldest:
-        return [*tools, *(one.replace(">=", "==") for one in extras), *pinned]
-    return [*tools, *extras, *newest]
+        return [*TOOLS, *(one.replace(">=", "==") for one in extras), *pinned]
+    return [*TOOLS, *extras, *newest]
 
 
 def environment(adapter: str, oldest: bool) -> Path:
@@ -72,10 +69,10 @@ def main() -> int:
             print(f"{adapter}, {'oldest' if oldest else 'newest'} version", flush=True)
             python = environment(adapter, oldest)
             tests = ROOT / "tests" / "adapters" / f"test_{adapter.replace('-', '_')}.py"
-            # Warnings of frameworks are their own affair.
-            pytest = ["-m", "pytest", "--quiet", "--override-ini", "filterwarnings=default"]
+            settings = ROOT / "tests" / "adapters" / "pytest.ini"
+            pytest = ["-m", "pytest", "--quiet", "--config-file", settings, "--disable-warnings"]
             ran = subprocess.run(
-                [python, *pytest, "--no-header", "--disable-warnings", tests],
+                [python, *pytest, tests],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": ""},
                 check=False,

@@ -1,0 +1,191 @@
+"""episodica in Microsoft's Agent Framework: a context provider, and a history of the session.
+
+Needs ``pip install 'episodica[agent-framework]'``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .shared.connection import Connection, Where, guard, missing, settle
+from .shared.content import words
+from .shared.log import Entry, SessionLog, item_of
+from .shared.prompt import fenced
+
+try:
+    from agent_framework import ContextProvider, HistoryProvider, Message
+except ImportError as error:
+    raise missing("agent-framework", error) from error
+
+try:
+    # The framework's own rule of what a history holds already, when a run is saved again.
+    from agent_framework._sessions import filter_new_messages as _new_messages
+except ImportError:
+
+    def _new_messages(existing: Sequence[Message], incoming: Sequence[Message]) -> list[Message]:
+        return list(incoming)
+
+
+if TYPE_CHECKING:
+    from agent_framework import AgentSession, SessionContext, SupportsAgentRun
+
+__all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
+
+
+class EpisodicaContextProvider(ContextProvider):
+    """Adds what is remembered to an agent's instructions, and remembers each run at its end.
+
+    A run that fails leaves nothing behind.
+
+    Parameters
+    ----------
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory.
+    max_tokens, **search
+        As for :meth:`MemorySystem.context`.
+    source_id
+        The provider's name in the framework.
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        user_id: str,
+        *,
+        max_tokens: int = 1000,
+        source_id: str = "episodica",
+        **search: Any,
+    ) -> None:
+        super().__init__(source_id)
+        self._connection = Connection(where)
+        self._user_id = user_id
+        self._max_tokens = max_tokens
+        self._search = search
+
+    async def before_run(
+        self,
+        *,
+        agent: SupportsAgentRun,
+        session: AgentSession,
+        context: SessionContext,
+        state: dict[str, Any],
+    ) -> None:
+        """Adds a context of the question to the instructions."""
+        asked = [message.text for message in context.input_messages if message.role == "user"]
+        question = "\n".join(asked).strip()
+        if not question:
+            return
+        found = await settle(self._recall, question)
+        if found:
+            context.extend_instructions(self.source_id, found)
+
+    async def after_run(
+        self,
+        *,
+        agent: SupportsAgentRun,
+        session: AgentSession,
+        context: SessionContext,
+        state: dict[str, Any],
+    ) -> None:
+        """Remembers the messages of the run."""
+        answered = context.response.messages if context.response else []
+        # The same run may be reported again: what it said has the same ids then.
+        run = context.metadata.setdefault(f"{self.source_id}.run", uuid.uuid4().hex)
+        messages = [
+            {
+                "message_id": f"{run}-{place}",
+                "role": str(message.role),
+                "content": message.text,
+                "name": message.author_name,
+            }
+            for place, message in enumerate([*context.input_messages, *answered])
+            if message.text.strip()
+        ]
+        if messages:
+            await settle(
+                self._connection.memory.add_messages,
+                self._user_id,
+                messages,
+                session_id=context.session_id,
+            )
+
+    def _recall(self, question: str) -> str:
+        found = self._connection.memory.context(
+            self._user_id, question, max_tokens=self._max_tokens, **self._search
+        )
+        return fenced(found.text)
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+
+class EpisodicaHistoryProvider(HistoryProvider):
+    """Keeps the messages of sessions as they are, durably: the framework's own history, on disk.
+
+    Parameters
+    ----------
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory the messages belong to; by default each session is a user of its own.
+    source_id, **options
+        As for every history provider.
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        user_id: str | None = None,
+        *,
+        source_id: str = "episodica-history",
+        **options: Any,
+    ) -> None:
+        super().__init__(source_id, **options)
+        self._connection = Connection(where)
+        self._user_id = user_id
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        """The messages of a session, in their order."""
+        stored = await settle(self._log(session_id).latest)
+        return [Message.from_dict(item_of(message)) for message in stored]
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Adds the new ones among messages behind those that are there, durably, all or none."""
+        if messages:
+            await settle(self._save, self._log(session_id), list(messages))
+
+    def close(self) -> None:
+        """Ends the connection; a system that was opened for it is closed."""
+        self._connection.close()
+
+    def _save(self, log: SessionLog, messages: list[Message]) -> None:
+        with guard(log.memory):
+            known = [Message.from_dict(item_of(message)) for message in log.latest()]
+            new = _new_messages(known, messages)
+            if new:
+                log.append(list(map(_entry, new)))
+
+    def _log(self, session_id: str | None) -> SessionLog:
+        session = session_id or "default"
+        user = self._user_id or f"session:{session}"
+        return SessionLog(self._connection.memory, user, session)
+
+
+def _entry(message: Message) -> Entry:
+    item = message.to_dict()
+    text = message.text.strip() or words(item.get("contents")) or "[message]"
+    return Entry(item, str(message.role), text)
