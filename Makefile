@@ -108,10 +108,10 @@ EVAL_OPTIONS ?= --workers 2
 .PHONY: eval
 eval: $(NATIVE)  ## Measure retrieval without an LLM; EVAL_DATA=file for LoCoMo data, EVAL_OPTIONS for more
 	rm -rf "$(EVAL_OUT)/sample"
-	$(BIN)/python -m evaluation.locomo.run --data python/episodica/data/sample_conversation.json --out "$(EVAL_OUT)/sample" $(EVAL_OPTIONS)
+	$(BIN)/python -m evaluation locomo run --data python/episodica/data/sample_conversation.json --out "$(EVAL_OUT)/sample" $(EVAL_OPTIONS)
 ifneq ($(EVAL_DATA),)
 	rm -rf "$(EVAL_OUT)/locomo"
-	$(BIN)/python -m evaluation.locomo.run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
+	$(BIN)/python -m evaluation locomo run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
 endif
 
 # Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k is everything, and takes hours.
@@ -133,15 +133,15 @@ $(BENCH): $(SETUP) pyproject.toml
 .PHONY: bench
 bench: export BENCH_CACHE := $(BENCH_CACHE)
 bench: $(NATIVE) $(BENCH)  ## Measure every budget of speed and what one would use instead; SIZES=1k,10k,100k,1m USERS=100k for all
-	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" RIVAL_MINUTES="$(RIVAL_MINUTES)" $(BIN)/python -m evaluation.benchmarks.suite
+	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" RIVAL_MINUTES="$(RIVAL_MINUTES)" $(BIN)/python -m evaluation bench suite
 
 .PHONY: bench-docs
 bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run's
-	$(BIN)/python -m evaluation.benchmarks.report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
+	$(BIN)/python -m evaluation bench report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
 
 .PHONY: bench-quick
 bench-quick: $(NATIVE)  ## Measure speed over a real conversation; BENCH_DATA=file for another in LoCoMo's format
-	$(BIN)/python -m evaluation.benchmarks.speed $(BENCH_DATA)
+	$(BIN)/python -m evaluation bench quick $(BENCH_DATA)
 
 .PHONY: bench-kernels
 bench-kernels: $(SETUP)  ## Time the kernels with criterion
@@ -157,7 +157,7 @@ RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard test
 
 .PHONY: bench-retrieval
 bench-retrieval: $(NATIVE)  ## Measure what finds best: methods, categories, ablations; BENCH_DATA=file adds LoCoMo data
-	$(BIN)/python -m evaluation.benchmarks.retrieval $(BENCH_DATA) $(RETRIEVAL_DATA)
+	$(BIN)/python -m evaluation bench retrieval $(BENCH_DATA) $(RETRIEVAL_DATA)
 
 DOCS := .venv/.docs-installed
 

@@ -1,20 +1,16 @@
-"""Compares two runs question by question: paired differences with intervals, and the questions that changed most.
+"""Compares two runs question by question: paired differences, and what changed most.
 
-    python -m evaluation.compare RUNS/before RUNS/after --out RUNS/comparison
+    python -m evaluation compare RUNS/before RUNS/after --out RUNS/comparison
 
-A difference of two means with overlapping intervals may still be certain, as both runs answer the same questions: look here for that.
+A difference of two means with overlapping intervals may still be certain, as both runs answer the
+same questions: look here for that.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-# The script runs as a file and as a module.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evaluation.common.journal import read_json, read_rows
 from evaluation.common.retrieval import metric_names
@@ -27,11 +23,8 @@ CHANGED = 20
 CHANGE_METRIC = "message_ndcg@10"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Command: compares, prints, and writes ``comparison.html`` and ``comparison.md``."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command."""
     parser.add_argument("before", type=Path, help="folder of a run")
     parser.add_argument("after", type=Path, help="folder of another run over the same data")
     parser.add_argument(
@@ -44,7 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="gold key (default: %(default)s)",
     )
     parser.add_argument("--out", type=Path, help="folder for the pages (default: the second run's)")
-    args = parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compares, prints, and writes ``comparison.html`` and ``comparison.md``."""
     try:
         tables = compared(args.before, args.after, args.system, args.key)
     except (OSError, ValueError) as error:
@@ -149,7 +145,3 @@ def _changed(first: list[dict[str, Any]], second: list[dict[str, Any]], key: str
         ("question", "before", "after", "category", "what"),
         rows,
     )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -59,7 +59,8 @@ def module() -> str:
         attribute = ATTRIBUTE[name]
         wrapped = sources[-1][0]
         classes.append(
-            f'class {name}:\n    """{DOCUMENTATION[name]}"""\n\n    __slots__ = ("{attribute}",)\n\n'
+            f'class {name}:\n    """{DOCUMENTATION[name]}"""\n\n    __slots__ = '
+            f'("{attribute}",)\n\n'
             f"    def __init__(self, {attribute[1:]}: {wrapped}) -> None:\n"
             f"        self.{attribute} = {attribute[1:]}\n\n" + "\n\n".join(methods)
         )

@@ -40,7 +40,7 @@ _SLOPE = np.array([2.0 / math.sqrt(math.pi) * math.exp(-x * x) for x in _GRID])
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, absolute error below 1e-14: Taylor's series from the nearest grid point."""
+    """The error function, absolute error below 1e-14: a Taylor series at the nearest grid point."""
     x = np.clip(x, -ERF_LIMIT, ERF_LIMIT)
     index = np.rint(x * ERF_STEP).astype(np.int64) + ERF_LIMIT * ERF_STEP
     at = _GRID[index]
@@ -83,7 +83,7 @@ class Bert:
         return layer_norm(x, gain, shift, self.eps)
 
     def forward(self, ids: np.ndarray) -> np.ndarray:
-        """Hidden states ``[batch, length, width]`` of token ids ``[batch, length]``, all of one length."""
+        """Hidden states ``[batch, length, width]`` of token ids ``[batch, length]``."""
         batch, length = ids.shape
         x = self.weights["embeddings.word_embeddings.weight"][ids]
         x = x + self.weights["embeddings.position_embeddings.weight"][:length]

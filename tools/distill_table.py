@@ -128,7 +128,8 @@ def serialise(embeddings: np.ndarray, scales: np.ndarray) -> bytes:
         "__metadata__": {
             "licence": "Apache-2.0",
             "recipe": f"tools/distill_table.py version {RECIPE}",
-            "source": f"sentence-transformers/all-MiniLM-L6-v2 (PyPI {PACKAGE}), sha-256 {MODEL_SHA256}",
+            "source": "sentence-transformers/all-MiniLM-L6-v2 "
+            f"(PyPI {PACKAGE}), sha-256 {MODEL_SHA256}",
         },
         "embeddings": {"dtype": "I8", "shape": list(embeddings.shape), "data_offsets": [0, split]},
         "scales": {

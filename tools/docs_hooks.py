@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: fills the section of decisions, so that a new page needs no entry in mkdocs.yml."""
+"""Hooks of mkdocs: lists the decisions, so that a new page needs no entry in mkdocs.yml."""
 
 from __future__ import annotations
 

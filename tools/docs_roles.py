@@ -1,4 +1,4 @@
-"""An extension of griffe: the roles of docstrings (``:meth:`search```), which help() shows as they are, become links in the reference."""
+"""An extension of griffe: roles of docstrings (``:meth:`search```) become links."""
 
 from __future__ import annotations
 

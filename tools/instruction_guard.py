@@ -1,10 +1,13 @@
-"""Counts the instructions of each kernel with callgrind and compares them with the committed counts: times of shared machines say nothing.
+"""Counts the instructions of each kernel with callgrind, and compares with committed counts.
+
+Times of shared machines say nothing.
 
     python tools/instruction_guard.py [--write] PATH_TO_ONCE
 
-What a kernel takes is the difference between running it eleven times and once, so that making ready is left out. Hash tables are seeded at
-random and give the counts a spread of some percent, and what the compiler inlines moves with code elsewhere: a kernel that nobody had
-touched once took 14 % more. It may take ``TOLERANCE`` more than its baseline.
+What a kernel takes is the difference between running it eleven times and once, so that making ready
+is left out. Hash tables are seeded at random and give the counts a spread of some percent, and what
+the compiler inlines moves with code elsewhere: a kernel that nobody had touched once took 14 %
+more. It may take ``TOLERANCE`` more than its baseline.
 """
 
 from __future__ import annotations
@@ -75,7 +78,8 @@ def main() -> int:
         BASELINE.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
     elif worse:
         print(
-            f"more than {TOLERANCE:.0%} above the baseline: {', '.join(worse)}; if that is wanted: make bench-guard GUARD=--write"
+            f"more than {TOLERANCE:.0%} above the baseline: {', '.join(worse)}; if that is "
+            "wanted: make bench-guard GUARD=--write"
         )
         return 1
     return 0

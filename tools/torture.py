@@ -1,7 +1,7 @@
 """Sums up what the parts of the torture counted; fails if one is missing, or if anything was lost.
 
-Every test of the torture appends one JSON line a part to a file: ``{"part": "kills", "kills": 200, "losses": 0}``. A part whose test
-fails appends nothing.
+Every test of the torture appends one JSON line a part to a file: ``{"part": "kills", "kills": 200,
+"losses": 0}``. A part whose test fails appends nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Print the wheels in a folder with their sizes; fail for one that is larger than users should have to download."""
+"""Print the wheels in a folder with their sizes.
+
+Fail for one that is larger than users should have to download.
+"""
 
 import sys
 from pathlib import Path

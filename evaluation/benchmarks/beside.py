@@ -1,4 +1,4 @@
-"""Ours beside what a user would pick instead: the same questions in turns, so that whatever else the machine does meets both."""
+"""Our search beside the alternatives: the same questions in turns, under the same load."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def beside(store: Store, minutes: float) -> Iterator[dict[str, Any]]:
 
 
 def laid_out(memory: MemorySystem, store: Store, folder: Path) -> list[str]:
-    """Writes what rivals are made of: texts and vectors of the messages, questions with their vectors. Returns the questions."""
+    """Writes the input of the rivals: texts and vectors of messages and questions.
+
+    Returns the questions.
+    """
     ids, rows = store.vectors()
     contents = {message.message_id: message.content for message in memory.messages(USER)}
     vectors = asked_vectors(memory, store.questions[: WARM_UP + 2 * ROUNDS * EACH])

@@ -1,8 +1,9 @@
-"""Many users in one store: what they take in memory and on disk, and what a search of one costs who is not in memory.
+"""Many users in one store: memory, disk, and the cost of a search of a user not in memory.
 
     python -m evaluation.benchmarks.crowd USERS FOLDER
 
-A process of its own, as memory of others would be counted, too. Prints one line of JSON; the caller removes the folder.
+A process of its own, as memory of others would be counted, too. Prints one line of JSON; the caller
+removes the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ QUESTION = "What did they buy in May?"
 
 
 def many_users(users: int) -> tuple[int, list[Row]]:
-    """How many users there was room for, and the rows of those under the default budget of memory."""
+    """The number of users that fitted, and their rows under the default memory budget."""
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         figures = child("evaluation.benchmarks.crowd", str(users), folder)
     filled, cold, warm, evicted, disk = (

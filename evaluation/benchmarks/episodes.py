@@ -31,7 +31,7 @@ def sessions(count: int, seed: int) -> list[list[dict[str, Any]]]:
 
 
 def stored(path: Path, count: int, seed: int, warm_up: int = 3) -> tuple[Times, Times]:
-    """Times of storing sessions as one episode each, and of single syncs in between, on the same disk."""
+    """Times of storing a session as one episode, and of single syncs in between."""
     told, synced = Times(), Times()
     probe = SyncProbe(path.parent)
     try:

@@ -2,7 +2,8 @@
 
     python -m evaluation.benchmarks.fresh STORE QUESTION
 
-Prints one line of JSON: milliseconds for importing the package and for opening with the first answer, and what is then in memory.
+Prints one line of JSON: milliseconds for importing the package and for opening with the first
+answer, and what is then in memory.
 """
 
 from __future__ import annotations

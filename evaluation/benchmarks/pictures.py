@@ -1,50 +1,23 @@
-"""Plots of a run, as SVG on a white card that is legible on light and dark pages alike.
-
-Needs matplotlib (`episodica[plot]`); without it nothing is drawn.
-"""
+"""Plots of a run, as SVG on a white ground that is legible on light and dark pages alike."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from evaluation.benchmarks.rows import BUDGETS, FULL, SIZES, plain, short
-from evaluation.report.charts import COLOURS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from evaluation.report.charts import COLOURS, FAINT, INK, STYLE
 
 Result = Mapping[str, Any]
 OURS, OTHERS, LIMIT = COLOURS[0], COLOURS[2], COLOURS[5]
 PROCESSOR = COLOURS[1]
-INK, FAINT, GRID = "#1c2024", "#59626d", "#e3e6ea"
-_STYLE: Any = {
-    "axes.edgecolor": GRID,
-    "axes.grid": True,
-    "axes.labelcolor": FAINT,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 9.5,
-    "axes.titlecolor": INK,
-    "figure.facecolor": "#ffffff",
-    "font.size": 8.5,
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    # Letters as outlines look the same everywhere; the salt and no date make the same figures the
-    # same bytes.
-    "svg.fonttype": "path",
-    "svg.hashsalt": "episodica",
-    "text.color": INK,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-}
 
 NAMES = frozenset({"budgets.svg", "growth.svg", "ingestion.svg", "rivals.svg"})
 # What is shown over sizes: rows with a title.
@@ -66,13 +39,9 @@ GROWTH = (
 
 def draw(result: Result, folder: Path) -> dict[str, str]:
     """Draws what the run has figures for; the names of the files, with a title for each."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return {}
-    import matplotlib as mpl
-
     folder.mkdir(parents=True, exist_ok=True)
     made = {}
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         for name, title, figure in _figures(result):
             figure.savefig(folder / name, metadata={"Date": None})
             made[name] = title
@@ -102,8 +71,6 @@ def _figures(result: Result) -> Iterator[tuple[str, str, Figure]]:
 
 
 def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.07)
     return figure
@@ -135,7 +102,7 @@ def _shares(measured: Sequence[Mapping[str, Any]]) -> Figure:
     axes.set_ylim(len(measured) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, labelcolor=INK)
     axes.xaxis.set_major_formatter(lambda value, _: plain(value))
-    note = "share of the budget: left of 1 is within; red: not met; grey: the size for which it is was not measured"
+    note = "share of the budget: left of 1 is within; red: not met; grey: not measured at its size"
     figure.supxlabel(note, fontsize=8.5, color=FAINT)
     return figure
 
@@ -178,7 +145,10 @@ def _growth(result: Result) -> Figure:
 
 
 def _limits(axes: Axes, key: str, counts: Sequence[int]) -> list[float]:
-    """Draws the budgets of a row as lines, those for a million only where that was measured; returns them."""
+    """Draws the budgets of a row as lines, those for a million only where that was measured.
+
+    Returns them.
+    """
     drawn = []
     for budget in BUDGETS:
         if (

@@ -1,4 +1,4 @@
-"""Processes of their own, what they have in memory, what a folder takes on disk, and the machine that all are on."""
+"""Child processes, their memory, the size of a folder on disk, and the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ MEMORY_DISK = Path("/dev/shm")
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """Megabytes of a process that are in memory. Pages of mapped files can be taken back by the kernel, anonymous ones can't."""
+    """Megabytes of a process that are in memory.
+
+    Pages of mapped files can be taken back by the kernel, anonymous ones can't.
+    """
 
     total: float
     anonymous: float
@@ -58,7 +61,7 @@ def environment() -> dict[str, str]:
 
 
 def child(module: str, *arguments: str, before: Sequence[str] = ()) -> dict[str, Any]:
-    """Runs a module as a process of its own, under the command ``before``, and reads the line of JSON that it prints."""
+    """Runs a module in a new process, under the command ``before``, and reads its line of JSON."""
     command = [*before, sys.executable, "-m", module, *arguments]
     outcome = subprocess.run(
         command, check=False, capture_output=True, text=True, env=environment()

@@ -1,9 +1,9 @@
 """Tables of a run: in the terminal, as `speed.md`, and inside a page of the documentation.
 
-    python -m evaluation.benchmarks.report speed.json docs/performance.md
+    python -m evaluation bench report speed.json docs/performance.md
 
-puts the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`, and the plots into a folder beside it that is
-named like the page.
+puts the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`, and the
+plots into a folder beside it that is named like the page.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ def machine(result: Result) -> str:
         else ""
     )
     return (
-        f"{one['processor']}, {one['cores']} cores, {one['gigabytes']} GB, {one['system']}, Python {one['python']}; "
-        f"{result['when'][:16].replace('T', ' ')} UTC, {result['seconds'] / 60:.1f} minutes; load at the start {one['load'][0]}.{reused}"
+        f"{one['processor']}, {one['cores']} cores, {one['gigabytes']} GB, {one['system']}, "
+        f"Python {one['python']}; "
+        f"{result['when'][:16].replace('T', ' ')} UTC, {result['seconds'] / 60:.1f} minutes; load "
+        f"at the start {one['load'][0]}.{reused}"
     )
 
 
@@ -77,7 +79,8 @@ def budgets(result: Result) -> str:
         # Hard spaces: a number stays with its unit.
         limit, value = (cell.replace(" ", HARD_SPACE) for cell in (limit, _value(one) + worked))
         rows.append((one["name"], limit, value, _verdict(one, bold=True), _everywhere(one)))
-    return f"{table(('budget', 'limit', 'measured (processor)', '', 'at all sizes'), rows)}\n\n{tally(result)}."
+    head = ("budget", "limit", "measured (processor)", "", "at all sizes")
+    return f"{table(head, rows)}\n\n{tally(result)}."
 
 
 def console(result: Result) -> str:
@@ -94,7 +97,8 @@ def console(result: Result) -> str:
 def tally(result: Result) -> str:
     """How many budgets are met."""
     judged = [one["met"] for one in result["budgets"]]
-    return f"{judged.count(True)} met, {judged.count(False)} not met, {judged.count(None)} not due at these sizes"
+    met, missed, later = (judged.count(answer) for answer in (True, False, None))
+    return f"{met} met, {missed} not met, {later} not due at these sizes"
 
 
 def _value(one: Mapping[str, Any]) -> str:
@@ -127,7 +131,8 @@ def details(result: Result) -> str:
     sizes: Mapping[str, Any] = result[SIZES]
     counts = [
         f"{short(int(count))}: {part['counts']['episodes']:,} episodes, "
-        f"{part['counts']['semantic_memories'] + part['counts']['superseded']:,} statements, {part['disk']:,.0f} MB on disk"
+        f"{part['counts']['semantic_memories'] + part['counts']['superseded']:,} statements, "
+        f"{part['disk']:,.0f} MB on disk"
         for count, part in sizes.items()
     ]
     names: dict[str, str] = {}
@@ -214,8 +219,10 @@ def rival_line(one: Mapping[str, Any]) -> str:
     if one["reason"]:
         return f"{one['name']:18} {one['reason']}"
     return (
-        f"{one['name']:18} {shown(one['p50']):>8} ms (processor {shown(one['cpu_p50'])})   our {one['part']}: "
-        f"{shown(one['ours_part']['p50'])} ms, it takes {_middle(one['against_part'])} times as long; "
+        f"{one['name']:18} {shown(one['p50']):>8} ms (processor {shown(one['cpu_p50'])})   our "
+        f"{one['part']}: "
+        f"{shown(one['ours_part']['p50'])} ms, it takes {_middle(one['against_part'])} times as "
+        "long; "
         f"built in {shown(one['build_seconds'])} s"
     )
 
@@ -251,19 +258,16 @@ def fill(page: Path, result: Result) -> None:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command."""
     parser.add_argument("result", type=Path, help="`speed.json` of a run")
     parser.add_argument("page", type=Path, help="the page to fill")
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command."""
     result = json.loads(options.result.read_text(encoding="utf-8"))
     if str(FULL) not in result[SIZES]:
         print(f"this run has no size {short(FULL)}, for which most budgets are")
     fill(options.page, result)
-
-
-if __name__ == "__main__":
-    main()
+    return 0

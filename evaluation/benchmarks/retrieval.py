@@ -1,9 +1,10 @@
-"""One table: how well each method finds the evidence, by category, and what every term of the default adds.
+"""How well each method finds the evidence, by category, and what each term of the default adds.
 
-    python -m evaluation.benchmarks.retrieval DATA [DATA ...]
+    python -m evaluation bench retrieval DATA [DATA ...]
 
-DATA are files in LoCoMo's format. Figures are turn-level recall of the audited evidence (categories 1-4) among the first k message
-hits, and coverage inside a context of N tokens, with 95 % bootstrap intervals over questions.
+DATA are files in LoCoMo's format. Figures are turn-level recall of the audited evidence (categories
+1-4) among the first k message hits, and coverage inside a context of N tokens, with 95 % bootstrap
+intervals over questions.
 """
 
 from __future__ import annotations
@@ -134,18 +135,18 @@ def print_ablation(full: list[Row], ablated: dict[str, list[Row]]) -> None:
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command."""
     parser.add_argument("data", type=Path, nargs="+")
     parser.add_argument(
         "--embedding",
         help="a local sentence-transformers folder instead of the embedder in the package",
     )
     parser.add_argument("--out", type=Path, help="also write the means as JSON")
-    arguments = parser.parse_args()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command."""
     settings = {"embedding": {"path": arguments.embedding}} if arguments.embedding else {}
     summary = {}
     for data in arguments.data:
@@ -180,7 +181,4 @@ def main() -> None:
         print(f"* {name}: {value:.3f}")
     if arguments.out:
         arguments.out.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return 0

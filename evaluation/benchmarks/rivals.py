@@ -1,9 +1,10 @@
-"""What a user would pick instead, each on the texts, vectors and questions of our own store, in a process of its own.
+"""The alternatives, each on the texts, vectors and questions of our store, in its own process.
 
     python -m evaluation.benchmarks.rivals NAME FOLDER OWN
 
-builds one of them from what :func:`evaluation.benchmarks.beside.laid_out` put into FOLDER, writing into OWN only, says so with a line of
-JSON, and then answers the questions that each line of input names (`0 20`: the first twenty), with a line of JSON of their milliseconds.
+builds one of them from what :func:`evaluation.benchmarks.beside.laid_out` put into FOLDER, writing
+into OWN only, says so with a line of JSON, and then answers the questions that each line of input
+names (`0 20`: the first twenty), with a line of JSON of their milliseconds.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Module = Any
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a rival is made of: messages, their vectors, the vectors of the questions, and a folder to write into."""
+    """The input of a rival: messages, vectors of messages and questions, and a folder."""
 
     texts: list[str]
     rows: Vectors
@@ -61,7 +62,8 @@ class Rival:
     make
         Builds it; what comes back answers a question.
     syncs_each
-        Whether it waits for the disk at each message, which would take hours for many: its folder is then on a disk in memory.
+        Whether it waits for the disk at each message, which would take hours for many: its folder
+        is then on a disk in memory.
     """
 
     package: str
@@ -244,7 +246,8 @@ RIVALS = {
         "mem0ai",
         "mem0",
         "hybrid",
-        "memories of given vectors in a local Qdrant, as they are (infer=False), without its extras for words and entities",
+        "memories of given vectors in a local Qdrant, as they are (infer=False), without its "
+        "extras for words and entities",
         _mem0,
         True,
     ),
@@ -289,7 +292,10 @@ def main() -> None:
 
 
 def tell(figures: dict[str, Any]) -> None:
-    """One line to the process that asks. What packages print goes elsewhere: see :mod:`evaluation.benchmarks.beside`."""
+    """One line to the process that asks.
+
+    What packages print goes elsewhere: see :mod:`evaluation.benchmarks.beside`.
+    """
     os.write(int(os.environ["RIVAL_ANSWERS"]), f"{json.dumps(figures)}\n".encode())
 
 

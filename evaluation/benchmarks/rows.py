@@ -21,7 +21,11 @@ SIZES = "sizes"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure. ``key`` says what it is, the same in every run; ``cpu`` is its processor time, ``detail`` what stands behind it."""
+    """A figure.
+
+    ``key`` says what it is, the same in every run; ``cpu`` is its processor time, ``detail`` what
+    stands behind it.
+    """
 
     key: str
     name: str
@@ -59,7 +63,8 @@ class Budget:
     part
         In which part of the result the row stands: ``sizes``, ``users`` or ``once``.
     due
-        At which size it is due; a run without that size only shows what it measured at others. ``None`` = at each.
+        At which size it is due; a run without that size only shows what it measured at others.
+        ``None`` = at each.
     """
 
     key: str
@@ -258,8 +263,9 @@ def size(text: str) -> int:
 def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every budget with its measured value, in their order.
 
-    ``value`` is the one at the size that is due, else at the largest that was measured (``at``); ``met`` is ``None`` where the budget was
-    not due, and ``value`` is where nothing was measured. ``everywhere`` holds the values of all sizes.
+    ``value`` is the one at the size that is due, else at the largest that was measured (``at``);
+    ``met`` is ``None`` where the budget was not due, and ``value`` is where nothing was measured.
+    ``everywhere`` holds the values of all sizes.
     """
     return [_judge(budget, result) for budget in BUDGETS]
 

@@ -1,4 +1,4 @@
-"""Searches and contexts over a store, how exact its nearest vectors are, and what the boundary between Python and the engine costs."""
+"""Searches and contexts, the recall of nearest vectors, and the cost of a call to the engine."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _median(key: str, name: str, measured: Times) -> Row:
 
 
 def recall(memory: MemorySystem, store: Store, questions: list[str]) -> Row:
-    """The share of the ten nearest messages, by exact inner products over the store's own vectors, that a search by vectors finds.
+    """The share of the ten nearest messages, by exact inner products, that a vector search finds.
 
     Of messages that are equally near, any will do.
     """
@@ -134,7 +134,7 @@ def _nearest(rows: Vectors, asked: Vectors) -> Vectors:
 def speed_up(
     memory: MemorySystem, questions: list[str], seconds: float, trials: int = 5
 ) -> list[float]:
-    """How many times as many searches two threads do in the same wall clock as one, trial by trial."""
+    """How many times as many searches two threads do as one in the same time, by trial."""
 
     def run(threads: int) -> int:
         done = [0] * threads

@@ -1,8 +1,9 @@
 """How fast: ingestion, searches by kind and method, contexts, opening again.
 
-    python -m evaluation.benchmarks.speed [DATA]
+    python -m evaluation bench quick [DATA]
 
-Wall-clock and processor time side by side: on a shared machine the first is noise, the second less so. Medians over all questions.
+Wall-clock and processor time side by side: on a shared machine the first is noise, the second less
+so. Medians over all questions.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from evaluation.locomo.data import load
 SAMPLE = Path(episodica.__file__).parent / "data" / "sample_conversation.json"
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command."""
     parser.add_argument("data", type=Path, nargs="?", default=SAMPLE)
     parser.add_argument(
         "--questions", type=int, default=100, help="most questions per conversation"
     )
-    arguments = parser.parse_args()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command."""
     conversations = load(arguments.data).conversations
     episodica.count_tokens("warm")
     with tempfile.TemporaryDirectory() as folder:
@@ -43,8 +44,10 @@ def main() -> None:
         with MemorySystem(folder) as memory:
             memory.search(conversations[0].user, "what happened?")
             print(
-                f"\nopening again, to the first answer: {1000 * (time.perf_counter() - started):.1f} ms"
+                "\nopening again, to the first answer: "
+                f"{1000 * (time.perf_counter() - started):.1f} ms"
             )
+    return 0
 
 
 def ingest(memory: MemorySystem, conversations: Sequence[Conversation]) -> None:
@@ -57,7 +60,8 @@ def ingest(memory: MemorySystem, conversations: Sequence[Conversation]) -> None:
     count = sum(len(conversation.messages) for conversation in conversations)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(
-        f"ingestion of {count} messages: {count / wall:,.0f} a second of wall clock, {count / cpu:,.0f} a second of one processor"
+        f"ingestion of {count} messages: {count / wall:,.0f} a second of wall clock, "
+        f"{count / cpu:,.0f} a second of one processor"
     )
 
 
@@ -86,7 +90,3 @@ def ask(memory: MemorySystem, conversations: Sequence[Conversation], most: int) 
         print(
             f"{name:34} {statistics.median(walls):12.3f} {p95:8.3f} {statistics.median(cpus):12.3f}"
         )
-
-
-if __name__ == "__main__":
-    main()

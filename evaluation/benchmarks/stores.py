@@ -1,4 +1,7 @@
-"""Stores of a given size, built through the public API, with the rates at which they grew; kept in a folder that `BENCH_CACHE` names."""
+"""Stores of a given size, built through the public API, with the rates at which they grew.
+
+Kept in a folder that `BENCH_CACHE` names.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ class Store:
     counts
         ``messages``, ``episodes``, ``semantic_memories``, ``superseded``, as the store counts them.
     rates
-        For each batch: ``messages`` so far, and messages a second of wall clock (``wall``) and of processor time (``cpu``).
+        For each batch: ``messages`` so far, and messages a second of wall clock (``wall``) and of
+        processor time (``cpu``).
     questions
         Questions in the words of messages from all over the conversation.
     """
@@ -58,7 +62,7 @@ class Store:
     questions: list[str]
 
     def vectors(self) -> tuple[list[str], Vectors]:
-        """Ids of messages and the vectors that the store keeps of them, row by row, in single precision (stores keep many in half)."""
+        """Ids of messages and their stored vectors, row by row, in single precision."""
         folder = self.path / "messages" / "vector_db"
         rows = np.load(folder / f"{USER}_embeddings.npy", mmap_mode="r")
         manifest = json.loads((folder / f"{USER}.manifest.json").read_text(encoding="utf-8"))
@@ -74,14 +78,17 @@ class Store:
 
 
 def cache_folder() -> Path:
-    """Where built stores are kept; what is written for a moment goes there, too, so that it is the same disk."""
+    """Where built stores are kept.
+
+    What is written for a moment goes there, too, so that it is the same disk.
+    """
     folder = Path(os.environ.get("BENCH_CACHE") or ROOT / "target" / "bench")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def settled(count: int, reuse: bool = False) -> Store:
-    """A store of ``count`` messages: a new one, or with ``reuse`` one that the same engine built before, if there is one."""
+    """A store of ``count`` messages: with ``reuse`` one that this engine built before, else new."""
     folder = cache_folder() / f"{count}-{_made_by()}"
     note = folder / "built.json"
     if not (reuse and note.exists()):
@@ -139,8 +146,8 @@ def _build(path: Path, count: int) -> dict[str, Any]:
 def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
     """The vectors by which a search of the user's messages looks for the nearest.
 
-    A search embeds a question without the names of those who speak. So another memory, in which the same people speak, is asked first,
-    with an embedder that tells which text it was given.
+    A search embeds a question without the names of those who speak. So another memory, in which the
+    same people speak, is asked first, with an embedder that tells which text it was given.
     """
     given: list[str] = []
 

@@ -1,9 +1,10 @@
-"""Speed and scale: every budget beside its measured value, and what a user would pick instead, in one run.
+"""Speed and scale: every performance target next to its measured value and the alternatives.
 
-    python -m evaluation.benchmarks.suite [--sizes 1k,10k,100k] [--users 2k] [--out target/bench/results]
+    python -m evaluation bench suite [--sizes 1k,10k,100k] [--users 2k] [--out target/bench/results]
 
-Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 statements, which is what most budgets are for. Writes
-`speed.json`, `speed.md` and plots. Times of a shared machine are noise: read medians, ratios within the run, and processor time.
+Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 statements, which is
+what most budgets are for. Writes `speed.json`, `speed.md` and plots. Times of a shared machine are
+noise: read medians, ratios within the run, and processor time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,8 @@ from evaluation.benchmarks.writing import EPISODES, building, one_episode, singl
 PARTS = ("rivals", "users", "writing")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command."""
     parser.add_argument(
         "--sizes", default=os.environ.get("SIZES") or "1k,10k,100k", help="messages of one user"
     )
@@ -60,12 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="take stores that this engine built before; rates are those of then",
     )
     parser.add_argument("--out", type=Path, help="folder for the results")
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command."""
     skipped = set(filter(None, options.skip.split(",")))
     if skipped - set(PARTS):
-        parser.error(
-            f"--skip knows {', '.join(PARTS)}, not `{', '.join(sorted(skipped - set(PARTS)))}`"
-        )
+        unknown = ", ".join(sorted(skipped - set(PARTS)))
+        raise SystemExit(f"error: --skip takes {', '.join(PARTS)}, not `{unknown}`")
     out: Path = options.out or cache_folder() / "results"
     out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -97,8 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{short(int(count))} {part['disk']:,.0f} MB" for count, part in result[SIZES].items()
     )
     print(
-        f"\n{result['seconds'] / 60:.1f} minutes; stores kept in {cache_folder()}: {kept}\nwritten to {out}"
+        f"\n{result['seconds'] / 60:.1f} minutes; stores kept in {cache_folder()}: "
+        f"{kept}\nwritten to {out}"
     )
+    return 0
 
 
 def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict[str, Any]:
@@ -108,7 +110,8 @@ def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict
     counts = store.counts
     statements = counts["semantic_memories"] + counts["superseded"]
     print(
-        f"  {counts['episodes']:,} episodes, {statements:,} statements, {disk_megabytes(store.path):,.0f} MB",
+        f"  {counts['episodes']:,} episodes, {statements:,} statements, "
+        f"{disk_megabytes(store.path):,.0f} MB",
         flush=True,
     )
     rows = shown_rows(searching(store, options.runs))
@@ -147,7 +150,3 @@ def finished(result: dict[str, Any], started: float) -> dict[str, Any]:
     result["seconds"] = time.monotonic() - started
     result["budgets"] = judged(result)
     return result
-
-
-if __name__ == "__main__":
-    main()

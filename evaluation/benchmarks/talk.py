@@ -1,10 +1,11 @@
-"""Conversations of any length, made from the texts of real-looking ones: deterministic, and as varied in words as talk is.
+"""Generated conversations of any length: deterministic, with the vocabulary of real talk.
 
-Random vectors and random words behave like nothing that people say: graphs collapse on them, postings are all alike. So sentences
-come from the conversations of the test fixtures and of the demo, and what makes talk differ is exchanged: content words for others
-that are about as frequent, names for made-up ones (new ones keep coming, as in life), numbers and days for others. A session keeps
-to the words of one source session, which gives it a topic; every session also holds statements worth remembering. The same seed
-gives the same talk on every machine.
+Random vectors and random words behave like nothing that people say: graphs collapse on them,
+postings are all alike. So sentences come from the conversations of the test fixtures and of the
+demo, and what makes talk differ is exchanged: content words for others that are about as frequent,
+names for made-up ones (new ones keep coming, as in life), numbers and days for others. A session
+keeps to the words of one source session, which gives it a topic; every session also holds
+statements worth remembering. The same seed gives the same talk on every machine.
 """
 
 from __future__ import annotations

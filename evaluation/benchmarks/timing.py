@@ -1,4 +1,4 @@
-"""Times that can be compared: wall clock beside processor time, medians and tails, never a single run."""
+"""Comparable times: wall clock beside processor time, medians and tails."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Times:
         self.cpus += others.cpus
 
     def to_dict(self) -> dict[str, float]:
-        """All figures, in milliseconds: of the wall clock median, tail and middle half; of processor time median and tail."""
+        """Milliseconds: median, tail, middle half of wall clock; median, tail of processor."""
         return {
             "p50": self.p50,
             "p99": self.p99,

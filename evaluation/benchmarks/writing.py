@@ -1,4 +1,4 @@
-"""Storing one episode beyond the disk's own syncs, adding many messages, and searches beside that."""
+"""Storing one episode, adding many messages, and searching meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHUNK = 256
 
 
 def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
-    """What storing one episode takes beyond the disk's syncs, by counting these, and where a sync costs nothing."""
+    """The time of storing one episode without the disk's syncs, measured in two ways."""
     with store.copied() as path:
         syncs, how = counted_syncs(path)
         told, synced = stored(path, count, seed=77)
@@ -207,7 +207,7 @@ def _singles(users: int, each: int, threads: int = 16) -> float:
 
 
 def tails(store: Store, runs: int) -> Iterator[Row]:
-    """Tails of searches while another thread adds messages without a pause, against the same searches alone."""
+    """Tails of searches while another thread adds messages, against the same searches alone."""
     questions = store.questions[WARM_UP : WARM_UP + runs]
     messages = Talk(seed=5, after=LATER).messages(10_000)
     for key, user, whose in (

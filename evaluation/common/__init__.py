@@ -1,1 +1,4 @@
-"""What both benchmarks share: data model, metrics, systems under test, stages. Knows no dataset's format."""
+"""What both benchmarks share: data model, metrics, systems under test, stages.
+
+Knows no dataset's format.
+"""

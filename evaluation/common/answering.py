@@ -15,29 +15,38 @@ from .stages import context_of, in_parallel
 
 NOT_MENTIONED = "Not mentioned in the conversation"
 _ABSTAINS = re.compile(
-    r"\bnot (?:mentioned|stated|specified|known|given|provided|said|discussed|available|clear|possible to)\b"
+    r"\bnot (?:mentioned|stated|specified|known|given|provided|said|discussed|available|clear"
+    r"|possible to)\b"
     r"|\b(?:no|without) (?:information|mention|record|indication|evidence|details?)\b"
-    r"|\b(?:do|does|did)(?:n['\u2019]t| not) (?:know|say|mention|state|specify|contain|hold|provide|include|appear)\b"
-    r"|\b(?:can(?:['\u2019]t|not)|can not|could(?:n['\u2019]t| not)) (?:be )?(?:answer|determine|find|tell|say|know)"
+    r"|\b(?:do|does|did)(?:n['\u2019]t| not) "
+    r"(?:know|say|mention|state|specify|contain|hold|provide|include|appear)\b"
+    r"|\b(?:can(?:['\u2019]t|not)|can not|could(?:n['\u2019]t| not)) (?:be )?"
+    r"(?:answer|determine|find|tell|say|know)"
     r"|\bunknown\b|\bunanswerable\b|\bno answer\b",
     re.IGNORECASE,
 )
 
 
 def abstains(response: str) -> bool:
-    """Whether an answer says, in one of the usual phrases, that the answer is not known. A rule: exact, repeatable, and coarse."""
+    """Whether an answer says, in one of the usual phrases, that the answer is not known.
+
+    A rule: exact, repeatable, and coarse.
+    """
     return bool(_ABSTAINS.search(response))
 
 
 def trap_comes_first(key: str) -> bool:
-    """The order of the two choices: drawn once for each question, so that "always (a)" gains nothing."""
+    """The order of the two choices: drawn for each question, so that always "(a)" gains nothing."""
     return random.Random(f"choice/{key}").random() < 0.5
 
 
 def answer(
     rows: list[dict[str, Any]], folder: Path, client: ChatClient, *, workers: int = 4
 ) -> dict[str, dict[str, Any]]:
-    """Answers every question of a system from its context. Failed calls are kept as failures, and tried again by a rerun."""
+    """Answers every question of a system from its context.
+
+    Failed calls are kept as failures, and tried again by a rerun.
+    """
     tasks = [(row["key"], row, False) for row in rows]
     tasks += [
         (f"{row['key']}#choice", row, True)

@@ -1,6 +1,7 @@
 """What a memory system has to beat: the whole conversation as context, plain BM25, and chance.
 
-They take the same messages, the same questions and the same token counter, and are written without the package's search.
+They take the same messages, the same questions and the same token counter, and are written without
+the package's search.
 """
 
 from __future__ import annotations
@@ -75,7 +76,10 @@ class _Baseline:
         }
 
     def ranked(self, conversation: Conversation, question: str) -> list[int]:
-        """Positions of the messages, best first; in the order of time where a baseline has no opinion."""
+        """Positions of the messages, best first.
+
+        In the order of time where a baseline has no opinion.
+        """
         return list(range(len(conversation.messages)))
 
     def retrieve(self, conversation: Conversation, question: Question, k: int) -> Retrieved:
@@ -89,7 +93,7 @@ class _Baseline:
         return Retrieved([one["message_id"] for one in messages], None, memories)
 
     def context(self, conversation: Conversation, question: Question, max_tokens: int) -> Packed:
-        """Takes lines in the order of the ranking until the budget is used up, and shows them in the order of time."""
+        """Takes lines by rank until the budget is used up, and shows them in order of time."""
         taken: list[int] = []
         used = 0
         costs = self._cost(conversation)
@@ -205,7 +209,10 @@ class Random(_Baseline):
 
 
 class FullContext(_Baseline):
-    """The whole conversation, in order, whatever it costs. Knows no budget and no ranking, so only its context is scored."""
+    """The whole conversation, in order, whatever it costs.
+
+    Knows no budget and no ranking, so only its context is scored.
+    """
 
     name = "full-context"
     budgets = False

@@ -1,4 +1,4 @@
-"""What a judge lets pass: known-wrong answers, and the right ones, marked by the same judges with the same prompts."""
+"""What a judge lets pass: known right and wrong answers, marked with the same prompts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def vague(row: dict[str, Any]) -> str:
 
 
 def specific(row: dict[str, Any], others: list[dict[str, Any]]) -> str | None:
-    """The right answer to another question of the same category, if it shares no word with this one's."""
+    """The answer to another question of the category that shares no word with this one's."""
     mine = {word for gold in row["gold"].values() for word in words(gold["answer"])}
     fitting = [
         one["answer"]
@@ -59,7 +59,10 @@ def specific(row: dict[str, Any], others: list[dict[str, Any]]) -> str | None:
 
 
 def date_off_by_one(answer: str) -> str | None:
-    """The answer with its first date a day later, or its first bare year a year later; ``None`` without either."""
+    """The answer with its first date a day later, or its first bare year a year later.
+
+    ``None`` without either.
+    """
     if found := _DAY_FIRST.search(answer):
         moved = _later(int(found[3]), found[2], int(found[1]))
         changed = moved and f"{moved.day} {_MONTHS[moved.month - 1]} {moved.year}"
@@ -90,7 +93,10 @@ def calibrate(
     runs: int = LEAST_RUNS,
     workers: int = 4,
 ) -> dict[str, Any]:
-    """Marks known answers of a seeded sample of questions. The rate accepted should be near 1 for ``right``, and near 0 else."""
+    """Marks known answers of a seeded sample of questions.
+
+    The rate accepted should be near 1 for ``right``, and near 0 else.
+    """
     asked = [
         row for row in rows if row["kind"] == ANSWERABLE and row["gold"]["corrected"]["answer"]
     ]

@@ -23,7 +23,10 @@ class ChatError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said, and what it cost. Tokens are the endpoint's own count, ``None`` where it gives none."""
+    """What a model said, and what it cost.
+
+    Tokens are the endpoint's own count, ``None`` where it gives none.
+    """
 
     text: str
     model: str
@@ -53,7 +56,8 @@ class ChatClient:
         Raises
         ------
         ChatError
-            After three attempts (for network errors and the statuses 408, 409, 429 and 5xx), or at once for other refusals.
+            After three attempts (for network errors and the statuses 408, 409, 429 and 5xx), or at
+            once for other refusals.
         """
         options = {
             **self.options,

@@ -1,6 +1,7 @@
 """Conversations and their questions, whatever file they came from.
 
-A question may have two gold keys: ``original``, as published, and ``corrected``, after an audit. Both are scored, side by side.
+A question may have two gold keys: ``original``, as published, and ``corrected``, after an audit.
+Both are scored, side by side.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ANSWERABLE, ADVERSARIAL, ABSTENTION = "answerable", "adversarial", "abstention"
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What counts as right: the answer, and the ids of the messages and sessions that prove it (only ids that exist)."""
+    """The gold answer, and the existing ids of the messages and sessions that prove it."""
 
     answer: str
     messages: tuple[str, ...] = ()
@@ -30,9 +31,10 @@ class Gold:
 class Question:
     """One question.
 
-    ``kind`` says what a right answer looks like: the gold answer (``answerable``), or that the conversation doesn't say
-    (``adversarial``, with ``trap`` as the tempting wrong answer, and ``abstention``). ``correction`` names the audited kind of error.
-    ``asked_at`` is the day of the question in the file's words, ``now`` the same as a moment.
+    ``kind`` says what a right answer looks like: the gold answer (``answerable``), or that the
+    conversation doesn't say (``adversarial``, with ``trap`` as the tempting wrong answer, and
+    ``abstention``). ``correction`` names the audited kind of error. ``asked_at`` is the day of the
+    question in the file's words, ``now`` the same as a moment.
     """
 
     user: str
@@ -57,7 +59,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One user's messages, ready for ``add_messages`` (each with its ``message_id``), and the questions about them."""
+    """One user's messages, each with its ``message_id``, and the questions about them."""
 
     user: str
     index: int
@@ -67,7 +69,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with the data that a score depends on: listed in the report, never dropped in silence."""
+    """A fault of the data that affects a score; the report lists it."""
 
     question: str
     what: str

@@ -1,4 +1,4 @@
-"""95 % intervals: Wilson's for proportions, the bootstrap's for means and for paired differences."""
+"""95 % intervals: Wilson for proportions, bootstrap for means and paired differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ SEED = 20240101
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its interval and the number of questions behind it. Without questions the mean is ``None``."""
+    """A mean with its interval and the number of questions behind it.
+
+    Without questions the mean is ``None``.
+    """
 
     mean: float | None
     low: float | None
@@ -45,7 +48,10 @@ def wilson(successes: float, n: int) -> Estimate:
 
 
 def bootstrap(values: Sequence[float], seed: int = SEED) -> Estimate:
-    """Percentile bootstrap of the mean, questions drawn with replacement. The same values give the same interval."""
+    """Percentile bootstrap of the mean, questions drawn with replacement.
+
+    The same values give the same interval.
+    """
     if not values:
         return NOTHING
     sample = np.asarray(values, dtype=float)
@@ -68,5 +74,5 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Estimate:
-    """Mean of ``second - first`` over the same questions, with the bootstrap's interval over the differences."""
+    """Mean of ``second - first`` over the same questions, with a bootstrap interval."""
     return bootstrap([b - a for a, b in zip(first, second, strict=True)])

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 
 class Journal:
-    """Rows by key, each on disk as soon as it is finished. A later row with the same key replaces the earlier one.
+    """Rows by key, each on disk as soon as it is finished; a later row replaces an earlier one.
 
     A last line that a kill cut off is removed at the next start. May be written by several threads.
     """

@@ -1,4 +1,7 @@
-"""Judges: a strict and a lenient one side by side, each asked several times. What can't be read counts as wrong, and is listed."""
+"""Judges: a strict and a lenient one side by side, each asked several times.
+
+What can't be read counts as wrong, and is listed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def judge(
     runs: int = LEAST_RUNS,
     workers: int = 4,
 ) -> dict[str, dict[str, Any]]:
-    """Marks every answer with every judge, ``runs`` times, against each gold key whose answer differs."""
+    """Marks every answer ``runs`` times with every judge, against each differing gold answer."""
     if runs < LEAST_RUNS:
         raise ValueError(f"one judge run is a coin toss: at least {LEAST_RUNS}, not {runs}")
     tasks = []

@@ -1,4 +1,7 @@
-"""Tokens and seconds by phase: build, search, answer, judge. What a figure cost stands beside the figure."""
+"""Tokens and seconds by phase: build, search, answer, judge.
+
+What a figure cost stands beside the figure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a stranger needs to repeat a run: checksums, versions, configuration, seeds, prompts. Never a key."""
+"""What a stranger needs to repeat a run: checksums, versions, configuration, seeds, prompts.
+
+Never a key.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,8 @@ def open_manifest(
     Raises
     ------
     ManifestError
-        If the folder was begun with other data, another version or other settings: rows of two configurations never mix.
+        If the folder was begun with other data, another version or other settings: rows of two
+        configurations never mix.
     """
     path = out / "manifest.json"
     fresh = describe(dataset, settings, limits)
@@ -68,7 +72,8 @@ def open_manifest(
     for name in FIXED:
         if known.get(name) != fresh[name]:
             raise ManifestError(
-                f"{out} holds a run with another `{name}` ({known.get(name)}, now {fresh[name]}): choose another --out"
+                f"{out} holds a run with another `{name}` ({known.get(name)}, now {fresh[name]}): "
+                "choose another --out"
             )
     return known
 
@@ -86,14 +91,15 @@ def note(out: Path, section: str, name: str, value: Any) -> None:
     known = manifest.setdefault(section, {}).setdefault(name, value)
     if known != json.loads(json.dumps(value)):
         raise ManifestError(
-            f"{out} was begun with another {section} `{name}` ({known}, now {value}): choose another --out"
+            f"{out} was begun with another {section} `{name}` ({known}, now {value}): choose "
+            "another --out"
         )
     write_json(path, manifest)
 
 
 def _module() -> str:
     path = Path(sys.argv[0])
-    return f"evaluation.{path.parent.name}.{path.stem}" if path.suffix == ".py" else path.name
+    return "evaluation" if path.name == "__main__.py" else path.name
 
 
 def _without_folder(argument: str) -> str:

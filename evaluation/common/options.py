@@ -1,4 +1,4 @@
-"""Command-line options that the scripts share, and what they stand for."""
+"""Command-line options that the stages share."""
 
 from __future__ import annotations
 
@@ -20,11 +20,8 @@ SYSTEMS = ("episodica", "bm25", "random", "full-context")
 Loader = Callable[[Path, Path | None], Dataset]
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options that say what is measured and where results go."""
-    made = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_run(made: argparse.ArgumentParser) -> None:
+    """Adds the options that say what is measured and where results go."""
     made.add_argument(
         "--data", type=Path, required=True, help="the dataset's file, or a folder of such files"
     )
@@ -57,7 +54,6 @@ def parser(description: str | None) -> argparse.ArgumentParser:
         metavar="JSON",
         help="fields of MemoryConfig, as JSON or a JSON file",
     )
-    return made
 
 
 def add_systems(made: argparse.ArgumentParser) -> None:
@@ -127,7 +123,10 @@ def add_models(made: argparse.ArgumentParser) -> None:
 
 
 def make_client(args: argparse.Namespace, role: str) -> ChatClient | None:
-    """The client for ``answer`` or ``judge``, noted in the manifest; ``None`` where no model was named."""
+    """The client for ``answer`` or ``judge``, noted in the manifest.
+
+    ``None`` where no model was named.
+    """
     model = getattr(args, f"{role}_model")
     if not model:
         return None

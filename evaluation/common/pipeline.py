@@ -1,10 +1,11 @@
-"""The four stages as commands, shared by the benchmarks: a benchmark is a loader and the judges' rules."""
+"""The stages of a benchmark as commands. A benchmark is a loader and the judges' rules."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,65 +26,40 @@ Export = Callable[[Path, list[dict[str, Any]], dict[str, dict[str, Any]]], None]
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """How a benchmark's data is read, by which prompts its answers are marked, and what its own scorer wants to be given."""
+    """A benchmark: its loader, its judging rules, and the files that its own scorer reads."""
 
     load: options.Loader
     rules: Rules = locomo_rules
     export: Export | None = None
 
 
-def add(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
-    """Command: takes the conversations into a store."""
-    args = options.parser(description).parse_args(argv)
-    return _guarded(lambda: _add(options.prepare(args, benchmark.load), args, ["episodica"]))
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A command of a benchmark: what it does, and which options it takes."""
+
+    about: str
+    work: Callable[[Benchmark, Dataset, argparse.Namespace], None]
+    systems: bool = False
+    models: bool = False
 
 
-def search(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
-    """Command: asks the questions, and answers them if a model is named."""
-    made = options.parser(description)
-    options.add_systems(made)
-    options.add_models(made)
-    args = made.parse_args(argv)
-    return _guarded(lambda: _search(options.prepare(args, benchmark.load), args, benchmark.export))
+def add_stages(parser: argparse.ArgumentParser, benchmark: Benchmark) -> None:
+    """Adds the commands of a benchmark; each sets ``run``, which returns an exit status."""
+    commands = parser.add_subparsers(title="stages", metavar="STAGE", required=True)
+    for name, stage in STAGES.items():
+        made = commands.add_parser(name, help=stage.about, description=stage.about)
+        options.add_run(made)
+        if stage.systems:
+            options.add_systems(made)
+        if stage.models:
+            options.add_models(made)
+        made.set_defaults(run=partial(_run_stage, benchmark, stage))
 
 
-def evals(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
-    """Command: scores the answers, and has them judged if a model is named."""
-    made = options.parser(description)
-    options.add_models(made)
-    args = made.parse_args(argv)
-    return _guarded(lambda: _evals(options.prepare(args, benchmark.load), args, benchmark.rules))
-
-
-def generate_scores(
-    benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None
-) -> int:
-    """Command: sums up, and writes the report."""
-    args = options.parser(description).parse_args(argv)
-    return _guarded(lambda: _report(options.prepare(args, benchmark.load), args))
-
-
-def run(benchmark: Benchmark, description: str | None, argv: Sequence[str] | None = None) -> int:
-    """Command: all stages."""
-    made = options.parser(description)
-    options.add_systems(made)
-    options.add_models(made)
-    args = made.parse_args(argv)
-
-    def work() -> None:
-        dataset = options.prepare(args, benchmark.load)
-        _add(dataset, args, args.systems)
-        _search(dataset, args, benchmark.export)
-        _evals(dataset, args, benchmark.rules)
-        _report(dataset, args)
-
-    return _guarded(work)
-
-
-def _guarded(work: Any) -> int:
-    """Ctrl-C and known errors end with a line, not with a traceback; what is finished is kept."""
+def _run_stage(benchmark: Benchmark, stage: Stage, args: argparse.Namespace) -> int:
+    """Ctrl-C and known errors end with a line, not a traceback; finished rows are kept."""
     try:
-        work()
+        stage.work(benchmark, options.prepare(args, benchmark.load), args)
     except KeyboardInterrupt:
         print("\nstopped: the same command goes on from here")
         return 130
@@ -91,6 +67,17 @@ def _guarded(work: Any) -> int:
         print(f"error: {error}")
         return 1
     return 0
+
+
+def _all(benchmark: Benchmark, dataset: Dataset, args: argparse.Namespace) -> None:
+    _add(dataset, args, args.systems)
+    _search(benchmark, dataset, args)
+    _evals(benchmark, dataset, args)
+    _scores(benchmark, dataset, args)
+
+
+def _add_ours(_: Benchmark, dataset: Dataset, args: argparse.Namespace) -> None:
+    _add(dataset, args, ["episodica"])
 
 
 def _add(dataset: Dataset, args: argparse.Namespace, systems: Sequence[str]) -> None:
@@ -102,7 +89,7 @@ def _add(dataset: Dataset, args: argparse.Namespace, systems: Sequence[str]) -> 
             system.close()
 
 
-def _search(dataset: Dataset, args: argparse.Namespace, export: Export | None) -> None:
+def _search(benchmark: Benchmark, dataset: Dataset, args: argparse.Namespace) -> None:
     client = options.make_client(args, "answer")
     for name in args.systems:
         folder = args.out / name
@@ -120,14 +107,14 @@ def _search(dataset: Dataset, args: argparse.Namespace, export: Export | None) -
             else _by_key(folder / "answers.jsonl")
         )
         stages.write_results(folder, rows, answers)
-        if export and answers:
-            export(folder, rows, answers)
+        if benchmark.export and answers:
+            benchmark.export(folder, rows, answers)
     if client:
         for used in ("answer", "choice"):
             note(args.out, "prompts", used, prompt(used).stamp)
 
 
-def _evals(dataset: Dataset, args: argparse.Namespace, rules: Rules) -> None:
+def _evals(benchmark: Benchmark, dataset: Dataset, args: argparse.Namespace) -> None:
     client = options.make_client(args, "judge")
     answered = False
     for name in options.present_systems(args.out):
@@ -144,7 +131,7 @@ def _evals(dataset: Dataset, args: argparse.Namespace, rules: Rules) -> None:
                 answers,
                 folder,
                 client,
-                rules=rules,
+                rules=benchmark.rules,
                 runs=args.judge_runs,
                 workers=args.workers,
             )
@@ -155,18 +142,19 @@ def _evals(dataset: Dataset, args: argparse.Namespace, rules: Rules) -> None:
             rows,
             args.out,
             client,
-            rules=rules,
+            rules=benchmark.rules,
             questions=args.calibration,
             runs=args.judge_runs,
             workers=args.workers,
         )
     if not answered:
         print(
-            "no answers in this run, so there are none to score: name an --answer-model when searching"
+            "no answers in this run, so there are none to score: name an --answer-model when "
+            "searching"
         )
 
 
-def _report(dataset: Dataset, args: argparse.Namespace) -> None:
+def _scores(_: Benchmark, dataset: Dataset, args: argparse.Namespace) -> None:
     names = options.present_systems(args.out)
     if not names:
         raise SystemExit(f"error: nothing was searched in {args.out} yet")
@@ -182,7 +170,8 @@ def _require_build(dataset: Dataset, folder: Path) -> None:
     missing = [one.user for one in dataset.conversations if one.user not in built]
     if missing:
         raise SystemExit(
-            f"error: {len(missing)} conversations are not in the store yet (first: {missing[0]}): run add first"
+            f"error: {len(missing)} conversations are not in the store yet (first: {missing[0]}): "
+            "run add first"
         )
 
 
@@ -191,10 +180,32 @@ def _search_rows(dataset: Dataset, folder: Path) -> list[dict[str, Any]]:
     missing = [one.key for one in dataset.questions if one.key not in rows]
     if missing:
         raise SystemExit(
-            f"error: {len(missing)} questions were not searched with {folder.name} yet (first: {missing[0]})"
+            f"error: {len(missing)} questions were not searched with {folder.name} yet (first: "
+            f"{missing[0]})"
         )
     return [rows[one.key] for one in dataset.questions]
 
 
 def _by_key(path: Path) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for row in read_rows(path)}
+
+
+STAGES = {
+    "run": Stage(
+        "all stages, for the memory and the baselines; a stopped run goes on when repeated",
+        _all,
+        systems=True,
+        models=True,
+    ),
+    "add": Stage("add the conversations to a memory and wait for their facts", _add_ours),
+    "search": Stage(
+        "ask every question, and answer it if --answer-model names a model",
+        _search,
+        systems=True,
+        models=True,
+    ),
+    "evals": Stage(
+        "score the answers, and judge them if --judge-model names a model", _evals, models=True
+    ),
+    "scores": Stage("write scores.json, the report and the plots", _scores),
+}

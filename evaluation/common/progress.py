@@ -1,4 +1,7 @@
-"""A progress bar with an estimate of the time left, on stderr; a plain line now and then where that is no terminal."""
+"""A progress bar with an estimate of the time left, on stderr.
+
+A plain line now and then where that is no terminal.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ class Progress:
             if made
             else ""
         )
-        return f"{self._label:<22} [{'#' * filled}{'-' * (_CELLS - filled)}] {self._done}/{self._total}{left}"
+        bar = "#" * filled + "-" * (_CELLS - filled)
+        return f"{self._label:<22} [{bar}] {self._done}/{self._total}{left}"
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""The evaluation's prompts: files with a version, which every row that used one names together with a checksum."""
+"""The evaluation's prompts: files with a version; rows name the version and a checksum."""
 
 from __future__ import annotations
 

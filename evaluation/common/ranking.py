@@ -1,4 +1,7 @@
-"""Retrieval metrics over ranked ids. Every function takes the ranking best first and the set of ids that prove the answer."""
+"""Retrieval metrics over ranked ids.
+
+Every function takes the ranking best first and the set of ids that prove the answer.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def all_found(ranked: Sequence[str], evidence: Iterable[str], k: int) -> float:
 
 
 def ndcg(ranked: Sequence[str], evidence: Iterable[str], k: int) -> float:
-    """Normalised discounted cumulative gain with binary relevance: 1 when the evidence comes first."""
+    """Normalised discounted cumulative gain, binary relevance: 1 if all evidence comes first."""
     wanted = set(evidence)
     gain = sum(1 / math.log2(place + 1) for place, one in enumerate(ranked[:k], 1) if one in wanted)
     ideal = sum(1 / math.log2(place + 1) for place in range(1, min(k, len(wanted)) + 1))
@@ -45,6 +48,9 @@ def coverage(inside: Iterable[str], evidence: Iterable[str]) -> float:
 
 
 def verbatim(text: str, contents: dict[str, str]) -> list[str]:
-    """The ids of the messages whose whole content stands in ``text``, whitespace aside. Claims of a system are not enough."""
+    """The ids of the messages whose whole content stands in ``text``, whitespace aside.
+
+    Claims of a system are not enough.
+    """
     flat = " ".join(text.split())
     return [one for one, content in contents.items() if " ".join(content.split()) in flat]

@@ -1,4 +1,7 @@
-"""Scores of one question's retrieval, under each gold key. Every metric's name says its granularity and its k or budget."""
+"""Scores of one question's retrieval, under each gold key.
+
+Every metric's name says its granularity and its k or budget.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def score(
 
 
 def is_scored(question: Question, key: str) -> bool:
-    """Whether retrieval can be scored: the question has an answer, and something that exists proves it."""
+    """Whether retrieval can be scored: there is an answer, and existing messages prove it."""
     return question.kind == "answerable" and bool(
         question.gold[key].messages or question.gold[key].sessions
     )

@@ -1,4 +1,4 @@
-"""From answers and judgements to ``metrics.json``: word scores and judge means for each question, nothing left out."""
+"""From answers and judgements to ``metrics.json``: word scores and judge means per question."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _common(row: dict[str, Any], answers: dict[str, dict[str, Any]]) -> dict[str
 
 
 def _mean(marks: list[float] | None, judged: bool, failure: str | None) -> float | None:
-    """The mean of the runs: ``None`` where no judge was asked at all, 0 where the answer failed or its judgement is missing."""
+    """The mean of the runs: ``None`` without a judge, 0 for a failed answer or judgement."""
     if not judged:
         return None
     return statistics.fmean(marks) if marks and not failure else 0.0
@@ -96,7 +96,7 @@ def _unanswerable(row: dict[str, Any], answers: Any, marks: Any, judged: bool) -
 
 
 def write_metrics(folder: Path, scored: list[dict[str, Any]]) -> None:
-    """``metrics.json`` in the exchanged shape (answerable questions), and ``abstention.json`` beside it."""
+    """Writes ``metrics.json`` (answerable questions, usual shape) and ``abstention.json``."""
     for name, wanted in (("metrics.json", True), ("abstention.json", False)):
         by_conversation: dict[str, list[dict[str, Any]]] = {}
         for row in scored:

@@ -1,4 +1,7 @@
-"""The stages that need no LLM: build and search. Each row is on disk as soon as it is finished; a rerun goes on where it stopped."""
+"""The stages that need no LLM: build and search.
+
+Each row is on disk as soon as it is finished; a rerun goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def in_parallel(
     total: int,
     done: int,
 ) -> None:
-    """Does the work on each item, with a progress bar. The first error ends it, after the work under way."""
+    """Does the work on each item, with a progress bar.
+
+    The first error ends it, after the work under way.
+    """
     with Progress(label, total, done) as bar, ThreadPoolExecutor(max(1, workers)) as pool:
         futures = [pool.submit(work, item) for item in items]
         try:
@@ -46,7 +52,10 @@ def in_parallel(
 def build(
     dataset: Dataset, system: System, folder: Path, *, workers: int = 1
 ) -> list[dict[str, Any]]:
-    """Takes every conversation in. Finished ones are skipped; one that was cut off is completed, its messages not doubled."""
+    """Takes every conversation in.
+
+    Finished ones are skipped; one that was cut off is completed, its messages not doubled.
+    """
     with Journal(folder / "build.jsonl") as journal:
         missing = [one for one in dataset.conversations if one.user not in journal]
 
@@ -70,7 +79,10 @@ def build(
 def search(
     dataset: Dataset, system: System, folder: Path, *, budget: int = 2000, workers: int = 1
 ) -> list[dict[str, Any]]:
-    """Asks every question of the memory, and scores what comes back. Questions that failed before are tried again."""
+    """Asks every question of the memory, and scores what comes back.
+
+    Questions that failed before are tried again.
+    """
     conversations = {one.user: one for one in dataset.conversations}
     sessions = {
         user: {m["message_id"]: m["session_id"] for m in one.messages}
@@ -225,7 +237,7 @@ def _rounded(scores: dict[str, float]) -> dict[str, float]:
 def write_results(
     folder: Path, rows: Iterable[dict[str, Any]], answers: dict[str, dict[str, Any]]
 ) -> None:
-    """``results.json`` in the shape that LoCoMo scripts exchange: rows by the index of their conversation."""
+    """Writes ``results.json`` in the shape of LoCoMo scripts: rows by conversation index."""
     by_conversation: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         answer = answers.get(row["key"], {})

@@ -1,4 +1,7 @@
-"""The systems under test behind one face: ``episodica`` itself; the baselines stand in ``baselines``."""
+"""The systems under test behind one face: ``episodica`` itself.
+
+The baselines stand in ``baselines``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from .ranking import verbatim
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a search returned: message ids best first, episodes as lists of message ids best first, and memories for people.
+    """What a search returned: message ids, episodes as lists of message ids, and texts, best first.
 
     ``None`` says that the system has no such ranking: its metrics are then absent, not zero.
     """
@@ -30,7 +33,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A context: its text, its tokens, and the ids of the messages whose words really stand in it."""
+    """A context: its text, its tokens, and the ids of the messages it quotes verbatim."""
 
     text: str
     tokens: int
@@ -82,7 +85,10 @@ class Episodica:
         self._top_k = top_k
 
     def build(self, conversation: Conversation) -> dict[str, Any]:
-        """Adds all messages, closes the buffer and waits for the semantic memories. Messages that are there stay single."""
+        """Adds all messages, closes the buffer and waits for the semantic memories.
+
+        Messages that are there stay single.
+        """
         started = time.perf_counter()
         added = self._memory.add_messages(conversation.user, conversation.messages)
         self._memory.flush(conversation.user)
@@ -97,7 +103,7 @@ class Episodica:
         }
 
     def _spent(self) -> dict[str, int]:
-        """What models have used since the last time: with several conversations at once each call is in one of their rows."""
+        """Model usage since the last call; with parallel conversations each call counts once."""
         with self._counting:
             usage = self._memory.usage()
             now = Counter(

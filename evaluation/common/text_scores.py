@@ -1,4 +1,7 @@
-"""Scores that compare an answer's words with the gold answer's. Cheap, exact, and blind to meaning."""
+"""Scores that compare an answer's words with the gold answer's.
+
+Cheap, exact, and blind to meaning.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ _ARTICLES = {"a", "an", "the", "and"}
 # Words that say nothing about whether a context holds the answer.
 # fmt: off
 _FUNCTION_WORDS = _ARTICLES | {
-    "of", "in", "on", "at", "to", "for", "with", "by", "from", "as", "is", "are", "was", "were", "be", "been", "it", "its", "he",
-    "she", "they", "them", "his", "her", "their", "this", "that", "or", "not", "no", "yes",
+    "of", "in", "on", "at", "to", "for", "with", "by", "from", "as", "is", "are", "was", "were",
+    "be", "been", "it", "its", "he", "she", "they", "them", "his", "her", "their", "this", "that",
+    "or", "not", "no", "yes",
 }
 # fmt: on
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words without punctuation and articles, the usual normalisation of question answering."""
+    """Lower-case words without punctuation and articles, as usual in question answering."""
     return [
         word
         for word in re.findall(r"\w+", text.lower().replace("'", "").replace("\u2019", ""))
@@ -43,7 +47,7 @@ def f1_multiset(answer: str, gold: str) -> float:
 
 
 def f1_set(answer: str, gold: str) -> float:
-    """F1 of the sets of space-separated words (``. , ! ?`` removed): the form in which LoCoMo scripts publish ``f1_score``."""
+    """F1 of word sets (``. , ! ?`` removed): what LoCoMo scripts publish as ``f1_score``."""
     mine, theirs = (set(re.sub(r"[.,!?]", " ", text.lower()).split()) for text in (answer, gold))
     if not mine and not theirs:
         return 1.0
@@ -51,7 +55,7 @@ def f1_set(answer: str, gold: str) -> float:
 
 
 def bleu1(answer: str, gold: str) -> float:
-    """BLEU-1 with brevity penalty and without smoothing, over lower-case words and punctuation marks."""
+    """BLEU-1 over lower-case words and punctuation, with brevity penalty, without smoothing."""
     mine, theirs = _WORD.findall(answer.lower()), _WORD.findall(gold.lower())
     if not mine or not theirs:
         return 0.0
@@ -60,9 +64,10 @@ def bleu1(answer: str, gold: str) -> float:
 
 
 def token_recall(context: str, gold: str) -> float | None:
-    """Share of the gold answer's content words that occur in a context; ``None`` for an answer without such words.
+    """Share of the gold answer's content words in a context; ``None`` without such words.
 
-    Says whether the answer's words could have been read, not that the context says what the answer says.
+    Says whether the answer's words could have been read, not that the context says what the answer
+    says.
     """
     wanted = {word for word in words(gold) if word not in _FUNCTION_WORDS}
     return len(wanted & set(words(context))) / len(wanted) if wanted else None

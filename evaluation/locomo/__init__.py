@@ -1,1 +1,1 @@
-"""LoCoMo: ten very long conversations with questions of five categories (Maharana et al., ACL 2024)."""
+"""LoCoMo: ten very long conversations, questions of five categories (Maharana et al., 2024)."""

@@ -49,7 +49,8 @@ _DATE = re.compile(
 def load(data: Path, corrections: Path | None = None) -> Dataset:
     """Reads a file, or every ``.json`` file of a folder that holds conversations.
 
-    Without ``corrections``, ``<name>_corrections.json`` beside a data file is taken where it exists.
+    Without ``corrections``, ``<name>_corrections.json`` beside a data file is taken where it
+    exists.
     """
     files = (
         [data]

@@ -1,1 +1,1 @@
-"""LongMemEval: one long chat history a question, six types of questions, and abstention (Wu et al., ICLR 2025)."""
+"""LongMemEval: one long chat history per question, six types and abstention (Wu et al., 2025)."""

@@ -1,6 +1,7 @@
-"""Reads the files of LongMemEval (S, M, oracle) by their published schema, and lists what is wrong with them.
+"""Reads the files of LongMemEval (S, M, oracle) and lists their faults.
 
-Each question has a history of its own, so each is a user of its own. The question's date is "today" for answers.
+Each question has a history of its own, so each is a user of its own. The question's date is "today"
+for answers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ _DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(\d{1,2})
 
 
 def rules(row: dict[str, Any], judge: str) -> str:
-    """The prompt by which a row is marked. A preference has no single right answer, so both judges mark it by its description."""
+    """The prompt by which a row is marked.
+
+    A preference has no single right answer, so both judges mark it by its description.
+    """
     if row["kind"] != ANSWERABLE:
         return "judge_abstention"
     if judge == "strict" and row["category"] != "single-session-preference":
@@ -56,7 +60,10 @@ def rules(row: dict[str, Any], judge: str) -> str:
 
 
 def load(data: Path, corrections: Path | None = None) -> Dataset:
-    """Reads a file, or every ``.json`` file of a folder. ``corrections``: ``{question_id: {"answer", "answer_session_ids"}}``."""
+    """Reads a file, or every ``.json`` file of a folder.
+
+    ``corrections``: ``{question_id: {"answer", "answer_session_ids"}}``.
+    """
     files = [data] if data.is_file() else sorted(data.glob("*.json"))
     if not files:
         raise FileNotFoundError(f"no LongMemEval data at `{data}`")

@@ -118,7 +118,7 @@ def _answers(scored: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spread(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """How far the runs of one judge lie apart: its mean in each run, and the share of questions on which its runs disagree."""
+    """A judge's spread: its mean in each run, and the share of questions its runs disagree on."""
     found: dict[str, Any] = {}
     for judge in ("strict", "lenient"):
         runs = [row["judge_runs"][judge] for row in rows if row["judge_runs"].get(judge)]
@@ -223,7 +223,7 @@ def compare(
     scores_of: Callable[[dict[str, Any]], dict[str, Any]],
     names: Iterable[str],
 ) -> list[dict[str, Any]]:
-    """Paired differences ``second - first`` question by question, each with its interval and how many questions went which way."""
+    """Paired differences ``second - first``, each with its interval, wins and losses."""
     mine = {row["key"]: scores_of(row) for row in second_rows}
     found = []
     for name in names:

@@ -1,4 +1,4 @@
-"""What is drawn, apart from how: lines with bands, and grouped bars with intervals. Values are shares from 0 to 1."""
+"""The charts of a run: lines with bands and grouped bars with intervals, of shares from 0 to 1."""
 
 from __future__ import annotations
 
@@ -11,6 +11,30 @@ from .aggregate import OVERALL
 
 # Told apart in grey and by most colour-blind readers; the memory's own colour comes first.
 COLOURS = ("#0b63c4", "#d9730d", "#8a8f98", "#2a8a57", "#9b3fb5", "#b3261e")
+INK, FAINT, GRID = "#1c2024", "#59626d", "#e3e6ea"
+# How every chart of the evaluation looks, as matplotlib's settings.
+STYLE: Any = {
+    "axes.edgecolor": GRID,
+    "axes.grid": True,
+    "axes.labelcolor": FAINT,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "axes.titlecolor": INK,
+    "figure.facecolor": "#ffffff",
+    "font.size": 8.5,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    # Letters as outlines look the same everywhere; the salt and no date make the same figures the
+    # same bytes.
+    "svg.fonttype": "path",
+    "svg.hashsalt": "episodica",
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +160,7 @@ def _answer_bars(name: str, title: str, metric: str, systems: Any, colours: Any,
 
 
 def _cost(systems: Any, colours: Any, key: str) -> Chart:
-    """Cost against quality: the tokens that an answer costs, and the best quality that was measured of it."""
+    """Cost against quality: the tokens of an answer, and its best measured quality."""
     metric = next(
         (
             one

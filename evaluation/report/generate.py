@@ -1,4 +1,4 @@
-"""Writes a run's report: `scores.json`, `report.html`, `report.md`, and the plots as SVG (and PNG where matplotlib is installed)."""
+"""Writes a run's report: `scores.json`, `report.html`, `report.md`, and the plots."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 from evaluation.common.dataset import KEYS, Dataset
 from evaluation.common.journal import read_json, write_json
 
-from . import html, markdown, png, svg, tables
+from . import drawing, html, markdown, tables
 from .aggregate import OVERALL, SUBJECT, aggregate
 from .charts import Chart, charts
 from .worst import worst
 
 _READING = (
-    "Retrieval and answers are two different things and stand apart: a message that was found is not yet an answer, and a right answer "
-    "may come from elsewhere. Every name says what was counted (message, episode, session) and how deep (@k, or @tokens). Failures count "
+    "Retrieval and answers are two different things and stand apart: a message that was found is "
+    "not yet an answer, and a right answer "
+    "may come from elsewhere. Every name says what was counted (message, episode, session) and "
+    "how deep (@k, or @tokens). Failures count "
     "as wrong."
 )
 
@@ -38,11 +40,7 @@ def plots(drawn: list[Chart], folder: Path) -> None:
     """Writes every chart to a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     for chart in drawn:
-        (folder / f"{chart.name}.svg").write_text(
-            svg.render(chart, standalone=True) + "\n", encoding="utf-8"
-        )
-        if png.available():
-            png.draw(chart, folder / f"{chart.name}.png")
+        drawing.save(chart, folder)
 
 
 def _scored(folder: Path) -> dict[str, dict[str, Any]]:
@@ -79,8 +77,10 @@ def _counts(summary: dict[str, Any]) -> str:
     counts = summary["counts"]
     categories = ", ".join(f"{n} {name}" for name, n in counts["by_category"].items())
     return (
-        f"{_plural(counts['conversations'], 'conversation')}, {_plural(counts['messages'], 'message')}, "
-        f"{_plural(counts['questions'], 'question')} ({categories}). Audited corrections: {counts['corrected']}. "
+        f"{_plural(counts['conversations'], 'conversation')}, "
+        f"{_plural(counts['messages'], 'message')}, "
+        f"{_plural(counts['questions'], 'question')} ({categories}). Audited corrections: "
+        f"{counts['corrected']}. "
         f"Answerable questions that cite no evidence that exists: {counts['without_evidence']}."
     )
 
@@ -105,13 +105,14 @@ def _html(
     ]
     body = [
         f"<h1>{escape(summary['dataset'])}, measured</h1>",
-        f'<p class="soft">episodica {escape(manifest["episodica"])}, {escape(manifest["started"])}. {escape(_counts(summary))}</p>',
+        f'<p class="soft">episodica {escape(manifest["episodica"])}, '
+        f"{escape(manifest['started'])}. {escape(_counts(summary))}</p>",
         f"<p>{escape(_READING)}</p>",
         "<nav>" + "".join(f'<a href="#{_anchor(one)}">{one}</a>' for one in sections) + "</nav>",
         html.tiles(_tiles(summary, shown)),
         _heading("Retrieval"),
         html.charts(
-            [svg.render(chart) for chart in drawn if not chart.name.startswith("answers_")]
+            [drawing.svg(chart) for chart in drawn if not chart.name.startswith("answers_")]
         ),
         *map(html.table, _retrieval_tables(summary)),
     ]
@@ -119,7 +120,7 @@ def _html(
         body += [
             _heading("Answers"),
             html.charts(
-                [svg.render(chart) for chart in drawn if chart.name.startswith("answers_")]
+                [drawing.svg(chart) for chart in drawn if chart.name.startswith("answers_")]
             ),
         ]
         body += map(html.table, answered)
@@ -212,7 +213,8 @@ def _markdown(summary: dict[str, Any], drawn: list[Chart], shown: str) -> str:
             + (markdown.table(made).partition("\n\n")[2] if made.rows else "None.")
         )
     parts.append(
-        f"Questions that went worst for {shown}, with their evidence and what was retrieved, and the manifest: `report.html`."
+        f"Questions that went worst for {shown}, with their evidence and what was retrieved, and "
+        "the manifest: `report.html`."
     )
     return "\n\n".join(parts) + "\n"
 

@@ -1,4 +1,4 @@
-"""The report as one HTML file: no scripts, no network, readable on a phone, in the dark and on paper."""
+"""The report as one HTML file without scripts or network, for phones, dark mode and paper."""
 
 from __future__ import annotations
 
@@ -14,27 +14,35 @@ STYLE = """
 @media(prefers-color-scheme:dark){:root{--ground:#14171a;--ink:#e6e8eb;--soft:#9aa4af;--line:#30363d;
 --panel:#1d2126;--mark:#6aa9f4;--good:#5cc98b;--bad:#f28b82}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
+body{margin:0;background:var(--ground);color:var(--ink);
+font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:1120px;margin:0 auto;padding:28px 20px 80px}
 h1{font-size:26px;margin:0 0 4px}
-h2{font-size:20px;margin:44px 0 8px;padding-top:14px;border-top:1px solid var(--line)}h3{font-size:15px;margin:22px 0 6px}
+h2{font-size:20px;margin:44px 0 8px;padding-top:14px;border-top:1px solid var(--line)}
+h3{font-size:15px;margin:22px 0 6px}
 p{margin:6px 0 10px;max-width:78ch}.soft{color:var(--soft)}
 nav{display:flex;flex-wrap:wrap;gap:6px 16px;margin:14px 0;font-size:14px}a{color:var(--mark)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(170px,1fr));gap:10px;margin:18px 0}
 .tile{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:10px 14px}
-.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}.tile span{font-size:13px;color:var(--soft)}
+.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
+.tile span{font-size:13px;color:var(--soft)}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:13.5px;font-variant-numeric:tabular-nums;margin:4px 0}
-th,td{padding:4px 14px 4px 0;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th,td{padding:4px 14px 4px 0;text-align:right;border-bottom:1px solid var(--line);
+white-space:nowrap}
 th{font-weight:600;color:var(--soft)}th:first-child,td:first-child{text-align:left}
 table.text th,table.text td{text-align:left;white-space:normal;vertical-align:top}
 tr:last-child td{border-bottom:0}small{color:var(--soft);font-size:12px}
-.charts{display:grid;gap:16px;margin:14px 0;grid-template-columns:repeat(auto-fit,minmax(min(100%,500px),1fr))}
+.charts{display:grid;gap:16px;margin:14px 0;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,500px),1fr))}
 figure{margin:0;background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:10px}
 svg{width:100%;height:auto;display:block}
-details{border-bottom:1px solid var(--line);padding:6px 0}summary{cursor:pointer}summary small{margin-left:8px}
-ul{margin:4px 0 10px;padding-left:20px}li{margin:2px 0}.hit{color:var(--good)}.miss{color:var(--bad)}
-pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px;overflow-x:auto;font-size:12.5px}
+details{border-bottom:1px solid var(--line);padding:6px 0}summary{cursor:pointer}
+summary small{margin-left:8px}
+ul{margin:4px 0 10px;padding-left:20px}li{margin:2px 0}
+.hit{color:var(--good)}.miss{color:var(--bad)}
+pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px;
+overflow-x:auto;font-size:12.5px}
 @media print{main{max-width:none}details{break-inside:avoid}}
 """
 # Tables whose cells are texts rather than figures.
@@ -43,8 +51,10 @@ _TEXT_HEADS = {"what"}
 
 def page(title: str, body: list[str]) -> str:
     """A whole document."""
-    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-    head += f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+    head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    head += f"<title>{escape(title)}</title>"
+    head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head += f"<style>{STYLE}</style></head>"
     return "\n".join([head, "<body><main>", *body, "</main></body></html>", ""])
 
 
@@ -101,7 +111,8 @@ def question(entry: dict[str, Any]) -> str:
         else ""
     )
     failure = f'<p class="miss">{escape(entry["failure"])}</p>' if entry["failure"] else ""
-    head = f"{escape(entry['question'])}<small>{escape(entry['key'])}, {escape(entry['category'])}, recall@10 {entry['recall']:.2f}</small>"
+    note = f"{entry['key']}, {entry['category']}, recall@10 {entry['recall']:.2f}"
+    head = f"{escape(entry['question'])}<small>{escape(note)}</small>"
     right = f"<p>Right answer: <b>{escape(entry['answer'])}</b></p>"
     return (
         f"<details><summary>{head}</summary>{right}{said}{failure}<h3>Evidence</h3><ul>{evidence}</ul>"

@@ -77,7 +77,10 @@ def retrieval(summary: dict[str, Any], key: str) -> Table:
 
 
 def _against(summary: dict[str, Any], key: str, what: str) -> str:
-    """What the figures are measured against; without corrections both keys are the published one."""
+    """What the figures are measured against.
+
+    Without corrections both keys are the published one.
+    """
     return f"{key} {what}" if summary["counts"]["corrected"] else f"{what} as published"
 
 
@@ -157,7 +160,10 @@ def abstention(summary: dict[str, Any]) -> list[Table]:
             ),
         )
     )
-    note = "The first rows should be high and the last one low: a system that always abstains is right in the former and useless."
+    note = (
+        "The first rows should be high and the last one low: "
+        "a system that always abstains is right in the former and useless."
+    )
     return [
         Table(
             "Knows what it doesn't know",
@@ -201,7 +207,10 @@ def calibration(summary: dict[str, Any]) -> list[Table]:
         )
         for kind in KINDS
     ]
-    note = "The rate accepted of answers that are right, vague, specific but wrong, or off by a day or year. All but the first should be 0."
+    note = (
+        "The rate accepted of answers that are right, vague, specific but wrong, or off by a day "
+        "or year. All but the first should be 0."
+    )
     return [Table("Judge calibration", ("known answer", "n", *table), rows, note)]
 
 
@@ -282,7 +291,10 @@ def costs(summary: dict[str, Any]) -> Table:
         "p50 / p95 ms",
         "mean context tokens",
     )
-    note = "Seconds are wall-clock on the machine of this run and depend on its load; items are conversations, questions, or calls."
+    note = (
+        "Seconds are wall-clock on the machine of this run and depend on its load; "
+        "items are conversations, questions, or calls."
+    )
     return Table("Ledger: tokens and seconds", head, rows, note)
 
 

@@ -13,12 +13,9 @@ SHOWN_MESSAGES = 10
 def worst(
     dataset: Dataset, rows: list[dict[str, Any]], scored: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The worst questions by retrieval, then by answer, with the texts of their evidence and of what was retrieved."""
+    """The worst questions by retrieval, then by answer, with their evidence and hits."""
     texts = {
-        (
-            one.user,
-            message["message_id"],
-        ): f"[{message['timestamp'][:10]}] {message.get('name') or message['role']}: {message['content']}"
+        (one.user, message["message_id"]): _line(message)
         for one in dataset.conversations
         for message in one.messages
     }
@@ -67,3 +64,8 @@ def _entry(
         ],
         "failure": row["failure"] or (scored or {}).get("failure"),
     }
+
+
+def _line(message: dict[str, Any]) -> str:
+    speaker = message.get("name") or message["role"]
+    return f"[{message['timestamp'][:10]}] {speaker}: {message['content']}"

@@ -1,7 +1,7 @@
 """Dates as callers write them, turned into the one form that crosses to the engine, and back.
 
-Inside the package a moment is an aware ``datetime`` in UTC. The engine gets RFC 3339 with the writer's own offset, because the
-offset says what "today" meant to the speaker.
+Inside the package a moment is an aware ``datetime`` in UTC. The engine gets RFC 3339 with the
+writer's own offset, because the offset says what "today" meant to the speaker.
 """
 
 from __future__ import annotations

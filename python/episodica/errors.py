@@ -1,7 +1,8 @@
 """Every exception of the package, under one root.
 
-The native code raises these classes too: it hands :func:`from_native` the kind, the words and the causes of a failure
-and raises what comes back. No exception carries a key, a prompt or the text of a message.
+The native code raises these classes too: it hands :func:`from_native` the kind, the words and the
+causes of a failure and raises what comes back. No exception carries a key, a prompt or the text of
+a message.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ class StoreLockedError(EpisodicaError, RuntimeError):
 
 
 class CorruptStoreError(EpisodicaError):
-    """A file of the store holds bytes that its format doesn't allow; ``path`` and ``line`` say where."""
+    """A file of the store holds bytes that its format doesn't allow.
+
+    ``path`` and ``line`` say where.
+    """
 
     kind = "corrupt_store"
 
@@ -103,7 +107,10 @@ class StoreIOError(EpisodicaError, OSError):
 
 
 class EmbeddingMismatchError(EpisodicaError, ValueError):
-    """The vectors on disk come from another embedding model or dimension; ``rebuild_indices`` makes them anew."""
+    """The vectors on disk come from another embedding model or dimension.
+
+    ``rebuild_indices`` makes them anew.
+    """
 
     kind = "embedding_mismatch"
 
@@ -145,7 +152,10 @@ class ForkedError(EpisodicaError, RuntimeError):
 
 
 class MissingExtraError(EpisodicaError, ImportError):
-    """A package is not installed that only this call needs; the hint is the command that installs it."""
+    """A package is not installed that only this call needs.
+
+    The hint is the command that installs it.
+    """
 
     kind = "missing_extra"
 
@@ -189,7 +199,8 @@ def from_native(
 ) -> EpisodicaError:
     """The exception for a failure of the native code, its causes chained as ``__cause__``, nearest first.
 
-    An unknown kind becomes an :class:`InternalError`: a newer engine must not turn a failure into a ``KeyError``.
+    An unknown kind becomes an :class:`InternalError`: a newer engine must not turn a failure into a
+    ``KeyError``.
     """
     error = _BY_KIND.get(kind, InternalError)(message, hint=hint, path=path, line=line)
     effect: BaseException = error

@@ -1,8 +1,9 @@
 """The lifetime of a native engine: open, closed, or lost to a fork.
 
-A forked child has none of the engine's threads and shares its file positions with the parent, so it must neither use nor
-finalise what it inherited. Nor can it open an engine of its own where the parent had one: the pool of threads that all engines of a
-process share believes that it is running, and would wait for ever. Both are refused at once, in words.
+A forked child has none of the engine's threads and shares its file positions with the parent, so it
+must neither use nor finalise what it inherited. Nor can it open an engine of its own where the
+parent had one: the pool of threads that all engines of a process share believes that it is running,
+and would wait for ever. Both are refused at once, in words.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class EngineHandle:
         self._owner = type(owner).__name__
         if _forked_after_use:
             raise ForkedError(
-                f"no {self._owner} can be opened: the process was forked from one that had used episodica",
+                f"no {self._owner} can be opened: the process was forked from one that had used "
+                "episodica",
                 hint=_HINT,
             )
         _used = True
@@ -87,7 +89,10 @@ class EngineHandle:
 
 
 def _close_quietly(engine: _native.Engine, forks: int) -> None:
-    """For engines whose owner was collected, or is still there when the interpreter ends; nobody is left to hear of a failure."""
+    """For engines whose owner was collected, or is still there when the interpreter ends.
+
+    Nobody is left to hear of a failure.
+    """
     if forks != _forks:
         return
     with contextlib.suppress(Exception):

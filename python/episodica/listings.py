@@ -86,12 +86,16 @@ class Records(Iterator[T], Generic[T]):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "Records can't be copied or pickled, as they read from an open store; make a `list` of them"
+            "Records can't be copied or pickled, as they read from an open store; make a `list` "
+            "of them"
         )
 
 
 class AsyncRecords(AsyncIterator[T], Generic[T]):
-    """The records of a listing by ``async for``, in constant memory; a trip to a thread for each page, not for each record."""
+    """The records of a listing by ``async for``, in constant memory.
+
+    A trip to a thread for each page, not for each record.
+    """
 
     __slots__ = ("_page", "_records")
 

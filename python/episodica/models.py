@@ -30,7 +30,10 @@ _KEYWORDS = ("response_format", "max_tokens", "temperature")
 
 
 def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], Answer]:
-    """The function as the engine calls it: system, user, name and JSON of the schema, most tokens; text and tokens back."""
+    """The function as the engine calls it: system, user, name and JSON of the schema, most tokens.
+
+    Text and tokens back.
+    """
     keywords = _accepted(function)
 
     def ask(system: str, user: str, schema_name: str, schema: str, max_tokens: int) -> Answer:

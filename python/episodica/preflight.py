@@ -23,7 +23,10 @@ _FIRST_PARAGRAPH_BYTES = 8192
 
 
 def missing_features(cpuinfo: str) -> list[str]:
-    """Name what the first processor of ``/proc/cpuinfo`` lacks; nothing where the text has no flags."""
+    """Name what the first processor of ``/proc/cpuinfo`` lacks.
+
+    Nothing where the text has no flags.
+    """
     for line in cpuinfo.splitlines():
         if line.startswith("flags"):
             present = set(line.partition(":")[2].split())
@@ -42,12 +45,16 @@ def _check_processor() -> None:
     missing = missing_features(cpuinfo.decode("ascii", "replace"))
     if missing:
         raise ImportError(
-            f"this processor lacks {', '.join(missing)}; episodica's FAISS is compiled for x86-64-v3 (Intel since 2013, AMD since 2015)"
+            f"this processor lacks {', '.join(missing)}; episodica's FAISS is compiled for "
+            "x86-64-v3 (Intel since 2013, AMD since 2015)"
         )
 
 
 def is_main() -> bool:
-    """Whether this is the interpreter that the process started with; also where that can't be told."""
+    """Whether this is the interpreter that the process started with.
+
+    Also where that can't be told.
+    """
     for name in ("_interpreters", "_xxsubinterpreters"):
         try:
             module = import_module(name)

@@ -69,7 +69,8 @@ class NotebookBar:
         extent = f'max="{total}" value="{min(done, total)}"' if total else ""
         count = f"{done:,} of {total:,}" if total else f"{done:,}"
         self._draw(
-            f'<progress {extent} style="width:20em;vertical-align:middle"></progress> {escape(step)} {count}'
+            f'<progress {extent} style="width:20em;vertical-align:middle"></progress> '
+            f"{escape(step)} {count}"
         )
 
     def _draw(self, html: str) -> None:
@@ -99,7 +100,10 @@ def _notebook_display() -> Callable[..., Any] | None:
 
 
 class Reporter:
-    """What ``progress=`` asked for, as the callback that the engine takes; a context manager, so that the bar goes away."""
+    """What ``progress=`` asked for, as the callback that the engine takes.
+
+    A context manager, so that the bar goes away.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self._bar: ProgressBar | NotebookBar | None = None

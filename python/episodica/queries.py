@@ -88,7 +88,10 @@ class MemoryReader:
 
     @property
     def plot(self) -> Plots:
-        """Pictures: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``. They need ``episodica[plot]``."""
+        """Pictures: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
+
+        They need ``episodica[plot]``.
+        """
         return Plots(self)
 
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
@@ -114,10 +117,12 @@ class MemoryReader:
         kinds
             Any of ``"episodic"``, ``"semantic"`` and ``"message"``.
         method
-            ``"hybrid"`` (everything that was measured to help), ``"rrf"`` (reciprocal rank fusion of words and meaning),
-            ``"vector"`` (meaning alone), ``"bm25"`` (words alone) or ``"norlift"`` (episodes by the votes of their facts).
+            ``"hybrid"`` (everything that was measured to help), ``"rrf"`` (reciprocal rank fusion
+            of words and meaning), ``"vector"`` (meaning alone), ``"bm25"`` (words alone) or
+            ``"norlift"`` (episodes by the votes of their facts).
         since, until
-            Only what was said, took place or held in this time, both ends included; a date without a time means the whole day.
+            Only what was said, took place or held in this time, both ends included; a date without
+            a time means the whole day.
         session_id
             Only this session.
         where
@@ -127,12 +132,14 @@ class MemoryReader:
         explain
             Keep the full tree of every score for :meth:`Hit.explain`.
         now
-            What "yesterday" and "last month" in the question are reckoned from; by default the clock.
+            What "yesterday" and "last month" in the question are reckoned from; by default the
+            clock.
 
         Raises
         ------
         InvalidInputError
-            For an empty query, ``top_k`` out of bounds, unknown kinds or methods, ``since`` after ``until``.
+            For an empty query, ``top_k`` out of bounds, unknown kinds or methods, ``since`` after
+            ``until``.
 
         Examples
         --------
@@ -297,7 +304,10 @@ class MemoryReader:
         return None if found is None else record_from_dict(found)
 
     def history(self, user_id: str, id: str) -> list[Record]:
-        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        """Every version of a record, oldest first, the present one last.
+
+        Empty for an unknown id.
+        """
         versions = self._engine.history(check.user(user_id), check.text(id, "id"))
         return [record_from_dict(version) for version in versions]
 
@@ -326,7 +336,10 @@ class MemoryReader:
         return Stats(self._engine.stats(check.optional_user(user_id)))
 
     def health(self) -> dict[str, Any]:
-        """Whether everything works that should: store, indexes, embedder, endpoints. Holds no secret."""
+        """Whether everything works that should: store, indexes, embedder, endpoints.
+
+        Holds no secret.
+        """
         return Health(self._engine.health())
 
     def usage(self) -> dict[str, Any]:
@@ -341,7 +354,8 @@ class MemoryReader:
         user_id
             Only this user.
         progress
-            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step,
+            done, total)``.
 
         Examples
         --------

@@ -16,7 +16,10 @@ from .value import Value, clip, day
 
 
 def _metadata(text: str) -> Any:
-    """The engine's JSON text as Python's values; the text itself where Python has no room for them (numbers of thousands of digits)."""
+    """The engine's JSON text as Python's values.
+
+    The text itself where Python has no room for them (numbers of thousands of digits).
+    """
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +95,8 @@ class Episode(Value):
     episode_id, user_id, uri : str
         Its id among the user's episodes, its owner, and its address.
     title, summary : str
-        What a person would call this talk, and what it comes to in a few sentences (at most 100 tokens).
+        What a person would call this talk, and what it comes to in a few sentences (at most 100
+        tokens).
     content : str
         The narrative: third person, relative dates resolved.
     original_messages : tuple of Message
@@ -184,8 +188,8 @@ class SemanticMemory(Value):
     content : str
         The statement: third person, self-contained.
     kind : str
-        Its category: ``personal_info``, ``work_history``, ``preference``, ``relationship``, ``goal``, ``entity``,
-        ``event``, ``case``, ``decision`` or ``procedure``.
+        Its category: ``personal_info``, ``work_history``, ``preference``, ``relationship``,
+        ``goal``, ``entity``, ``event``, ``case``, ``decision`` or ``procedure``.
     confidence, importance : float
         How sure the reading is and how much it matters, 0 to 1.
     valid_from : datetime

@@ -64,7 +64,8 @@ class AddResult(Value):
         if len(self.episodes) > _MAX_IDS:
             made = f"({', '.join(map(repr, self.episodes[:_MAX_IDS]))}, … {len(self.episodes) - _MAX_IDS:,} more)"
         return (
-            f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, buffered={self.buffered}, "
+            f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, "
+            f"buffered={self.buffered}, "
             f"episodes={made}, pending_semantic={self.pending_semantic})"
         )
 

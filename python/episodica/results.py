@@ -125,7 +125,8 @@ class Hit(Value):
     def explain(self) -> Explanation:
         """The terms of the score as a tree.
 
-        With ``search(..., explain=True)`` the tree is complete and sums to the score; otherwise it lists :attr:`scores` flat.
+        With ``search(..., explain=True)`` the tree is complete and sums to the score; otherwise it
+        lists :attr:`scores` flat.
         """
         if self.explanation is not None:
             return self.explanation
@@ -318,7 +319,8 @@ class SearchResults(Sequence[Hit], Value):
     def __str__(self) -> str:
         """A line a hit, for terminals."""
         lines = (
-            f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  {clip(_gist(one), 80)}"
+            f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  "
+            f"{clip(_gist(one), 80)}"
             for one in self
         )
         return "\n".join((repr(self), *lines))

@@ -19,7 +19,8 @@ from .reports import AddResult, DeleteReport, RebuildReport
 class MemorySystem(MemoryReader):
     """Remembers conversations and finds the right moment again. Opens or creates a store in a directory.
 
-    Needs no server, no key and no network. May be used from several threads; one process writes a store at a time.
+    Needs no server, no key and no network. May be used from several threads; one process writes a
+    store at a time.
 
     Parameters
     ----------
@@ -30,14 +31,16 @@ class MemorySystem(MemoryReader):
     tenant
         Whose part of the store this is; tenants never see each other.
     llm
-        ``None`` (what ``config`` names, else offline), an :class:`LLMConfig` (or its fields in a mapping), or a callable that gets the
-        messages of a chat (and, if its signature has room, ``response_format``, ``max_tokens`` and ``temperature``) and returns the
-        answer's text or a chat completion; coroutine functions serve as well. Its attribute ``model`` names the model.
+        ``None`` (what ``config`` names, else offline), an :class:`LLMConfig` (or its fields in a
+        mapping), or a callable that gets the messages of a chat (and, if its signature has room,
+        ``response_format``, ``max_tokens`` and ``temperature``) and returns the answer's text or a
+        chat completion; coroutine functions serve as well. Its attribute ``model`` names the model.
     embedding
-        ``None`` (what ``config`` names, else the embedder inside the package), an :class:`EmbeddingConfig` (or its fields in a
-        mapping, or just the path of a local folder), or a callable from ``list[str]`` to an array of shape (texts, dimension),
-        float32. A callable's attribute ``model`` names the model that its
-        vectors come from; without one its qualified name does.
+        ``None`` (what ``config`` names, else the embedder inside the package), an
+        :class:`EmbeddingConfig` (or its fields in a mapping, or just the path of a local folder),
+        or a callable from ``list[str]`` to an array of shape (texts, dimension), float32. A
+        callable's attribute ``model`` names the model that its vectors come from; without one its
+        qualified name does.
     **overrides
         Fields of :class:`MemoryConfig`, which win over ``config``.
 
@@ -102,13 +105,16 @@ class MemorySystem(MemoryReader):
         user_id
             Whose memory; 1 to 512 bytes of UTF-8.
         messages
-            Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), optionally ``name``, ``timestamp`` (ISO 8601,
-            ``datetime`` or seconds since 1970; missing = now, without offset = UTC), ``session_id``, ``metadata`` (any JSON) and
-            ``message_id`` (the same id twice is added once). Other keys are ignored, unless they look like a typing error.
+            Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), optionally
+            ``name``, ``timestamp`` (ISO 8601, ``datetime`` or seconds since 1970; missing = now,
+            without offset = UTC), ``session_id``, ``metadata`` (any JSON) and ``message_id`` (the
+            same id twice is added once). Other keys are ignored, unless they look like a typing
+            error.
         session_id
             The session of messages that name none themselves.
         progress
-            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step,
+            done, total)``.
 
         Returns
         -------
@@ -118,7 +124,8 @@ class MemorySystem(MemoryReader):
         Raises
         ------
         InvalidInputError
-            For the first message that can't be right, by its position from 0; then none of them is added.
+            For the first message that can't be right, by its position from 0; then none of them is
+            added.
 
         Examples
         --------
@@ -239,7 +246,8 @@ class MemorySystem(MemoryReader):
         user_id
             Only this user.
         progress
-            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step, done, total)``.
+            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step,
+            done, total)``.
 
         Examples
         --------
@@ -252,7 +260,10 @@ class MemorySystem(MemoryReader):
             )
 
     def retry_pending(self, user_id: str | None = None) -> int:
-        """Does again what an outage left undone (vectors, facts, texts of a model); how many records are still pending then."""
+        """Does again what an outage left undone (vectors, facts, texts of a model).
+
+        How many records are still pending then.
+        """
         return self._engine.retry_pending(check.optional_user(user_id))
 
 

@@ -18,7 +18,10 @@ class Value:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The value as plain JSON types; dates become RFC 3339 text. ``from_dict`` of the same class reads it back."""
+        """The value as plain JSON types; dates become RFC 3339 text.
+
+        ``from_dict`` of the same class reads it back.
+        """
         return {field.name: jsonable(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:

@@ -75,12 +75,12 @@ FIELDS = {
     "AddResult": "messages_added duplicates buffered episodes pending_semantic",
     "Context": "text hits messages token_count",
     "DeleteReport": "messages episodes semantic_memories files",
-    "Episode": "episode_id user_id title summary content original_messages message_count boundary_reason timestamp created_at session_id "
-    "topics entities metadata tags uri",
+    "Episode": "episode_id user_id title summary content original_messages message_count "
+    "boundary_reason timestamp created_at session_id topics entities metadata tags uri",
     "Hit": "kind id uri score rank content title timestamp messages scores snippet",
     "Message": "role content name timestamp session_id metadata message_id",
-    "SemanticMemory": "memory_id user_id content kind confidence importance valid_from valid_to superseded_by source_episodes created_at "
-    "updated_at metadata revision_count uri",
+    "SemanticMemory": "memory_id user_id content kind confidence importance valid_from valid_to "
+    "superseded_by source_episodes created_at updated_at metadata revision_count uri",
     "VerifyReport": "total indexed skipped errors problems",
 }
 

@@ -178,7 +178,8 @@ def test_doctor_finds_what_is_wrong(cli: Cli) -> None:
     done = cli("doctor", env={"EPISODICA_TRACEE": "1"})
     assert (done.returncode, done.stderr) == (
         1,
-        "error: unknown environment variable: `EPISODICA_TRACEE`\nhint: did you mean `EPISODICA_TRACE`?\n",
+        "error: unknown environment variable: `EPISODICA_TRACEE`\nhint: did you mean "
+        "`EPISODICA_TRACE`?\n",
     )
 
 

@@ -30,8 +30,14 @@ TALK = [
     },
     {"role": "Nuria", "content": "I work as a baker in Brno.", "timestamp": "no date"},
 ]
-EPISODIC = "type score episode_id title content original_messages boundary_reason timestamp created_at message_count search_method"
-SEMANTIC = "type score memory_id content knowledge_type confidence related_episodes created_at search_method"
+EPISODIC = (
+    "type score episode_id title content original_messages boundary_reason timestamp created_at "
+    "message_count search_method"
+)
+SEMANTIC = (
+    "type score memory_id content knowledge_type confidence related_episodes created_at "
+    "search_method"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -204,7 +210,8 @@ def test_a_script_runs_unchanged(tmp_path: Path) -> None:
         "memory = NemoriMemory(config=MemoryConfig.from_dict({'storage_path': sys.argv[1]}))\n"
         f"memory.add_messages('u', {TALK!r})\n"
         "memory.flush('u')\n"
-        "print(json.dumps([hit['message_count'] for hit in memory.search('u', helper.QUERY)['episodic']]))\n"
+        "print(json.dumps([hit['message_count'] for hit in memory.search('u', "
+        "helper.QUERY)['episodic']]))\n"
         "memory.close()\n"
     )
     (tmp_path / "helper.py").write_text("QUERY = 'tortoise'\n")

@@ -1,4 +1,4 @@
-"""Settings: defaults in step with the engine, precedence of their sources, errors that name the nearest setting, no keys shown."""
+"""Settings: defaults as in the engine, precedence of sources, hints in errors, no keys shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def test_the_engine_gets_the_settings(store: Path) -> None:
 def test_precedence(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "episodica.toml"
     file.write_text(
-        'time_gap_minutes = 10\nbuffer_size_max = 11\nmin_confidence = 0.5\n[llm]\nmodel = "a"\nbase_url = "http://a"\n'
+        "time_gap_minutes = 10\nbuffer_size_max = 11\nmin_confidence = 0.5\n[llm]\nmodel = "
+        '"a"\nbase_url = "http://a"\n'
     )
     monkeypatch.setenv("EPISODICA_CONFIG", str(file))
     monkeypatch.setenv("EPISODICA_BUFFER_SIZE_MAX", "12")

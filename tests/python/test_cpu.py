@@ -2,7 +2,10 @@
 
 from episodica.preflight import missing_features
 
-NEW = "processor\t: 0\nflags\t\t: fpu sse2 abm fma avx avx2 f16c bmi1 bmi2 movbe\n\nprocessor\t: 1\nflags\t\t: fpu\n"
+NEW = (
+    "processor\t: 0\nflags\t\t: fpu sse2 abm fma avx avx2 f16c bmi1 bmi2 movbe\n\n"
+    "processor\t: 1\nflags\t\t: fpu\n"
+)
 
 
 def test_a_new_processor_lacks_nothing() -> None:

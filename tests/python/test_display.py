@@ -1,4 +1,7 @@
-"""Notebook display: sound HTML of every value, whatever the texts hold; short, however long they are."""
+"""Notebook display: sound HTML of every value, whatever the texts hold.
+
+Short, however long they are.
+"""
 
 from __future__ import annotations
 

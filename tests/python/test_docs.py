@@ -59,7 +59,7 @@ def test_the_main_methods_have_examples() -> None:
 
 
 def blocks(page: Path) -> list[tuple[str, str | None]]:
-    """The Python blocks of a page, each with the output that a ``text`` block right after it shows."""
+    """The Python blocks of a page, each with the output of the ``text`` block after it."""
     pattern = r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?"
     return [
         (code, shown or None)
@@ -79,7 +79,7 @@ def test_pages(page: Path) -> None:
 
 
 def test_the_translation_has_what_the_original_has() -> None:
-    """The same code (but for comments and prose in it), the same headings and links, in the same order."""
+    """The same code (but for comments and prose), headings and links, in the same order."""
     original, translated = (
         (TOP / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")
     )

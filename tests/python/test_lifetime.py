@@ -104,7 +104,7 @@ def test_a_forked_child_gets_a_clear_error(store: Path) -> None:
 
 
 def test_a_forked_child_is_refused_every_call_and_never_hangs(store: Path) -> None:
-    """The engine's pool of threads is lost in the child: work that would wait for it must not begin."""
+    """The child has none of the engine's threads: work that would wait for them must not begin."""
     done = script(f"""
         import os, signal, warnings
         warnings.simplefilter("ignore")
@@ -118,10 +118,20 @@ def test_a_forked_child_is_refused_every_call_and_never_hangs(store: Path) -> No
         if not child:
             signal.alarm(30)
             calls = [
-                lambda: memory.add_messages("alice", talk), lambda: memory.flush("alice"), lambda: memory.wait(), memory.stats,
-                lambda: memory.context("alice", "hi"), lambda: memory.plot.timeline("alice"), memory.verify, memory.rebuild_indices,
-                lambda: next(listing), lambda: reader.search("alice", "hi"), memory.__enter__, lambda: memory.delete_user_data("alice"),
-                lambda: MemorySystem({str(store)!r} + "-2"), lambda: LightweightSearchSystem({str(store)!r}),
+                lambda: memory.add_messages("alice", talk),
+                lambda: memory.flush("alice"),
+                lambda: memory.wait(),
+                memory.stats,
+                lambda: memory.context("alice", "hi"),
+                lambda: memory.plot.timeline("alice"),
+                memory.verify,
+                memory.rebuild_indices,
+                lambda: next(listing),
+                lambda: reader.search("alice", "hi"),
+                memory.__enter__,
+                lambda: memory.delete_user_data("alice"),
+                lambda: MemorySystem({str(store)!r} + "-2"),
+                lambda: LightweightSearchSystem({str(store)!r}),
             ]
             kinds = []
             for call in calls:
@@ -208,7 +218,7 @@ def test_a_reader_closes_too(lyon: MemorySystem) -> None:
 
 @pytest.mark.parametrize("before", ["", "import episodica"])
 def test_a_subinterpreter_is_refused_in_words(before: str) -> None:
-    """Also where the main interpreter has imported the package, and Python would hand out the loaded engine."""
+    """Also after the main interpreter has loaded the engine, which Python would hand out."""
     code = "try:\n    import episodica\nexcept ImportError as error:\n    print(error, flush=True)"
     done = script(f"""
         {before}

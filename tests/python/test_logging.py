@@ -1,4 +1,4 @@
-"""What the engine tells reaches Python's logging: its level, its thread, its time, and no deadlock with a handler that calls back."""
+"""The engine's log records reach Python's logging, without a deadlock of handlers."""
 
 from __future__ import annotations
 

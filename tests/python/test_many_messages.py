@@ -1,4 +1,4 @@
-"""Searches over more messages than are all compared: what is left out beforehand must not be what was asked for."""
+"""Searches over so many messages that only some are compared must still find the right ones."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ RARE = {number: f"quillon{number:04}" for number in range(50, COUNT, 500)}
 
 
 def _said(number: int) -> dict[str, object]:
-    thing, other = THINGS[number % len(THINGS)], THINGS[(number * 7 + 3) % len(THINGS)]
-    text = f"I saw the {thing} near the {other} and thought of the {THINGS[(number // 11) % len(THINGS)]}, number {number}."
+    thing, other, third = (
+        THINGS[place % len(THINGS)] for place in (number, number * 7 + 3, number // 11)
+    )
+    text = f"I saw the {thing} near the {other} and thought of the {third}, number {number}."
     if number in RARE:
         text += f" Somebody had painted it {RARE[number]}."
+    year, month, day = 10 + number // 500, 1 + number // 42 % 12, 1 + number // 20 % 28
     return {
         "role": "user" if number % 2 else "assistant",
         "name": "Ann" if number % 2 else "Ben",
         "content": text,
         "message_id": f"m{number}",
         "session_id": f"s{number // 20}",
-        "timestamp": f"20{10 + number // 500:02}-{1 + number // 42 % 12:02}-{1 + number // 20 % 28:02}T10:{number % 20:02}:00Z",
+        "timestamp": f"20{year:02}-{month:02}-{day:02}T10:{number % 20:02}:00Z",
     }
 
 

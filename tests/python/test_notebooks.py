@@ -1,4 +1,4 @@
-"""The notebooks of the docs run from their first cell to their last, and are kept with outputs that are small and name no machine."""
+"""The notebooks of the docs run, and their outputs are small and name no machine."""
 
 from __future__ import annotations
 

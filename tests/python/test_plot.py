@@ -1,4 +1,4 @@
-"""Pictures: figures that draw without a warning whatever the texts hold, with no label over another."""
+"""Charts draw any text without a warning, and no label covers another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores that others wrote open as they are: by this version of the format, by Nemori in both of its forms."""
+"""Stores of every format open as they are: of this version, and of Nemori in both its forms."""
 
 from __future__ import annotations
 

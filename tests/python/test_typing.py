@@ -24,7 +24,8 @@ def mypy(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
     pytest.importorskip("mypy")
     config = scratch / "mypy.ini"
     config.write_text(
-        f"[mypy]\nstrict = True\nmypy_path = {PYTHON}\n[mypy-pandas.*]\nignore_missing_imports = True\n",
+        f"[mypy]\nstrict = True\nmypy_path = {PYTHON}\n[mypy-pandas.*]\nignore_missing_imports = "
+        "True\n",
         encoding="utf-8",
     )
     command = [
@@ -46,7 +47,10 @@ def mypy(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
 
 
 def pyright(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
-    """The same by pyright; its strict mode also wants types of what other packages leave out, which is not ours to give."""
+    """The same by pyright.
+
+    Its strict mode also wants types of what other packages leave out, which is not ours to give.
+    """
     pytest.importorskip("basedpyright", reason="`make typing` installs it")
     config = scratch / "pyrightconfig.json"
     settings = {

@@ -1,4 +1,4 @@
-"""Value types: JSON and pickle round trips, equality, freezing, one-line reprs, notebook display."""
+"""Value types: JSON and pickle round trips, equality, freezing, reprs, notebook display."""
 
 from __future__ import annotations
 
@@ -234,7 +234,8 @@ def test_context_reads_as_its_text() -> None:
 
 def test_reports() -> None:
     assert repr(episodica.AddResult(1, 2, 3, ("e1",), 4)) == (
-        "AddResult(messages_added=1, duplicates=2, buffered=3, episodes=('e1',), pending_semantic=4)"
+        "AddResult(messages_added=1, duplicates=2, buffered=3, episodes=('e1',), "
+        "pending_semantic=4)"
     )
     assert "episodes=('x', 'x', 'x', … 997 more)" in repr(
         episodica.AddResult(episodes=("x",) * 1000)

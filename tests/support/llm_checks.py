@@ -47,7 +47,7 @@ def config(server: ModelServer, **settings: Any) -> LLMConfig:
 
 
 def check_whole(memory: MemorySystem, user: str, count: int) -> None:
-    """Every message is in exactly one episode, each dated by its messages, and the store is sound."""
+    """Every message is in one episode, episodes are dated by their messages, the store is sound."""
     inside = [message for episode in memory.episodes(user) for message in episode.original_messages]
     assert sorted(message.message_id for message in inside) == sorted(
         message.message_id for message in memory.messages(user)

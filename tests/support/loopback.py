@@ -1,4 +1,7 @@
-"""A server on the loopback interface that answers as it is told, also badly. Used by the tests of the evaluation and of the LLM loop."""
+"""A server on the loopback interface that answers as it is told, also badly.
+
+Used by the tests of the evaluation and of the LLM loop.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class Reply:
 
 
 class Loopback:
-    """Serves `answer`, one thread a connection. Counts what came, and answers 403 after `most` requests: a client gone wild ends."""
+    """Serves `answer`, one thread a connection.
+
+    Counts what came, and answers 403 after `most` requests: a client gone wild ends.
+    """
 
     def __init__(self, answer: Callable[[Request], Reply], most: int = 2_000) -> None:
         self.requests: list[Request] = []

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server with a scripted model: sensible answers by the step that asks, and any fault in their place."""
+"""An OpenAI-compatible server with a scripted model: sensible answers, or any fault."""
 
 from __future__ import annotations
 
@@ -109,14 +109,17 @@ def vector(text: str) -> list[float]:
 
 
 class ModelServer(Loopback):
-    """Answers `/v1/chat/completions` and `/v1/embeddings`. A `script` may answer in its place: with a reply, or with the model's text."""
+    """Answers `/v1/chat/completions` and `/v1/embeddings`.
+
+    A `script` may answer in its place: with a reply, or with the model's text.
+    """
 
     def __init__(self, script: Script | None = None, most: int = 2_000) -> None:
         self.script: Script | None = script
         self.says_usage = True
         self.answered: Counter[str] = Counter()
         self.tokens: Counter[str] = Counter()
-        """What it says it used, prompt and completion: by step, by model, and by the word `user:<name>` where a prompt holds it."""
+        """Prompt and completion tokens by step, model and the word `user:<name>` of the prompt."""
         super().__init__(self._answer, most)
 
     @property

@@ -1,7 +1,7 @@
 """Fixtures of the torture: how long it lasts, and what it counts.
 
-Everything here runs in `make test` in its short form. `make torture` sets ``TORTURE_SCALE`` (1.0 = the long form) and
-``TORTURE_COUNTS``, a file to which every part appends what it counted.
+Everything here runs in `make test` in its short form. `make torture` sets ``TORTURE_SCALE`` (1.0 =
+the long form) and ``TORTURE_COUNTS``, a file to which every part appends what it counted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def rounds() -> Callable[[int, int], int]:
 
 @pytest.fixture
 def counts() -> Callable[..., None]:
-    """``counts("part", kills=5, losses=0)``: notes what a part counted. A part that fails notes nothing, which fails the whole."""
+    """``counts("part", kills=5, losses=0)``: notes what a part counted.
+
+    A part that fails notes nothing, which fails the whole.
+    """
 
     def note(part: str, **numbers: int) -> None:
         place = os.environ.get("TORTURE_COUNTS")

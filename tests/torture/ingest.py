@@ -1,7 +1,8 @@
 """A process that remembers messages until it is killed, and says which ones were acknowledged.
 
-``python ingest.py STORE ROUND``: prints ``ready`` when the store is open, then ``+ user number`` after `add_messages` has returned for
-it, ``- user number`` after `delete` has. What message ``number`` of a user says follows from the two, see :func:`text`.
+``python ingest.py STORE ROUND``: prints ``ready`` when the store is open, then ``+ user number``
+after `add_messages` has returned for it, ``- user number`` after `delete` has. What message
+``number`` of a user says follows from the two, see :func:`text`.
 """
 
 from __future__ import annotations

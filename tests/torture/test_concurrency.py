@@ -1,4 +1,4 @@
-"""Many threads, many tasks and several processes on one store: nobody waits for ever, loses an update, or meets another user."""
+"""Many threads, tasks and processes on one store: no deadlock, lost update or mixed users."""
 
 from __future__ import annotations
 
@@ -176,8 +176,13 @@ from episodica import MemorySystem
 with MemorySystem(sys.argv[1]) as memory:
     print("ready", flush=True)
     for number in range(100_000):
-        memory.add_messages("alice", [{"role": "user", "content": f"number {number} and more", "message_id": str(number),
-                                       "timestamp": 1_700_000_000 + 60 * number}])
+        message = {
+            "role": "user",
+            "content": f"number {number} and more",
+            "message_id": str(number),
+            "timestamp": 1_700_000_000 + 60 * number,
+        }
+        memory.add_messages("alice", [message])
         if number % 10 == 9:
             memory.flush("alice")
         # A reader reads everything again whenever something is new.

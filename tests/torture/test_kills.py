@@ -1,4 +1,4 @@
-"""A process that is killed at any moment loses nothing that it acknowledged, and leaves nothing half-written."""
+"""A process killed at any moment loses nothing acknowledged and leaves nothing half-written."""
 
 from __future__ import annotations
 

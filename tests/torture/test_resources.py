@@ -1,4 +1,4 @@
-"""When the system has no more room, rights or handles: an exception that says so, nothing lost, and work goes on afterwards."""
+"""Without disk space, rights or handles: a clear exception, nothing lost, then recovery."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ with MemorySystem("store") as memory:
     number = 0
     while met is None:
         try:
-            memory.add_messages("alice", [{"role": "user", "content": f"number {number} " + "x" * 9_000, "message_id": str(number)}])
+            text = f"number {number} " + "x" * 9_000
+            message = {"role": "user", "content": text, "message_id": str(number)}
+            memory.add_messages("alice", [message])
             kept.append(number)
         except StoreIOError as error:
             met = [type(error).__name__, str(error), str(error.__cause__), error.path]
@@ -42,6 +44,8 @@ print(json.dumps({"kept": kept, "met": met}))
 HANDLES = """
 import json, os, resource
 from episodica import MemorySystem, StoreIOError
+def numbered(number):
+    return {"role": "user", "content": f"number {number}", "message_id": str(number)}
 kept, met = [], []
 with MemorySystem("store") as memory:
     memory.add_messages("u0", [{"role": "user", "content": "the first", "message_id": "0"}])
@@ -50,13 +54,13 @@ with MemorySystem("store") as memory:
     resource.setrlimit(resource.RLIMIT_NOFILE, (taken, hard))
     for number in range(1, 6):
         try:
-            memory.add_messages(f"u{number}", [{"role": "user", "content": f"number {number}", "message_id": str(number)}])
+            memory.add_messages(f"u{number}", [numbered(number)])
             kept.append(number)
         except StoreIOError as error:
             met.append([str(error), str(error.__cause__)])
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     for number in range(1, 6):
-        memory.add_messages(f"u{number}", [{"role": "user", "content": f"number {number}", "message_id": str(number)}])
+        memory.add_messages(f"u{number}", [numbered(number)])
         kept.append(number)
     assert memory.verify().errors == 0
 print(json.dumps({"kept": kept, "met": met}))
@@ -86,7 +90,8 @@ count = int(sys.argv[1])
 with MemorySystem("store", memory_budget_bytes=300_000) as memory:
     most = 0
     for number in range(count):
-        memory.add_messages(f"u{number}", [{"role": "user", "content": f"user number {number} lives in town{number}"}])
+        text = f"user number {number} lives in town{number}"
+        memory.add_messages(f"u{number}", [{"role": "user", "content": text}])
         most = max(most, memory.stats()["memory_bytes"])
     for number in range(0, count, 17):
         hits = memory.search(f"u{number}", f"town{number}", kinds=("message",))

@@ -1,4 +1,7 @@
-"""Typical code of users, for mypy --strict and pyright. Checked, never run; see tests/python/test_typing.py."""
+"""Typical code of users, for mypy --strict and pyright.
+
+Checked, never run; see tests/python/test_typing.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The commands that read and write a store; each takes the parsed arguments and returns an exit status."""
+"""The commands that read and write a store.
+
+Each takes the parsed arguments and returns an exit status.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
         for user, conversation in zip(users, conversations, strict=True):
             rows.append(remember(memory, user, conversation, flush=not args.no_flush))
             out.note(
-                f"{conversation.name}: {counted(rows[-1]['messages_added'], 'message')} added for {user}"
+                f"{conversation.name}: {counted(rows[-1]['messages_added'], 'message')} added for "
+                f"{user}"
             )
     if out.as_json:
         out.json(rows)
@@ -148,7 +152,8 @@ def context(args: argparse.Namespace, out: Output) -> int:
         else:
             out.line(packed.text)
             out.note(
-                f"{counted(packed.token_count, 'token')}, {counted(len(packed.messages), 'message')}"
+                f"{counted(packed.token_count, 'token')}, "
+                f"{counted(len(packed.messages), 'message')}"
             )
     return 0
 
@@ -209,7 +214,8 @@ def verify(args: argparse.Namespace, out: Output) -> int:
             for problem in found.problems:
                 out.line(str(problem))
             out.line(
-                f"{found.total:,} checked, {found.indexed:,} indexed, {found.skipped:,} skipped, {found.errors:,} errors"
+                f"{found.total:,} checked, {found.indexed:,} indexed, {found.skipped:,} skipped, "
+                f"{found.errors:,} errors"
             )
     return 0 if found.ok else 1
 

@@ -85,7 +85,8 @@ def _show(
         spent = sorted(answer["milliseconds"] for answer in answers)[len(answers) // 2]
         out.line()
         out.line(
-            f"  {found} of {len(answers)} answers proved by a message among the first {_DEPTH} hits; median search {spent:.2f} ms"
+            f"  {found} of {len(answers)} answers proved by a message among the first {_DEPTH} "
+            f"hits; median search {spent:.2f} ms"
         )
     return {
         **counts,

@@ -1,6 +1,7 @@
 """What the commands print: text that fits the terminal, or JSON; notes and errors beside it.
 
-Data goes to stdout, everything else to stderr. Control characters of stored texts never reach a terminal.
+Data goes to stdout, everything else to stderr. Control characters of stored texts never reach a
+terminal.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ class Output:
 
     @property
     def width(self) -> int | None:
-        """Columns to fill; ``None`` where the output goes to a file or a pipe, which wants whole lines."""
+        """Columns to fill.
+
+        ``None`` where the output goes to a file or a pipe, which wants whole lines.
+        """
         if not sys.stdout.isatty():
             return None
         return max(_MIN_WIDTH, min(_MAX_WIDTH, shutil.get_terminal_size().columns))
@@ -100,7 +104,10 @@ class Output:
         return text if self.width is None else cut(text, max(self.width - beside, _MIN_COLUMN))
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
-        """Columns as wide as their widest cell, cut to what the terminal has room for. Columns of numbers stand to the right, uncut."""
+        """Columns as wide as their widest cell, cut to what the terminal has room for.
+
+        Columns of numbers stand to the right, uncut.
+        """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         by_column = list(zip(*cells, strict=True)) or [()] * len(head)
         right = [bool(column) and all(map(_is_number, column)) for column in by_column]
@@ -216,7 +223,10 @@ def wrap(text: str, room: int, max_lines: int) -> list[str]:
 
 
 def _wants_colour(stream: TextIO, choice: str) -> bool:
-    """What ``--color`` says; without it, terminals do unless ``NO_COLOR`` (https://no-color.org) or ``TERM=dumb`` says no."""
+    """What ``--color`` says.
+
+    Without it, terminals do unless ``NO_COLOR`` (https://no-color.org) or ``TERM=dumb`` says no.
+    """
     if choice != "auto":
         return choice == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,4 +1,7 @@
-"""The commands that show more than a list: ``timeline`` and ``explain``. Each takes the parsed arguments and returns an exit status."""
+"""The commands that show more than a list: ``timeline`` and ``explain``.
+
+Each takes the parsed arguments and returns an exit status.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Settings: every knob of the engine, and where its value comes from.
 
-The engine owns the defaults' meaning and checks every bound; here values get their types and their precedence:
-keyword > environment > TOML file > default.
+The engine owns the defaults' meaning and checks every bound; here values get their types and their
+precedence: keyword > environment > TOML file > default.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ class LLMConfig:
     model
         The model's name at the endpoint.
     base_url
-        Up to and including the version, e.g. ``http://localhost:8000/v1``. Without one: ``OPENAI_BASE_URL``, then OpenAI's.
+        Up to and including the version, e.g. ``http://localhost:8000/v1``. Without one:
+        ``OPENAI_BASE_URL``, then OpenAI's.
     api_key
-        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never pickled: another process takes it from its
-        environment.
+        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never
+        pickled: another process takes it from its environment.
     organization, headers
         Sent with every request; the headers' values are never shown either.
     proxy
@@ -54,10 +55,11 @@ class LLMConfig:
     timeout_seconds
         Longest wait for one answer.
     max_attempts, retry_wait_seconds
-        Attempts for one call, and the wait before the second (doubled before each further one); only after network errors and
-        statuses 408, 409, 429 and 5xx.
+        Attempts for one call, and the wait before the second (doubled before each further one);
+        only after network errors and statuses 408, 409, 429 and 5xx.
     breaker_failures, breaker_seconds
-        After so many failures in a row no call is sent for so long; then a single one tests the endpoint.
+        After so many failures in a row no call is sent for so long; then a single one tests the
+        endpoint.
     max_tokens
         Most tokens of any answer.
     fallback
@@ -109,13 +111,15 @@ class LLMConfig:
 class EmbeddingConfig:
     """Where vectors come from instead of the embedder inside the package.
 
-    Either a local sentence-transformers folder (``path``), or an OpenAI-compatible endpoint (``model``).
+    Either a local sentence-transformers folder (``path``), or an OpenAI-compatible endpoint
+    (``model``).
 
     Parameters
     ----------
     model
         The model's name at the endpoint.
-    base_url, api_key, organization, headers, proxy, timeout_seconds, max_attempts, retry_wait_seconds
+    base_url, api_key, organization, headers, proxy, timeout_seconds, max_attempts,
+    retry_wait_seconds
         As for :class:`LLMConfig`.
     breaker_failures, breaker_seconds
         Likewise.
@@ -175,8 +179,9 @@ class MemoryConfig:
     buffer_size_min, buffer_size_max
         Fewest and most messages of an episode.
     boundary_mode
-        How segments are found: ``"heuristic"`` rules, a model over a ``"window"`` of messages, a model call a
-        ``"message"``, or ``"auto"`` (``"window"`` with an LLM, ``"heuristic"`` without).
+        How segments are found: ``"heuristic"`` rules, a model over a ``"window"`` of messages, a
+        model call a ``"message"``, or ``"auto"`` (``"window"`` with an LLM, ``"heuristic"``
+        without).
     boundary_confidence_threshold
         A boundary below this confidence (0 to 1) is not one.
     time_gap_minutes
@@ -184,11 +189,13 @@ class MemoryConfig:
     boundary_window_messages
         Messages a model sees per boundary call.
     merge_episodes, merge_similarity_threshold, merge_max_gap_minutes
-        Merge a new episode into a similar recent one: whether, from which cosine on, and over which time at most.
+        Merge a new episode into a similar recent one: whether, from which cosine on, and over which
+        time at most.
     semantic_memory
         Learn semantic memories.
     prediction_correction
-        Predict from what is known and learn the difference (with an LLM); otherwise extract from each episode.
+        Predict from what is known and learn the difference (with an LLM); otherwise extract from
+        each episode.
     statement_similarity_threshold
         Known statements below this similarity don't take part in a prediction.
     min_confidence, min_importance
@@ -196,16 +203,19 @@ class MemoryConfig:
     preset
         Named retrieval numbers: ``"default"``, ``"cortex"`` or ``"memo"``.
     layer_weights
-        Weights of summary, narrative and messages in an episode's score; renormalised over the layers present.
+        Weights of summary, narrative and messages in an episode's score; renormalised over the
+        layers present.
     message_weights
-        Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement, answer. Left as they are,
-        the vector counts 0.5 with another embedder than the package's own.
+        Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement,
+        answer. Left as they are, the vector counts 0.5 with another embedder than the package's
+        own.
     rrf_k
         ``k`` of reciprocal rank fusion.
     hnsw_threshold
         From this many vectors on, an index is a graph instead of a scan.
     snapshot_threshold
-        From this many messages on, the indexes of a user are written when they are closed, and read when they are opened again.
+        From this many messages on, the indexes of a user are written when they are closed, and read
+        when they are opened again.
     memory_budget_bytes
         Memory that open users may take before the longest unused are closed.
     max_message_bytes
@@ -283,18 +293,21 @@ class MemoryConfig:
         Parameters
         ----------
         path
-            A TOML file with fields of this class at the top and tables ``[llm]`` and ``[embedding]``. Without one the file
-            that ``EPISODICA_CONFIG`` names, if any. No other place is looked at.
+            A TOML file with fields of this class at the top and tables ``[llm]`` and
+            ``[embedding]``. Without one the file that ``EPISODICA_CONFIG`` names, if any. No other
+            place is looked at.
         env
-            The environment; without one that of the process. ``EPISODICA_BUFFER_SIZE_MAX=10`` sets ``buffer_size_max``,
-            ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` the fields of the sections.
+            The environment; without one that of the process. ``EPISODICA_BUFFER_SIZE_MAX=10`` sets
+            ``buffer_size_max``, ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` the fields
+            of the sections.
         **overrides
             Fields that win over both.
 
         Raises
         ------
         ConfigError
-            For unknown names (with the nearest known one as hint), values of the wrong type and unreadable files.
+            For unknown names (with the nearest known one as hint), values of the wrong type and
+            unreadable files.
 
         Examples
         --------
@@ -408,7 +421,10 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:
 
 
 def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
-    """The settings in force. A ``config`` is taken as it is; without one, environment and file are read."""
+    """The settings in force.
+
+    A ``config`` is taken as it is; without one, environment and file are read.
+    """
     if config is None:
         return MemoryConfig.load(**overrides)
     if not isinstance(config, MemoryConfig):

@@ -1,8 +1,9 @@
 """Building blocks of the notebook display: escaped fragments of HTML, and the one style sheet that they share.
 
-Structure (lines, fills, faint text) is mixed from the colour of the text around it, so it fits any theme without being asked. Only the
-few hues ask for light or dark: the notebook's own attribute (JupyterLab, VS Code, Material, Colab), else what the system prefers. Tags
-mean what they say, so a viewer that strips style sheets still shows readable text.
+Structure (lines, fills, faint text) is mixed from the colour of the text around it, so it fits any
+theme without being asked. Only the few hues ask for light or dark: the notebook's own attribute
+(JupyterLab, VS Code, Material, Colab), else what the system prefers. Tags mean what they say, so a
+viewer that strips style sheets still shows readable text.
 """
 
 from __future__ import annotations
@@ -102,7 +103,10 @@ def more(count: int) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], total: int, kinds: str) -> str:
-    """Rows of cells that are HTML already. ``kinds`` has a letter a column: ``n`` a number, ``s`` short, ``t`` text."""
+    """Rows of cells that are HTML already.
+
+    ``kinds`` has a letter a column: ``n`` a number, ``s`` short, ``t`` text.
+    """
     style = [{"n": ' class="ep-number"', "s": ' class="ep-short"'}.get(kind, "") for kind in kinds]
     lines = [
         "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(style, row, strict=True))
@@ -118,7 +122,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], total: int, kinds:
 
 
 def bar(value: float, low: float, high: float) -> str:
-    """A bar from zero to ``value`` on an axis from ``low`` to ``high``; what is below zero points the other way, in another colour."""
+    """A bar from zero to ``value`` on an axis from ``low`` to ``high``.
+
+    What is below zero points the other way, in another colour.
+    """
     low, high = min(low, 0.0), max(high, 0.0)
     width = high - low
     if not 0 < width < float("inf"):
@@ -129,5 +136,8 @@ def bar(value: float, low: float, high: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Safe as text and in attributes; control characters and lone surrogates, which no notebook can hold, are replaced."""
+    """Safe as text and in attributes.
+
+    Control characters and lone surrogates, which no notebook can hold, are replaced.
+    """
     return escape(text.translate(_CONTROLS).encode("utf-8", "replace").decode("utf-8"))

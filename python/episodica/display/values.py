@@ -275,7 +275,8 @@ def _tree(tree: Explanation) -> str:
     values = [value for _, _, value, _ in terms[:_MAX_TERMS]]
     rows = (
         (
-            f'<span style="padding-inline-start:{min(depth, 12) * 1.2:.1f}em">{plain(name, 60)}</span>',
+            "<span "
+            f'style="padding-inline-start:{min(depth, 12) * 1.2:.1f}em">{plain(name, 60)}</span>',
             f"{value:.4f}",
             bar(value, min(values), max(values)),
             f'<span class="ep-faint">{plain(detail)}</span>',

@@ -1,7 +1,7 @@
 """Messages as callers hand them over, checked and brought into the one form that the engine takes.
 
-All or nothing: the first message that can't be right stops the call before anything is stored. What a valid message says is never
-changed; only its wrapping is.
+All or nothing: the first message that can't be right stops the call before anything is stored. What
+a valid message says is never changed; only its wrapping is.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def normalise(messages: object) -> list[dict[str, Any]]:
     Parameters
     ----------
     messages
-        An iterable of mappings with ``role`` and ``content`` (text, or a list of parts as chat APIs have them), optionally
-        ``name``, ``timestamp``, ``session_id``, ``metadata`` and ``message_id``; or of :class:`~episodica.Message`.
+        An iterable of mappings with ``role`` and ``content`` (text, or a list of parts as chat APIs
+        have them), optionally ``name``, ``timestamp``, ``session_id``, ``metadata`` and
+        ``message_id``; or of :class:`~episodica.Message`.
 
     Raises
     ------
@@ -151,7 +152,10 @@ def _content(raw: Mapping[str, Any], position: int) -> str:
 
 
 def _flatten(parts: Iterable[object], position: int) -> str:
-    """The text of a chat API's content parts, in order; what is no text leaves a mark like ``[image]``."""
+    """The text of a chat API's content parts, in order.
+
+    What is no text leaves a mark like ``[image]``.
+    """
     texts = []
     for number, part in enumerate(parts):
         if isinstance(part, str):
@@ -171,7 +175,8 @@ def _flatten(parts: Iterable[object], position: int) -> str:
         if not isinstance(text, str):
             raise _wrong(
                 position,
-                f"`{_TEXT_PARTS[kind]}` of content part {number} must be a str, not `{type(text).__name__}`",
+                f"`{_TEXT_PARTS[kind]}` of content part {number} must be a str, not "
+                f"`{type(text).__name__}`",
             )
         texts.append(text)
     return "\n".join(text for text in texts if text)
@@ -215,7 +220,8 @@ def json_text(value: object, what: str) -> str:
     Raises
     ------
     InvalidInputError
-        For what JSON can't hold (other types, NaN, keys that are no text, too deep nesting), naming the place.
+        For what JSON can't hold (other types, NaN, keys that are no text, too deep nesting), naming
+        the place.
     """
     flat = (
         type(value) is dict
@@ -248,7 +254,10 @@ def _check_json(value: object, place: str, depth: int) -> None:
 
 
 def _json_items(value: object, place: str) -> Iterable[tuple[str, object]]:
-    """The items of an object or a list, each with the step that leads to it; none for what is a plain value after all."""
+    """The items of an object or a list, each with the step that leads to it.
+
+    None for what is a plain value after all.
+    """
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):

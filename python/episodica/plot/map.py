@@ -1,7 +1,8 @@
 """The picture of ``memory.plot.map``: episodes in the plane, alike ones near each other.
 
-What the search by meaning says of every pair of episodes is a matrix of cosines. Its principal coordinates (J. C. Gower, Biometrika 53,
-1966) are the principal components of the vectors behind it, without the vectors having to leave the engine.
+What the search by meaning says of every pair of episodes is a matrix of cosines. Its principal
+coordinates (J. C. Gower, Biometrika 53, 1966) are the principal components of the vectors behind
+it, without the vectors having to leave the engine.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> N
 
 
 def coordinates(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The two main axes, shape (episodes, 2), scaled into the square from 0 to 1; signs by the first episode, so that they stay."""
+    """The two main axes, shape (episodes, 2), scaled into the square from 0 to 1.
+
+    Signs by the first episode, so that they stay.
+    """
     count = len(cosines)
     centred = cosines - cosines.mean(0) - cosines.mean(1)[:, None] + cosines.mean()
     values, vectors = np.linalg.eigh(centred)

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Plots:
     """Pictures of a memory. Each method returns a ``matplotlib.figure.Figure``, which notebooks show and ``savefig`` writes to a file.
 
-    They need matplotlib: ``pip install 'episodica[plot]'``. ``theme`` is ``"light"`` or ``"dark"``; by default that of matplotlib's style.
-    The colours can be told apart with every kind of colour vision. Scripts that no installed font has letters for are drawn as squares.
+    They need matplotlib: ``pip install 'episodica[plot]'``. ``theme`` is ``"light"`` or ``"dark"``;
+    by default that of matplotlib's style. The colours can be told apart with every kind of colour
+    vision. Scripts that no installed font has letters for are drawn as squares.
     """
 
     __slots__ = ("_memory",)
@@ -106,7 +107,8 @@ class Plots:
     def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
         """The user's episodes in two dimensions, alike ones near each other, coloured by time.
 
-        The two axes are the main axes of the episodes' cosine similarities (principal coordinates), as the search by meaning sees them.
+        The two axes are the main axes of the episodes' cosine similarities (principal coordinates),
+        as the search by meaning sees them.
 
         Parameters
         ----------

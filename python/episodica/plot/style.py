@@ -95,7 +95,11 @@ _THEMES = {
 
 
 def theme_of(name: ThemeName | None) -> Theme:
-    """The theme; by default the one that matplotlib's style is nearer to (``plt.style.use("dark_background")`` is dark)."""
+    """The theme.
+
+    By default the one that matplotlib's style is nearer to (``plt.style.use("dark_background")`` is
+    dark).
+    """
     if name is None:
         page = mpl.rcParams["figure.facecolor"]
         name = "dark" if page != "none" and sum(to_rgb(page)) < 1.5 else "light"

@@ -1,6 +1,7 @@
 """Conversations from files of other tools: LoCoMo, LongMemEval, chat APIs' message lists, and JSONL of messages.
 
-Reads and converts; whether the messages are valid is checked where they are added. Called by the command line.
+Reads and converts; whether the messages are valid is checked where they are added. Called by the
+command line.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _SPOKEN_DATE = re.compile(
 )
 _SLASHED_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(\d{1,2}):(\d{2}))?")
 _EXPECTED = (
-    "readable are LoCoMo JSON (`conversation` with `session_1`, …), LongMemEval JSON (`haystack_sessions`), "
+    "readable are LoCoMo JSON (`conversation` with `session_1`, …), LongMemEval JSON "
+    "(`haystack_sessions`), "
     "a JSON list of messages or an object with `messages`, and JSONL with one of these a line"
 )
 
@@ -56,7 +58,8 @@ class Question:
 class Conversation:
     """The messages of one user, ready for ``add_messages``.
 
-    ``user_id`` is ``None`` where the file names none; ``name`` says which conversation this is, for people.
+    ``user_id`` is ``None`` where the file names none; ``name`` says which conversation this is, for
+    people.
     """
 
     name: str
@@ -93,7 +96,8 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
 def with_ids(conversation: Conversation) -> list[Any]:
     """The conversation's messages, each with an id that follows from conversation, position and content.
 
-    So a file that is read again, complete or grown at its end, adds only what is new. Ids of the file's own are kept.
+    So a file that is read again, complete or grown at its end, adds only what is new. Ids of the
+    file's own are kept.
     """
     return [
         {"message_id": _id(conversation.name, position, message), **message}

@@ -1,9 +1,8 @@
-"""Makes `evaluation` importable; a small dataset, and a scripted chat endpoint."""
+"""A small dataset, and a scripted chat endpoint."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,14 @@ import pytest
 from loopback import Loopback, Reply, Request
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT))
 
 
 @pytest.fixture
 def talk(tmp_path: Path) -> Path:
-    """A small LoCoMo file with a corrected question, bad evidence ids and a trap; its corrections lie beside it."""
+    """A small LoCoMo file with a corrected question, bad evidence ids and a trap.
+
+    Its corrections lie beside it.
+    """
     sample = {
         "sample_id": "t-1",
         "conversation": {

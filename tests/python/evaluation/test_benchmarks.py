@@ -1,4 +1,7 @@
-"""The benchmarks of speed: that they measure all they should, and say it right. No test asserts a time."""
+"""The benchmarks of speed: that they measure all they should, and say it right.
+
+No test asserts a time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation.benchmarks import beside, report, suite
+from evaluation.__main__ import main
+from evaluation.benchmarks import beside, report
 from evaluation.benchmarks.episodes import sessions
 from evaluation.benchmarks.process import disk_megabytes, resident
 from evaluation.benchmarks.rivals import RIVALS
@@ -41,8 +45,10 @@ def test_a_tiny_run_measures_everything(
 ) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "out"
-    suite.main(
+    main(
         [
+            "bench",
+            "suite",
             "--sizes",
             "200,300",
             "--users",
@@ -92,10 +98,10 @@ def test_a_tiny_run_measures_everything(
     page.write_text(
         (root / "docs" / "performance.md").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    report.main([str(out / "speed.json"), str(page)])
+    main(["bench", "report", str(out / "speed.json"), str(page)])
     filled = page.read_text(encoding="utf-8")
     assert report.budgets(result) in filled
-    report.main([str(out / "speed.json"), str(page)])
+    main(["bench", "report", str(out / "speed.json"), str(page)])
     assert page.read_text(encoding="utf-8") == filled, "filling twice is filling once"
     assert [path.name for path in sorted((tmp_path / "performance").iterdir())] == PLOTS
 
@@ -247,7 +253,10 @@ def test_sessions_to_store_are_whole_and_new() -> None:
 
 
 def test_memory_of_a_process_is_read_in_its_parts() -> None:
-    status = "Name:\tx\nVmHWM:\t    3000 kB\nVmRSS:\t    2000 kB\nRssAnon:\t    1500 kB\nRssFile:\t     500 kB\nRssShmem:\t       0 kB\n"
+    status = (
+        "Name:\tx\nVmHWM:\t    3000 kB\nVmRSS:\t    2000 kB\n"
+        "RssAnon:\t    1500 kB\nRssFile:\t     500 kB\nRssShmem:\t       0 kB\n"
+    )
     assert resident(status).to_dict() == {
         "total": 2.048,
         "anonymous": 1.536,

@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from evaluation import compare
-from evaluation.common import pipeline
-from evaluation.locomo.data import load
+from evaluation.__main__ import main
 
 
 def run(talk: Path, out: Path, *more: str) -> Path:
     arguments = ["--data", str(talk), "--out", str(out), "--systems", "episodica", *more]
-    assert pipeline.run(pipeline.Benchmark(load), None, arguments) == 0
+    assert main(["locomo", "run", *arguments]) == 0
     return out
 
 
@@ -30,7 +28,7 @@ def test_differences_are_paired(
             row["scores"]["corrected"]["message_recall@50"] = float(row["key"] != "t-1/0")
     journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
     capsys.readouterr()
-    assert compare.main([str(before), str(after)]) == 0
+    assert main(["compare", str(before), str(after)]) == 0
     said = capsys.readouterr().out
     # One of three questions fell from 1 to 0.
     assert "| message_recall@50 | -0.3333 [-1.000, +0.000] ≈ | 0 : 1 | 3 |" in said
@@ -44,5 +42,5 @@ def test_runs_over_different_data_are_refused(
     before = run(talk, tmp_path / "before")
     talk.write_text(talk.read_text().replace("cello", "viola"))
     after = run(talk, tmp_path / "after")
-    assert compare.main([str(before), str(after)]) == 1
+    assert main(["compare", str(before), str(after)]) == 1
     assert "different data" in capsys.readouterr().out

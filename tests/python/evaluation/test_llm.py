@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation.common import pipeline
+from evaluation.__main__ import main
 from evaluation.common.answering import abstains, chosen
 from evaluation.common.calibration import date_off_by_one, specific, vague
 from evaluation.common.chat import ChatClient, ChatError
 from evaluation.common.judging import verdict
-from evaluation.locomo.data import load
 
-LOCOMO = pipeline.Benchmark(load)
 ROOT = Path(__file__).parents[3]
 ANSWERS = {
     "What did Ines buy?": "a red cello",
@@ -38,7 +36,10 @@ def field(prompt: str, name: str) -> str:
 
 
 def endpoint(prompt: str, body: dict[str, Any]) -> tuple[int, str]:
-    """Answers three questions, fails at the fourth, knows the trap; the strict judge changes its mind once."""
+    """Answers three questions, fails at the fourth, knows the trap.
+
+    The strict judge changes its mind once.
+    """
     question = field(prompt, "Question")
     run = body["seed"]
     if "Reply with (a) or (b)" in prompt:
@@ -67,7 +68,7 @@ def scored(
 ) -> tuple[dict[str, Any], Path, Any, list[str]]:
     server = serve(endpoint)
     arguments = options(talk, tmp_path / "run", server.url, "--workers", "3")
-    assert pipeline.run(LOCOMO, None, arguments) == 0
+    assert main(["locomo", "run", *arguments]) == 0
     return (
         json.loads((tmp_path / "run" / "scores.json").read_text()),
         tmp_path / "run",
@@ -181,7 +182,7 @@ def test_a_second_run_asks_only_what_failed(
 ) -> None:
     summary, out, server, arguments = scored
     before = len(server.calls)
-    assert pipeline.run(LOCOMO, None, arguments) == 0
+    assert main(["locomo", "run", *arguments]) == 0
     assert [
         field(call["messages"][0]["content"], "Question") for call in server.calls[before:]
     ] == ["Would Tomas enjoy boats?"]
@@ -212,7 +213,7 @@ def test_a_killed_run_goes_on(talk: Path, tmp_path: Path, serve: Callable[..., A
     server = serve(slow)
     arguments = options(talk, tmp_path / "run", server.url)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-m", "evaluation.locomo.run", *arguments]
+    command = [sys.executable, "-m", "evaluation", "locomo", "run", *arguments]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -222,7 +223,7 @@ def test_a_killed_run_goes_on(talk: Path, tmp_path: Path, serve: Callable[..., A
         process.kill()
         process.wait(10)
         released.set()
-    assert pipeline.run(LOCOMO, None, arguments) == 0
+    assert main(["locomo", "run", *arguments]) == 0
     asked = [
         field(call["messages"][0]["content"], "Question")
         for call in server.calls
@@ -336,10 +337,12 @@ def test_fewer_than_three_judge_runs_are_refused(
     talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        pipeline.run(
-            LOCOMO,
-            None,
-            options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--judge-runs", "1"),
+        main(
+            [
+                "locomo",
+                "run",
+                *options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--judge-runs", "1"),
+            ]
         )
     assert "at least 3" in capsys.readouterr().err
 
@@ -352,10 +355,12 @@ def test_a_key_in_the_settings_is_refused(
         {"llm": {"model": "m", "fallback": {"model": "n", "api_key": "sk-published"}}}
     )
     with pytest.raises(SystemExit):
-        pipeline.run(
-            LOCOMO,
-            None,
-            options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--config", settings),
+        main(
+            [
+                "locomo",
+                "run",
+                *options(talk, tmp_path / "run", "http://127.0.0.1:9/v1", "--config", settings),
+            ]
         )
     told = capsys.readouterr().err
     assert "api_key would be published" in told

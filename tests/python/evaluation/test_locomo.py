@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from evaluation.common import pipeline
+from evaluation.__main__ import main
 from evaluation.common.baselines import Bm25, FullContext, Random
 from evaluation.common.dataset import Question
 from evaluation.common.journal import Journal
@@ -17,11 +18,9 @@ from evaluation.locomo.data import load, session_date
 import episodica
 from episodica import count_tokens
 
-LOCOMO = pipeline.Benchmark(load)
-
 
 def run(data: Path, out: Path, *more: str) -> int:
-    return pipeline.run(LOCOMO, None, ["--data", str(data), "--out", str(out), *more])
+    return main(["locomo", "run", "--data", str(data), "--out", str(out), *more])
 
 
 def test_bad_evidence_is_read_as_far_as_possible_and_listed(talk: Path) -> None:
@@ -129,12 +128,14 @@ def test_the_report_is_one_file_without_network(talk: Path, tmp_path: Path) -> N
     assert run(talk, tmp_path / "run", "--systems", "episodica,bm25") == 0
     page = (tmp_path / "run" / "report.html").read_text()
     addresses = set(re.findall(r"https?://[^\s\"'<>]+", page))
-    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert {address for address in addresses if "://www.w3.org/" not in address} == set()
     assert "<script" not in page
     assert "message_recall@10" in page
     assert "I bought a cello yesterday." in page
     assert "## Retrieval" in (tmp_path / "run" / "report.md").read_text()
-    assert (tmp_path / "run" / "plots" / "recall_over_k.svg").read_text().startswith("<svg")
+    plots = tmp_path / "run" / "plots"
+    assert ET.parse(plots / "recall_over_k.svg").getroot().tag.endswith("svg")
+    assert (plots / "recall_over_k.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_stopped_search_goes_on(
@@ -191,11 +192,11 @@ def test_the_scripts_run_one_by_one(
 ) -> None:
     base = ["--data", str(talk), "--out", str(tmp_path / "run")]
     with pytest.raises(SystemExit, match="run add first"):
-        pipeline.search(LOCOMO, None, [*base, "--systems", "episodica"])
-    assert pipeline.add(LOCOMO, None, base) == 0
-    assert pipeline.search(LOCOMO, None, [*base, "--systems", "episodica"]) == 0
-    assert pipeline.evals(LOCOMO, None, base) == 0
-    assert pipeline.generate_scores(LOCOMO, None, base) == 0
+        main(["locomo", "search", *base, "--systems", "episodica"])
+    assert main(["locomo", "add", *base]) == 0
+    assert main(["locomo", "search", *base, "--systems", "episodica"]) == 0
+    assert main(["locomo", "evals", *base]) == 0
+    assert main(["locomo", "scores", *base]) == 0
     assert "Retrieval, corrected evidence" in capsys.readouterr().out
 
 

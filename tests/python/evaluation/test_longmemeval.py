@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation.common import pipeline
-from evaluation.longmemeval.data import TYPES, load, rules, session_date, write_hypotheses
+from evaluation.__main__ import main
+from evaluation.longmemeval.data import TYPES, load, session_date
 
-LONGMEMEVAL = pipeline.Benchmark(load, rules, write_hypotheses)
 SAMPLE = Path(__file__).parents[2] / "fixtures" / "longmemeval_sample.json"
 
 
@@ -61,7 +60,7 @@ def test_what_is_wrong_with_a_file_is_listed(tmp_path: Path) -> None:
 
 def test_without_an_llm(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert pipeline.run(LONGMEMEVAL, None, ["--data", str(SAMPLE), "--out", str(out)]) == 0
+    assert main(["longmemeval", "run", "--data", str(SAMPLE), "--out", str(out)]) == 0
     table = json.loads((out / "scores.json").read_text())["systems"]["episodica"]["retrieval"][
         "corrected"
     ]
@@ -114,10 +113,10 @@ def test_with_an_llm(tmp_path: Path, serve: Callable[..., Any]) -> None:
     ]
     out = tmp_path / "run"
     assert (
-        pipeline.run(
-            LONGMEMEVAL,
-            None,
+        main(
             [
+                "longmemeval",
+                "run",
                 "--data",
                 str(SAMPLE),
                 "--out",

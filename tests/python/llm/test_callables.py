@@ -1,4 +1,4 @@
-"""A function of the caller's as the language model: what it gets, what it may return, where it runs."""
+"""A callable as the language model: what it gets, what it may return, where it runs."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_tokens_of_text_are_counted_here(open_memory: Callable[..., MemorySystem
 def test_a_coroutine_serves_where_a_loop_runs_already(
     open_memory: Callable[..., MemorySystem],
 ) -> None:
-    """In a notebook the caller's own thread runs a loop, and `flush` has the model write in the caller's time."""
+    """In a notebook the calling thread already runs a loop, and `flush` waits for the model."""
 
     async def main() -> None:
         memory = open_memory(llm=as_coroutine)
@@ -180,7 +180,8 @@ def test_what_is_no_answer_is_an_outage(
 INTERRUPTED = """
 import os, signal, sys, threading
 from episodica import MemorySystem
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+# Where the tests run in the background, the signal is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 calls = []
 def llm(messages):
     calls.append(1)

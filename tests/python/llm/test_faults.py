@@ -1,4 +1,4 @@
-"""Whatever an endpoint sends back, every message is in exactly one episode, the store is sound, and what was mended is counted."""
+"""Whatever an endpoint sends back: each message is in one episode, and the store is sound."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def test_what_will_not_pass_is_asked_no_more_often_than_said(
 
 
 def fenced(step: str, prompt: str) -> str:
-    return f"Sure! Here it is:\n```json\n{json.dumps(sensible(step, prompt), indent=2)}\n```\nAnything else?"
+    answer = json.dumps(sensible(step, prompt), indent=2)
+    return f"Sure! Here it is:\n```json\n{answer}\n```\nAnything else?"
 
 
 def one_bad_item(step: str, prompt: str) -> str:
@@ -233,7 +234,7 @@ def test_any_answer_leaves_everything_whole(
 def test_what_is_not_supported_is_turned_down_and_counted(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """One audit of another system found 97.8 % junk: examples of prompts, invented people, invented dates."""
+    """An audit of another system found 97.8 % junk: prompt examples, invented people and dates."""
 
     def invent(request: Request) -> str | None:
         if step_of(request) != "extract":
@@ -296,7 +297,10 @@ def test_any_text_at_all_leaves_everything_whole(
         check_whole(memory, "ann", 27)
 
 
-LLAMA_CPP_PYTHON = "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\"}"
+LLAMA_CPP_PYTHON = (
+    "1 validation error:\n  {'type': 'literal_error', "
+    "'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\"}"
+)
 
 
 @pytest.mark.parametrize(

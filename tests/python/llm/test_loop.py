@@ -232,7 +232,10 @@ def test_what_no_longer_holds_is_superseded_and_comes_back(
                 }
             )
         if step_of(request) == "reconcile":
-            return '{"decisions": [{"candidate": 0, "action": "SUPERSEDE", "memory": 0, "content": null, "reason": "moved"}]}'
+            return (
+                '{"decisions": [{"candidate": 0, "action": "SUPERSEDE", "memory": 0, '
+                '"content": null, "reason": "moved"}]}'
+            )
         return None
 
     memory = open_memory(serve(script))

@@ -20,7 +20,10 @@ SECRETS = ("sk-a-secret", "header-secret", "org-secret", "sk-vectors")
 
 def told(request: Request) -> Reply | None:
     """A server that repeats the key and the prompt in its errors, half of the time."""
-    words = f"key {request.headers['authorization']} is wrong for {json.dumps(request.body)[:200]} sk-a-secret header-secret org-secret"
+    words = (
+        f"key {request.headers['authorization']} is wrong for {json.dumps(request.body)[:200]} "
+        "sk-a-secret header-secret org-secret"
+    )
     error = {"error": {"message": words, "code": "sk-a-secret", "type": words}}
     return Reply(error, 401) if step_of(request) in ("episode", "embedding") else None
 

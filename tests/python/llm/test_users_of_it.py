@@ -1,4 +1,4 @@
-"""What else speaks to a model through the memory: scripts written for Nemori, and the evaluation's ledger."""
+"""Models behind scripts written for Nemori, and in the evaluation's ledger."""
 
 from __future__ import annotations
 

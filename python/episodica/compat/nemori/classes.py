@@ -20,7 +20,10 @@ _open: dict[Path, tuple[Store, int]] = {}
 
 
 def _acquire(config: MemoryConfig) -> tuple[Path, Store]:
-    """The store of a path: one for the whole process, as scripts open a memory in every worker. The first one's settings hold."""
+    """The store of a path: one for the whole process, as scripts open a memory in every worker.
+
+    The first one's settings hold.
+    """
     path = Path(config.storage_path).expanduser().absolute()
     with _lock:
         store, holders = _open.get(path, (None, 0))
@@ -49,7 +52,8 @@ class MemorySystem:
     language
         Accepted; languages are recognised by their script.
     **components
-        Clients and repositories that Nemori lets one inject: accepted, named once in a warning, without effect.
+        Clients and repositories that Nemori lets one inject: accepted, named once in a warning,
+        without effect.
 
     Examples
     --------
@@ -70,7 +74,10 @@ class MemorySystem:
         self._closed = False
 
     def add_messages(self, owner_id: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Adds messages; what was done, as Nemori tells it: an error is a status, not an exception."""
+        """Adds messages.
+
+        What was done, as Nemori tells it: an error is a status, not an exception.
+        """
         before = self._buffered(owner_id)
         try:
             added = self._store.add_messages(owner_id, shapes.incoming(messages))
@@ -92,7 +99,8 @@ class MemorySystem:
     def force_episode_creation(self, owner_id: str) -> dict[str, Any] | None:
         """Closes the buffer; the last episode, or ``None`` for an owner without any.
 
-        Where all messages are in episodes already, that is the latest one: scripts take ``None`` for a failure.
+        Where all messages are in episodes already, that is the latest one: scripts take ``None``
+        for a failure.
         """
         made = self._store.flush(owner_id) or list(
             self._store.episodes(owner_id, newest_first=True, limit=1)
@@ -116,7 +124,8 @@ class MemorySystem:
         top_k_episodes, top_k_semantic
             Most hits of each kind; by default the configuration's. 0 for none.
         search_method
-            ``"hybrid"``, ``"vector"``, ``"bm25"`` (or ``"text"``), ``"norlift"``; any other is ``"hybrid"``, as in Nemori.
+            ``"hybrid"``, ``"vector"``, ``"bm25"`` (or ``"text"``), ``"norlift"``; any other is
+            ``"hybrid"``, as in Nemori.
         """
         episodes = self.config.search_top_k_episodes if top_k_episodes is None else top_k_episodes
         facts = self.config.search_top_k_semantic if top_k_semantic is None else top_k_semantic

@@ -1,4 +1,7 @@
-"""Nemori's settings, and which of ``episodica``'s they set. Called by :mod:`episodica.compat.nemori` only."""
+"""Nemori's settings, and which of ``episodica``'s they set.
+
+Called by :mod:`episodica.compat.nemori` only.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +70,10 @@ class MemoryConfig:
     Parameters
     ----------
     **fields
-        Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A language model is used where
-        ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one, and there is an address or a key (``OPENAI_API_KEY`` counts) to
-        reach it; the embedder is ours, unless ``EPISODICA_EMBEDDING_MODEL`` names another.
+        Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A
+        language model is used where ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one,
+        and there is an address or a key (``OPENAI_API_KEY`` counts) to reach it; the embedder is
+        ours, unless ``EPISODICA_EMBEDDING_MODEL`` names another.
 
     Examples
     --------

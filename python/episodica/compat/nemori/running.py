@@ -1,4 +1,7 @@
-"""Runs a script with ``episodica`` in Nemori's place. Called by :mod:`episodica.compat.nemori` only."""
+"""Runs a script with ``episodica`` in Nemori's place.
+
+Called by :mod:`episodica.compat.nemori` only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Nemori's shapes of messages and hits, to and from ours. Called by :mod:`episodica.compat.nemori` only."""
+"""Nemori's shapes of messages and hits, to and from ours.
+
+Called by :mod:`episodica.compat.nemori` only.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ _ROLES = frozenset({"user", "assistant", "system", "tool"})
 def incoming(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Messages as ``add_messages`` takes them.
 
-    Nemori's scripts put the speaker's name where the role belongs, pass dates that may not be dates (then: now), and empty texts,
-    which are left out.
+    Nemori's scripts put the speaker's name where the role belongs, pass dates that may not be dates
+    (then: now), and empty texts, which are left out.
     """
     made = []
     for message in messages:
