@@ -1,4 +1,4 @@
-"""Dates as callers write them, turned into the one form that crosses to the engine, and back.
+"""Dates as callers write them, converted to the engine's form and back.
 
 Inside the package a moment is an aware ``datetime`` in UTC. The engine gets RFC 3339 with the
 writer's own offset, because the offset says what "today" meant to the speaker.
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from .errors import InvalidInputError
 
 TimeLike: TypeAlias = datetime | date | str | float | int
-"""A moment: aware or naive ``datetime`` (naive = UTC), ``date``, ISO 8601 text, or seconds since 1970."""
+"""A moment: ``datetime`` (naive = UTC), ``date``, ISO 8601 text, or seconds since 1970."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
@@ -24,25 +24,25 @@ _HINT = "write dates like `2024-03-11T09:30:00+01:00`, as a `datetime`, or as se
 
 
 def to_utc(text: str) -> datetime:
-    """Reads what the engine wrote."""
+    """Parses a date of the engine."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def rfc3339(value: object, what: str) -> str:
-    """The moment as the engine reads it.
+    """The moment in the engine's form.
 
     Parameters
     ----------
     value
         Any :data:`TimeLike`.
     what
-        What to call it in an error, e.g. ``message 3: `timestamp```.
+        Its name in errors, e.g. ``message 3: `timestamp```.
 
     Raises
     ------
     InvalidInputError
-        For what is no date, and for moments outside the years 1 to 9999 (UTC).
+        For values that are not dates, and moments outside the years 1 to 9999 (UTC).
     """
     if isinstance(value, str):
         moment = _from_text(value, what)
@@ -58,7 +58,7 @@ def rfc3339(value: object, what: str) -> str:
 
 
 def rfc3339_end(value: object, what: str) -> str:
-    """Like :func:`rfc3339`, but a date without a time stands for the end of its day: "until 31 March" includes that day."""
+    """Like :func:`rfc3339`, but a date without a time means the end of that day."""
     if isinstance(value, str) and _DATE_ONLY.fullmatch(value.strip()):
         value = _from_text(value, what).date()
     if isinstance(value, date) and not isinstance(value, datetime):

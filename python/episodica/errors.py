@@ -1,8 +1,8 @@
 """Every exception of the package, under one root.
 
-The native code raises these classes too: it hands :func:`from_native` the kind, the words and the
-causes of a failure and raises what comes back. No exception carries a key, a prompt or the text of
-a message.
+The native code raises these classes too: it passes kind, message and causes of a failure to
+:func:`from_native` and raises the result. No exception contains a key, a prompt or the text of a
+message.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import ClassVar
 
 
 class EpisodicaError(Exception):
-    """Root of everything that the package raises.
+    """Root of all exceptions of the package.
 
     Parameters
     ----------
     message
-        One line: what went wrong, the offending value last.
+        One line: the failure, with the offending value last.
     hint
-        What the reader can do about it.
+        What to do about it.
     path
-        The file the failure is about.
+        The affected file.
     line
-        The line of that file, from 1.
+        The line in that file, from 1.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ class EpisodicaError(Exception):
 
 
 class InvalidInputError(EpisodicaError, ValueError):
-    """The caller passed something that can't be right; nothing was changed."""
+    """An argument is invalid; nothing was changed."""
 
     kind = "invalid_input"
 
 
 class ConfigError(EpisodicaError, ValueError):
-    """A configuration value is unknown or out of its range."""
+    """A setting is unknown or out of range."""
 
     kind = "config"
 
@@ -80,10 +80,7 @@ class StoreLockedError(EpisodicaError, RuntimeError):
 
 
 class CorruptStoreError(EpisodicaError):
-    """A file of the store holds bytes that its format doesn't allow.
-
-    ``path`` and ``line`` say where.
-    """
+    """A file of the store breaks its format; ``path`` and ``line`` say where."""
 
     kind = "corrupt_store"
 
@@ -101,7 +98,7 @@ class ReadOnlyStoreError(EpisodicaError):
 
 
 class StoreIOError(EpisodicaError, OSError):
-    """The operating system refused: disk full, no permission, no such directory, no file handles."""
+    """The operating system refused: disk full, no permission, no directory, no file handles."""
 
     kind = "io"
 
@@ -109,14 +106,14 @@ class StoreIOError(EpisodicaError, OSError):
 class EmbeddingMismatchError(EpisodicaError, ValueError):
     """The vectors on disk come from another embedding model or dimension.
 
-    ``rebuild_indices`` makes them anew.
+    ``rebuild_indices`` computes them again.
     """
 
     kind = "embedding_mismatch"
 
 
 class EmbeddingError(EpisodicaError, RuntimeError):
-    """The embedder failed or answered with the wrong shape."""
+    """The embedder failed or returned the wrong shape."""
 
     kind = "embedding"
 
@@ -128,40 +125,40 @@ class VectorIndexError(EpisodicaError, RuntimeError):
 
 
 class LLMError(EpisodicaError, RuntimeError):
-    """The LLM endpoint failed, or answered what can't be used."""
+    """The LLM endpoint failed, or its answer is unusable."""
 
     kind = "llm"
 
 
 class InterruptedOperationError(EpisodicaError, RuntimeError):
-    """The caller asked the operation to stop; what was committed before stays."""
+    """The operation was cancelled; everything committed before is kept."""
 
     kind = "interrupted"
 
 
 class ClosedError(EpisodicaError, RuntimeError):
-    """The memory system was closed before the call."""
+    """The memory system is closed."""
 
     kind = "closed"
 
 
 class ForkedError(EpisodicaError, RuntimeError):
-    """The process was forked from one that had used a memory system, whose threads do not survive that; start it with ``spawn``."""
+    """The process was forked from one that had used a memory system.
+
+    The engine's threads do not survive a fork; start the process with ``spawn``.
+    """
 
     kind = "forked"
 
 
 class MissingExtraError(EpisodicaError, ImportError):
-    """A package is not installed that only this call needs.
-
-    The hint is the command that installs it.
-    """
+    """An optional package is missing; the hint is the command that installs it."""
 
     kind = "missing_extra"
 
 
 class InternalError(EpisodicaError, RuntimeError):
-    """A promise of the engine to itself does not hold: a bug worth reporting."""
+    """An invariant of the engine is broken: please report this bug."""
 
     kind = "internal"
 
@@ -197,10 +194,10 @@ def from_native(
     line: int | None,
     causes: Sequence[str],
 ) -> EpisodicaError:
-    """The exception for a failure of the native code, its causes chained as ``__cause__``, nearest first.
+    """The exception for a failure of the native code.
 
-    An unknown kind becomes an :class:`InternalError`: a newer engine must not turn a failure into a
-    ``KeyError``.
+    Causes are chained as ``__cause__``, nearest first. An unknown kind becomes an
+    :class:`InternalError`, so that a newer engine does not turn a failure into a ``KeyError``.
     """
     error = _BY_KIND.get(kind, InternalError)(message, hint=hint, path=path, line=line)
     effect: BaseException = error

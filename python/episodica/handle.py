@@ -1,9 +1,9 @@
 """The lifetime of a native engine: open, closed, or lost to a fork.
 
-A forked child has none of the engine's threads and shares its file positions with the parent, so it
-must neither use nor finalise what it inherited. Nor can it open an engine of its own where the
-parent had one: the pool of threads that all engines of a process share believes that it is running,
-and would wait for ever. Both are refused at once, in words.
+A forked child has none of the engine's threads and shares file positions with its parent, so it
+must neither use nor finalise the inherited engine. It cannot open a new one either: the thread pool
+that all engines of a process share believes that it is running, and would wait for ever. Both raise
+``ForkedError``.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from typing import Any
 from . import _native
 from .errors import ClosedError, ForkedError
 
-# Seconds that a memory system which nobody closed may take to persist its state when it is
-# collected.
+# Time limit for persisting the state of a memory system that was collected without `close`.
 _FINALIZER_TIMEOUT_SECONDS = 2.0
 
 _forks = 0
-# Whether this process ever had an engine, and whether it was forked from one that had.
+# Whether this process ever had an engine, and whether its parent had one before the fork.
 _used = False
 _forked_after_use = False
 _HINT = "start the process with the `spawn` method, or fork before the first memory is opened"
 _open: weakref.WeakSet[EngineHandle] = weakref.WeakSet()
-# Engines of the parent, kept from being freed in a forked child.
+# Engines of the parent, referenced so that a forked child never frees them.
 _abandoned: list[_native.Engine] = []
 
 
 class EngineHandle:
-    """Gives out the engine while it may be used; closes it once."""
+    """Returns the engine while it is usable, and closes it once."""
 
     __slots__ = ("__weakref__", "_engine", "_finalizer", "_forks", "_lock", "_owner")
 
@@ -54,7 +53,7 @@ class EngineHandle:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or left behind by a fork."""
+        """Whether the engine is closed or belongs to the parent process."""
         return self._engine is None or self._forks != _forks
 
     def get(self) -> _native.Engine:
@@ -63,7 +62,7 @@ class EngineHandle:
         Raises
         ------
         ClosedError, ForkedError
-            When there is none to use any more.
+            If the engine is closed or belongs to the parent process.
         """
         engine = self._engine
         if self._forks != _forks:

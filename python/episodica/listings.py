@@ -1,7 +1,4 @@
-"""Listings: iterators over records that are fetched page by page, and can become a data frame.
-
-Made by ``MemoryReader`` and ``AsyncMemorySystem``; what a page is, is the engine's business.
-"""
+"""Listings: iterators over records that are read page by page, and can become a data frame."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from .value import to_html
 if TYPE_CHECKING:
     import pandas as pd
 
-# Records that cross from the engine at a time: bounds the memory that an iterator takes.
+# Records per page: bounds the memory of an iterator.
 PAGE = 256
 
 T = TypeVar("T", bound=Message | Episode | SemanticMemory)
@@ -28,7 +25,9 @@ Pages = Callable[[int | None], Iterator[dict[str, Any]]]
 
 
 class Records(Iterator[T], Generic[T]):
-    """The records of a listing, one after the other, in constant memory. A notebook shows the first ones without using them up.
+    """An iterator over the records of a listing, which reads them page by page.
+
+    A notebook shows the first records without using them up.
 
     Examples
     --------
@@ -57,7 +56,7 @@ class Records(Iterator[T], Generic[T]):
         return next(self._rest)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The records that are left as a data frame: a row a record, a column a field, dates in UTC.
+        """The remaining records as a data frame: a row per record, dates in UTC.
 
         Raises
         ------
@@ -92,10 +91,7 @@ class Records(Iterator[T], Generic[T]):
 
 
 class AsyncRecords(AsyncIterator[T], Generic[T]):
-    """The records of a listing by ``async for``, in constant memory.
-
-    A trip to a thread for each page, not for each record.
-    """
+    """The records of a listing for ``async for``; reads each page in a thread."""
 
     __slots__ = ("_page", "_records")
 

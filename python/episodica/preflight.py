@@ -15,17 +15,16 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-# What -march=x86-64-v3 allows the compiler to use, by the kernel's names and in the order of its
-# importance to us.
+# The features of x86-64-v3 by the kernel's names, most important first.
 _REQUIRED = ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe")
-# The first processor's paragraph; the kernel writes no more of them than are read.
+# Covers the first processor; the kernel writes only as much as is read.
 _FIRST_PARAGRAPH_BYTES = 8192
 
 
 def missing_features(cpuinfo: str) -> list[str]:
-    """Name what the first processor of ``/proc/cpuinfo`` lacks.
+    """The features that the first processor of ``/proc/cpuinfo`` lacks.
 
-    Nothing where the text has no flags.
+    Empty if the text has no flags.
     """
     for line in cpuinfo.splitlines():
         if line.startswith("flags"):
@@ -51,10 +50,7 @@ def _check_processor() -> None:
 
 
 def is_main() -> bool:
-    """Whether this is the interpreter that the process started with.
-
-    Also where that can't be told.
-    """
+    """Whether this is the main interpreter, also if that can't be told."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         try:
             module = import_module(name)

@@ -12,7 +12,7 @@ from .errors import InvalidInputError
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]
 Progress: TypeAlias = bool | ProgressCallback | None
-"""``None`` or ``False``: silent. ``True``: a bar in a notebook or on a terminal. A callable gets ``(step, done, total)``."""
+"""``True``: a bar in a notebook or on a terminal. A callable takes ``(step, done, total)``."""
 
 _CELLS = 24
 # Notebooks get each picture of a bar as a message: a few in a second are enough.
@@ -20,14 +20,14 @@ _NOTEBOOK_INTERVAL_SECONDS = 0.1
 
 
 class ProgressBar:
-    """Draws ``step  [####----]  done/total`` on one line and wipes it at the end."""
+    """Draws ``step  [####----]  done/total`` on one line and erases it at the end."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._shown = ""
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Draws the bar anew."""
+        """Redraws the bar."""
         if total:
             filled = _CELLS * min(done, total) // total
             text = f"{step:<12} [{'#' * filled}{'-' * (_CELLS - filled)}] {done:,}/{total:,}"
@@ -39,7 +39,7 @@ class ProgressBar:
             self._shown = text
 
     def clear(self) -> None:
-        """Wipes the line."""
+        """Erases the line."""
         if self._shown:
             self._stream.write(f"\r{'':<{len(self._shown)}}\r")
             self._stream.flush()
@@ -53,7 +53,7 @@ class ProgressBar:
 
 
 class NotebookBar:
-    """Shows ``step  [ progress ]  done/total`` below the cell, and takes it away at the end."""
+    """Shows ``step  [ progress ]  done/total`` below the cell, and removes it at the end."""
 
     def __init__(self, show: Callable[..., Any]) -> None:
         self._show = show
@@ -61,7 +61,7 @@ class NotebookBar:
         self._drawn = -_NOTEBOOK_INTERVAL_SECONDS
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Draws the bar anew, at most ten times a second."""
+        """Redraws the bar, at most ten times a second."""
         now = time.monotonic()
         if now - self._drawn < _NOTEBOOK_INTERVAL_SECONDS and done != total:
             return
@@ -81,14 +81,14 @@ class NotebookBar:
             self._handle.update(data, raw=True)
 
     def clear(self) -> None:
-        """Takes it away."""
+        """Removes the bar."""
         if self._handle is not None:
             self._draw("")
             self._handle = None
 
 
 def _notebook_display() -> Callable[..., Any] | None:
-    """``IPython.display.display``, where a notebook would show it."""
+    """``IPython.display.display`` inside a notebook, else ``None``."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if not hasattr(shell, "kernel"):

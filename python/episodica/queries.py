@@ -1,6 +1,6 @@
-"""Everything that can be asked of a store without changing it: the common half of ``MemorySystem`` and ``LightweightSearchSystem``.
+"""The operations that only read, shared by ``MemorySystem`` and ``LightweightSearchSystem``.
 
-Checks arguments, calls the engine, wraps what comes back. No logic of its own.
+Checks arguments, calls the engine, wraps its answers. No logic of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class MemoryReader:
-    """Searches and reads a store. Not made directly: see the two subclasses."""
+    """Searches and reads a store. Use one of the two subclasses."""
 
     __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant")
 
@@ -73,7 +73,7 @@ class MemoryReader:
 
     @property
     def tenant(self) -> str:
-        """Whose part of the store this is."""
+        """The tenant."""
         return self._tenant
 
     @property
@@ -83,14 +83,14 @@ class MemoryReader:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the system is closed."""
         return self._handle.closed
 
     @property
     def plot(self) -> Plots:
-        """Pictures: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
+        """Charts: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
 
-        They need ``episodica[plot]``.
+        They need matplotlib: ``pip install 'episodica[plot]'``.
         """
         return Plots(self)
 
@@ -104,42 +104,43 @@ class MemoryReader:
         kinds: Iterable[Kind] = ("episodic", "semantic"),
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
-        """Finds what the user's memory holds on a question. Messages that are in no episode yet are found too.
+        """Finds messages, episodes and facts for a query.
+
+        Buffered messages, which are in no episode yet, are found too.
 
         Parameters
         ----------
         user_id
-            Whose memory; an unknown user has none, which is no error.
+            User id. An unknown user yields an empty result.
         query
             The question, in any language.
         top_k
-            Most hits of each kind, 1 to 1000.
+            Maximum number of hits of each kind, 1 to 1000.
         kinds
-            Any of ``"episodic"``, ``"semantic"`` and ``"message"``.
+            Any of ``"episodic"``, ``"semantic"`` (facts) and ``"message"``.
         method
-            ``"hybrid"`` (everything that was measured to help), ``"rrf"`` (reciprocal rank fusion
-            of words and meaning), ``"vector"`` (meaning alone), ``"bm25"`` (words alone) or
-            ``"norlift"`` (episodes by the votes of their facts).
+            ``"hybrid"`` (all signals), ``"rrf"`` (reciprocal rank fusion of words and vectors),
+            ``"vector"`` (vectors alone), ``"bm25"`` (words alone) or ``"norlift"`` (episodes ranked
+            by their facts).
         since, until
-            Only what was said, took place or held in this time, both ends included; a date without
-            a time means the whole day.
+            Only records of this time, both ends included. A date without a time means the whole
+            day. For facts, the time in which they held.
         session_id
             Only this session.
         where
-            Only records whose metadata holds these keys with these values.
+            Only records whose metadata has these keys with these values.
         threshold
-            Least cosine similarity, -1 to 1; by default there is none.
+            Minimum cosine similarity, -1 to 1. Default: none.
         explain
-            Keep the full tree of every score for :meth:`Hit.explain`.
+            Include the tree of terms in every hit, for :meth:`Hit.explain`.
         now
-            What "yesterday" and "last month" in the question are reckoned from; by default the
-            clock.
+            The moment that "yesterday" and "last month" in the query refer to. Default: the clock.
 
         Raises
         ------
         InvalidInputError
-            For an empty query, ``top_k`` out of bounds, unknown kinds or methods, ``since`` after
-            ``until``.
+            For an empty query, ``top_k`` out of bounds, unknown kinds or methods, or ``since``
+            after ``until``.
 
         Examples
         --------
@@ -165,21 +166,21 @@ class MemoryReader:
         top_k: int | None = None,
         **options: Unpack[SearchOptions],
     ) -> Context:
-        """Packs what the memory holds on a question into a text for a prompt.
+        """Packs the memories that answer a query into text for a prompt.
 
         Parameters
         ----------
         max_tokens
-            Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
+            Budget of the text in tokens of o200k_base, 1 or more. Never exceeded.
         top_k
-            Most hits of each kind that take part; by default as many as the budget has room for.
+            Maximum number of hits of each kind. Default: as many as the budget has room for.
         user_id, query, kinds, method, since, until, session_id, where, threshold, explain, now
             As for :meth:`search`.
 
         Raises
         ------
         InvalidInputError
-            As :meth:`search`, and for ``max_tokens`` below 1.
+            As for :meth:`search`, and for ``max_tokens`` below 1.
 
         Examples
         --------
@@ -202,20 +203,20 @@ class MemoryReader:
 
     @spelled_out(ListOptions, LIST_DEFAULTS)
     def episodes(self, user_id: str, **options: Unpack[ListOptions]) -> Records[Episode]:
-        """The user's episodes, in the order of time, in constant memory.
+        """The user's episodes in order of time, read page by page.
 
         Parameters
         ----------
         user_id
-            Whose; an unknown user has none.
+            User id. An unknown user yields an empty listing.
         since, until
-            Only those that took place in this time, both ends included.
+            Only records of this time, both ends included.
         session_id
             Only this session.
         newest_first
-            Newest instead of oldest first.
+            Newest first instead of oldest first.
         limit
-            At most so many.
+            Maximum number of records.
 
         Examples
         --------
@@ -232,14 +233,14 @@ class MemoryReader:
         include_superseded: bool = False,
         **options: Unpack[ListOptions],
     ) -> Records[SemanticMemory]:
-        """The facts that were learned about the user's world, in the order of time, in constant memory.
+        """The user's facts in order of time, read page by page.
 
         Parameters
         ----------
         include_superseded
-            Also those that no longer hold.
+            Include facts that no longer hold.
         user_id, since, until, session_id, newest_first, limit
-            As for :meth:`episodes`; the time is that from which on a fact held.
+            As for :meth:`episodes`. The time of a fact is that from which it held.
 
         Examples
         --------
@@ -251,7 +252,7 @@ class MemoryReader:
 
     @spelled_out(ListOptions, LIST_DEFAULTS)
     def messages(self, user_id: str, **options: Unpack[ListOptions]) -> Records[Message]:
-        """The user's messages, verbatim, in the order of arrival, in constant memory.
+        """The user's messages, verbatim, in order of arrival, read page by page.
 
         Parameters are those of :meth:`episodes`.
 
@@ -290,7 +291,7 @@ class MemoryReader:
             offset += len(page)
 
     def get(self, user_id: str, id: str) -> Record | None:
-        """The message, episode or semantic memory with this id or URI; ``None`` where there is none.
+        """The message, episode or fact with this id or URI, or ``None``.
 
         Examples
         --------
@@ -304,15 +305,12 @@ class MemoryReader:
         return None if found is None else record_from_dict(found)
 
     def history(self, user_id: str, id: str) -> list[Record]:
-        """Every version of a record, oldest first, the present one last.
-
-        Empty for an unknown id.
-        """
+        """Every version of a record, oldest first; empty for an unknown id."""
         versions = self._engine.history(check.user(user_id), check.text(id, "id"))
         return [record_from_dict(version) for version in versions]
 
     def trace(self, user_id: str, id: str) -> list[dict[str, Any]]:
-        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made."""
+        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on at the time."""
         return self._engine.trace(check.user(user_id), check.text(id, "id"))
 
     def users(self) -> list[str]:
@@ -326,7 +324,7 @@ class MemoryReader:
         return self._engine.users()
 
     def stats(self, user_id: str | None = None) -> dict[str, Any]:
-        """Counts and sizes, of one user or of all; also what searches had to do without.
+        """Counts and sizes of one user or of all, and what searches had to do without.
 
         Examples
         --------
@@ -336,10 +334,7 @@ class MemoryReader:
         return Stats(self._engine.stats(check.optional_user(user_id)))
 
     def health(self) -> dict[str, Any]:
-        """Whether everything works that should: store, indexes, embedder, endpoints.
-
-        Holds no secret.
-        """
+        """The state of store, indexes, embedder and endpoints. Contains no secrets."""
         return Health(self._engine.health())
 
     def usage(self) -> dict[str, Any]:
@@ -347,15 +342,17 @@ class MemoryReader:
         return Usage(self._engine.usage())
 
     def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
-        """Compares every record with the indexes and every line with the format; changes nothing.
+        """Checks every record against the indexes and every line against the format.
+
+        Changes nothing.
 
         Parameters
         ----------
         user_id
             Only this user.
         progress
-            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step,
-            done, total)``.
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
 
         Examples
         --------
@@ -368,7 +365,7 @@ class MemoryReader:
             )
 
     def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
-        """Reads a user's records and indexes into memory now instead of at the first search.
+        """Loads a user's records and indexes now instead of at the first search.
 
         Examples
         --------
@@ -378,7 +375,9 @@ class MemoryReader:
         return RebuildReport.from_dict(self._engine.load_user(check.user(user_id)))
 
     def close(self, timeout: float = 30.0) -> None:
-        """Finishes what is under way for at most ``timeout`` seconds, persists the rest, and closes. Twice is no error.
+        """Closes the system. A second call does nothing.
+
+        Finishes pending work for at most ``timeout`` seconds and persists the rest.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What searches return: ranked hits that can say why they are there, and packed context."""
+"""Search results: ranked hits with explained scores, and packed context."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ _FRAME_COLUMNS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Value):
-    """Why a hit has its score: a tree in which the values of the children make up the value of their parent.
+    """The terms of a score as a tree: the values of children add up to that of their parent.
 
     Attributes
     ----------
     name : str
         The term: a leg, a layer, a boost, or the fusion of its children.
     value : float
-        What it contributes.
+        Its contribution.
     detail : str
-        How it came about, for people.
+        How it was computed, in words.
     children : tuple of Explanation
-        Its own terms.
+        The terms that make it up.
 
     Examples
     --------
-    >>> print(Explanation("score", 1.5, "sum of", (Explanation("bm25", 1.0), Explanation("vector", 0.5))))
+    >>> legs = (Explanation("bm25", 1.0), Explanation("vector", 0.5))
+    >>> print(Explanation("score", 1.5, "sum of", legs))
     1.5000  score: sum of
       1.0000  bm25
       0.5000  vector
@@ -80,32 +81,32 @@ class Explanation(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit(Value):
-    """One thing that a search found.
+    """One result of a search.
 
     Attributes
     ----------
     kind : str
         ``"episodic"``, ``"semantic"`` or ``"message"``.
     id, uri : str
-        Of the record; ``memory.get(user, hit.id)`` returns it again.
+        Id and URI of the record; ``memory.get(user, hit.id)`` returns it.
     score : float
-        What it is ranked by; comparable within one kind of one search only.
+        The score it is ranked by; comparable within one kind of one search only.
     rank : int
-        Place among the hits of its kind, from 1.
+        Rank among the hits of its kind, from 1.
     content, title : str
-        The text that was found and its title (empty for kinds that have none).
+        The text and its title (empty for facts).
     snippet : str
-        Some 100 characters around the best match.
+        About 100 characters around the best match.
     timestamp : datetime
-        When it was said, took place or became true (UTC).
+        When the message was said, the episode began or the fact became true (UTC).
     messages : tuple of Message
-        Of an episode its messages, best match first; of a message hit the message itself.
+        The messages of an episode, best match first; of a message hit, the message itself.
     scores : dict of str to float
-        Every leg and layer that took part.
+        The contribution of every leg and layer.
     record : Message, Episode or SemanticMemory
         The whole record.
     explanation : Explanation or None
-        The tree behind :meth:`explain`, if the search was asked to ``explain``.
+        The tree of terms, if the search was asked to ``explain``.
     """
 
     kind: str
@@ -177,7 +178,7 @@ class Hit(Value):
 
 
 class SearchResults(Sequence[Hit], Value):
-    """The hits of one search, best first. A hit is built when it is first looked at.
+    """The hits of one search, best first. Each hit is built on first access.
 
     Examples
     --------
@@ -235,17 +236,17 @@ class SearchResults(Sequence[Hit], Value):
 
     @property
     def query(self) -> str:
-        """What was asked."""
+        """The query."""
         return self._query
 
     @property
     def intent(self) -> str:
-        """How the query was read: ``entity``, ``temporal``, ``relational``, ``factual`` or ``general``."""
+        """Query type: ``entity``, ``temporal``, ``relational``, ``factual`` or ``general``."""
         return self._intent
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """Legs of the search that could not run; empty when all is well."""
+        """Legs of the search that could not run; normally empty."""
         return self._degraded
 
     def _of_kind(self, kind: str) -> tuple[Hit, ...]:
@@ -259,7 +260,7 @@ class SearchResults(Sequence[Hit], Value):
 
     @property
     def semantic(self) -> tuple[Hit, ...]:
-        """The hits that are semantic memories, best first."""
+        """The hits that are facts, best first."""
         return self._of_kind("semantic")
 
     @property
@@ -268,7 +269,7 @@ class SearchResults(Sequence[Hit], Value):
         return self._of_kind("message")
 
     def to_pandas(self) -> pd.DataFrame:
-        """The hits as a data frame: a row a hit, with a column for each term of the scores (``scores.words``), dates in UTC.
+        """The hits as a data frame: a row per hit, a column per term of the scores, dates in UTC.
 
         Raises
         ------
@@ -317,7 +318,7 @@ class SearchResults(Sequence[Hit], Value):
         return (_restore, (list(self), self.query, self.intent, self.degraded))
 
     def __str__(self) -> str:
-        """A line a hit, for terminals."""
+        """One line per hit, for terminals."""
         lines = (
             f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  "
             f"{clip(_gist(one), 80)}"
@@ -342,18 +343,18 @@ def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Context(Value):
-    """Memory packed for a prompt.
+    """Memories packed for a prompt.
 
     Attributes
     ----------
     text : str
         Ready to paste; ``str(context)`` is the same.
     hits : SearchResults
-        What it was made of, best first.
+        The hits it was made from, best first.
     messages : tuple of Message
-        Every original message whose content stands verbatim in ``text``.
+        Every original message that ``text`` quotes verbatim.
     token_count : int
-        Tokens of ``text`` (o200k_base); never above the budget.
+        Tokens of ``text`` (o200k_base), at most the budget.
     """
 
     text: str
@@ -375,7 +376,8 @@ class Context(Value):
         return self.text
 
     def __repr__(self) -> str:
-        return f"<Context {self.token_count} tokens, {len(self.messages)} messages: {clip(self.text)!r}>"
+        size = f"{self.token_count} tokens, {len(self.messages)} messages"
+        return f"<Context {size}: {clip(self.text)!r}>"
 
     def __hash__(self) -> int:
         return hash(self.text)

@@ -17,45 +17,45 @@ from .reports import AddResult, DeleteReport, RebuildReport
 
 
 class MemorySystem(MemoryReader):
-    """Remembers conversations and finds the right moment again. Opens or creates a store in a directory.
+    """Remembers conversations and finds the right moment again.
 
-    Needs no server, no key and no network. May be used from several threads; one process writes a
-    store at a time.
+    Opens or creates a store in a directory. Needs no server, no key and no network. Several threads
+    may use it; one process writes a store at a time.
 
     Parameters
     ----------
     path
         The store's directory; ``~`` is expanded.
     config
-        Settings; without them :meth:`MemoryConfig.load` reads environment and file.
+        Settings. Default: :meth:`MemoryConfig.load` reads the environment and the settings file.
     tenant
-        Whose part of the store this is; tenants never see each other.
+        The tenant. Tenants share a store and never see each other's data.
     llm
-        ``None`` (what ``config`` names, else offline), an :class:`LLMConfig` (or its fields in a
-        mapping), or a callable that gets the messages of a chat (and, if its signature has room,
-        ``response_format``, ``max_tokens`` and ``temperature``) and returns the answer's text or a
-        chat completion; coroutine functions serve as well. Its attribute ``model`` names the model.
+        The language model. ``None``: that of ``config``, else none (offline). An
+        :class:`LLMConfig`, or its fields in a mapping. Or a callable that takes the messages of a
+        chat (and ``response_format``, ``max_tokens`` and ``temperature`` if its signature has
+        them) and returns the answer's text or a chat completion; it may be a coroutine function.
+        Its attribute ``model`` names the model.
     embedding
-        ``None`` (what ``config`` names, else the embedder inside the package), an
-        :class:`EmbeddingConfig` (or its fields in a mapping, or just the path of a local folder),
-        or a callable from ``list[str]`` to an array of shape (texts, dimension), float32. A
-        callable's attribute ``model`` names the model that its vectors come from; without one its
-        qualified name does.
+        The embedder. ``None``: that of ``config``, else the one inside the package. An
+        :class:`EmbeddingConfig`, its fields in a mapping, or the path of a local folder. Or a
+        callable from ``list[str]`` to a float32 array of shape (texts, dimension). Its attribute
+        ``model`` names the model of the vectors; the default is its qualified name.
     **overrides
-        Fields of :class:`MemoryConfig`, which win over ``config``.
+        Fields of :class:`MemoryConfig`; they take precedence over ``config``.
 
     Raises
     ------
     ConfigError
-        For unknown settings, with the nearest known one as hint, and values out of bounds.
+        For unknown settings (the hint names the nearest one) and values out of bounds.
     StoreLockedError
-        When the store is open for writing elsewhere.
+        If the store is open for writing elsewhere.
     EmbeddingMismatchError
-        When the vectors on disk come from another model.
+        If the vectors on disk come from another model.
 
     Examples
     --------
-    The examples of the other methods continue this one, but for the ``with``.
+    The examples of the other methods continue this one.
 
     >>> from episodica import MemorySystem
     >>> with MemorySystem("example") as memory:
@@ -98,34 +98,33 @@ class MemorySystem(MemoryReader):
         session_id: str | None = None,
         progress: Progress = None,
     ) -> AddResult:
-        """Remembers messages. When it returns, they survive a power cut.
+        """Adds messages. When it returns, they survive a power cut.
 
         Parameters
         ----------
         user_id
-            Whose memory; 1 to 512 bytes of UTF-8.
+            The user, 1 to 512 bytes of UTF-8.
         messages
-            Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), optionally
-            ``name``, ``timestamp`` (ISO 8601, ``datetime`` or seconds since 1970; missing = now,
-            without offset = UTC), ``session_id``, ``metadata`` (any JSON) and ``message_id`` (the
-            same id twice is added once). Other keys are ignored, unless they look like a typing
-            error.
+            Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
+            optionally ``name``, ``timestamp`` (ISO 8601, ``datetime`` or seconds since 1970;
+            default: now; without offset: UTC), ``session_id``, ``metadata`` (any JSON) and
+            ``message_id`` (a known id is not added again). Other keys are ignored unless they look
+            like a misspelling.
         session_id
-            The session of messages that name none themselves.
+            The session of messages that name none.
         progress
-            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step,
-            done, total)``.
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
 
         Returns
         -------
         AddResult
-            Counts, and the ids of the episodes that were completed.
+            Counts, and the ids of the completed episodes.
 
         Raises
         ------
         InvalidInputError
-            For the first message that can't be right, by its position from 0; then none of them is
-            added.
+            For the first invalid message, by its position from 0. No message is added then.
 
         Examples
         --------
@@ -142,7 +141,7 @@ class MemorySystem(MemoryReader):
             return AddResult.from_dict(self._engine.add_messages(user, checked, session, callback))
 
     def flush(self, user_id: str) -> list[Episode]:
-        """Closes the user's open buffer into episodes now, and returns them.
+        """Turns the user's buffered messages into episodes now, and returns these.
 
         Examples
         --------
@@ -152,7 +151,7 @@ class MemorySystem(MemoryReader):
         return list(map(Episode.from_dict, self._engine.flush(check.user(user_id))))
 
     def flush_all_buffers(self) -> dict[str, list[Episode]]:
-        """Closes the open buffers of all users; the new episodes by user.
+        """Turns the buffered messages of all users into episodes; returns these by user.
 
         Examples
         --------
@@ -165,24 +164,24 @@ class MemorySystem(MemoryReader):
         }
 
     def close_session(self, user_id: str, session_id: str) -> list[Episode]:
-        """Ends a session: its open messages become episodes, which are returned."""
+        """Ends a session: turns its buffered messages into episodes, and returns these."""
         made = self._engine.close_session(check.user(user_id), check.text(session_id, "session_id"))
         return list(map(Episode.from_dict, made))
 
     def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
-        """Waits until the semantic memories of all finished episodes are learned.
+        """Waits until the facts of all finished episodes are learned.
 
         Parameters
         ----------
         user_id
             Only this user.
         timeout
-            Longest wait in seconds; ``None`` = as long as it takes.
+            Maximum wait in seconds. ``None``: no limit.
 
         Returns
         -------
         bool
-            ``True`` when nothing is pending any more.
+            Whether nothing is pending any more.
 
         Examples
         --------
@@ -193,18 +192,18 @@ class MemorySystem(MemoryReader):
         return self._engine.wait(check.optional_user(user_id), longest)
 
     def update(self, user_id: str, id: str, content: str) -> Record:
-        """Gives an episode or a semantic memory a new text; the old one stays in :meth:`history`.
+        """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
         Raises
         ------
         InvalidInputError
-            For an unknown id, an empty text, and messages, which stay as they were said.
+            For an unknown id, an empty text, or a message: messages never change.
 
         Examples
         --------
         >>> episode = next(memory.episodes("alice"))
-        >>> memory.update("alice", episode.episode_id, "Alice told that she had moved to Lyon.").content
-        'Alice told that she had moved to Lyon.'
+        >>> memory.update("alice", episode.episode_id, "Alice has moved to Lyon.").content
+        'Alice has moved to Lyon.'
         >>> len(memory.history("alice", episode.episode_id))
         2
         """
@@ -215,7 +214,7 @@ class MemorySystem(MemoryReader):
         )
 
     def delete(self, user_id: str, id: str) -> DeleteReport:
-        """Removes a record and what was made of it alone. An unknown id removes nothing.
+        """Removes a record, and what was derived from it alone. An unknown id removes nothing.
 
         Examples
         --------
@@ -227,7 +226,10 @@ class MemorySystem(MemoryReader):
         )
 
     def delete_user_data(self, user_id: str) -> DeleteReport:
-        """Removes everything of a user: afterwards no byte is on disk and no search finds them. An unknown user is no error.
+        """Removes a user completely.
+
+        Afterwards no byte of the user is on disk and no search finds them. An unknown user is not
+        an error.
 
         Examples
         --------
@@ -239,7 +241,9 @@ class MemorySystem(MemoryReader):
     def rebuild_indices(
         self, user_id: str | None = None, *, progress: Progress = None
     ) -> RebuildReport:
-        """Makes the indexes anew from the logs, of one user or of all; also the way to another embedding model.
+        """Rebuilds the indexes of one user or of all from the logs.
+
+        Do this after a change of the embedding model.
 
         Parameters
         ----------
@@ -260,22 +264,23 @@ class MemorySystem(MemoryReader):
             )
 
     def retry_pending(self, user_id: str | None = None) -> int:
-        """Does again what an outage left undone (vectors, facts, texts of a model).
+        """Retries work that an outage prevented: vectors, facts and texts of a model.
 
-        How many records are still pending then.
+        Returns the number of records that are still pending.
         """
         return self._engine.retry_pending(check.optional_user(user_id))
 
 
 class LightweightSearchSystem(MemoryReader):
-    """Searches a store without ever writing to it or taking its writer lock; works on read-only disks and beside a writer.
+    """Searches a store without writing to it or taking its writer lock.
 
-    Parameters are those of :class:`MemorySystem`, without ``llm``: reading needs none.
+    Works on read-only disks and beside a writer. Parameters are those of :class:`MemorySystem`,
+    without ``llm``.
 
     Raises
     ------
     StoreIOError
-        When there is no store at ``path``.
+        If there is no store at ``path``.
 
     Examples
     --------
@@ -301,6 +306,6 @@ class LightweightSearchSystem(MemoryReader):
         super().__init__(path, tenant, settings, read_only=True, embedding=spec, llm=None)
 
     def preload(self, users: Iterable[str] | None = None) -> RebuildReport:
-        """Reads these users' records and indexes (all users' without a list) into memory now instead of at the first search."""
+        """Loads records and indexes of the users (default: all) now, not at the first search."""
         names = self.users() if users is None else [users] if isinstance(users, str) else users
         return sum(map(self.load_user_data_and_indices, names), RebuildReport())

@@ -49,7 +49,7 @@ class AsyncMethods:
         kinds: Iterable[Kind] = ("episodic", "semantic"),
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
-        """Finds what the user's memory holds on a question. Messages that are in no episode yet are found too.
+        """Finds messages, episodes and facts for a query.
 
         See :meth:`MemorySystem.search`.
         """
@@ -66,7 +66,7 @@ class AsyncMethods:
         top_k: int | None = None,
         **options: Unpack[SearchOptions],
     ) -> Context:
-        """Packs what the memory holds on a question into a text for a prompt.
+        """Packs the memories that answer a query into text for a prompt.
 
         See :meth:`MemorySystem.context`.
         """
@@ -82,7 +82,7 @@ class AsyncMethods:
 
     @spelled_out(ListOptions, LIST_DEFAULTS)
     def episodes(self, user_id: str, **options: Unpack[ListOptions]) -> AsyncRecords[Episode]:
-        """The user's episodes, in the order of time, in constant memory.
+        """The user's episodes in order of time, read page by page.
 
         See :meth:`MemorySystem.episodes`.
         """
@@ -92,7 +92,7 @@ class AsyncMethods:
     def semantic_memories(
         self, user_id: str, *, include_superseded: bool = False, **options: Unpack[ListOptions]
     ) -> AsyncRecords[SemanticMemory]:
-        """The facts that were learned about the user's world, in the order of time, in constant memory.
+        """The user's facts in order of time, read page by page.
 
         See :meth:`MemorySystem.semantic_memories`.
         """
@@ -104,28 +104,28 @@ class AsyncMethods:
 
     @spelled_out(ListOptions, LIST_DEFAULTS)
     def messages(self, user_id: str, **options: Unpack[ListOptions]) -> AsyncRecords[Message]:
-        """The user's messages, verbatim, in the order of arrival, in constant memory.
+        """The user's messages, verbatim, in order of arrival, read page by page.
 
         See :meth:`MemorySystem.messages`.
         """
         return AsyncRecords(self._memory.messages(user_id, **options))
 
     async def get(self, user_id: str, id: str) -> Record | None:
-        """The message, episode or semantic memory with this id or URI; ``None`` where there is none.
+        """The message, episode or fact with this id or URI, or ``None``.
 
         See :meth:`MemorySystem.get`.
         """
         return await run(self._memory.get, user_id, id)
 
     async def history(self, user_id: str, id: str) -> list[Record]:
-        """Every version of a record, oldest first, the present one last; empty for an unknown id.
+        """Every version of a record, oldest first; empty for an unknown id.
 
         See :meth:`MemorySystem.history`.
         """
         return await run(self._memory.history, user_id, id)
 
     async def trace(self, user_id: str, id: str) -> list[dict[str, Any]]:
-        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made.
+        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on at the time.
 
         See :meth:`MemorySystem.trace`.
         """
@@ -139,14 +139,14 @@ class AsyncMethods:
         return await run(self._memory.users)
 
     async def stats(self, user_id: str | None = None) -> dict[str, Any]:
-        """Counts and sizes, of one user or of all; also what searches had to do without.
+        """Counts and sizes of one user or of all, and what searches had to do without.
 
         See :meth:`MemorySystem.stats`.
         """
         return await run(self._memory.stats, user_id)
 
     async def health(self) -> dict[str, Any]:
-        """Whether everything works that should: store, indexes, embedder, endpoints. Holds no secret.
+        """The state of store, indexes, embedder and endpoints. Contains no secrets.
 
         See :meth:`MemorySystem.health`.
         """
@@ -162,21 +162,21 @@ class AsyncMethods:
     async def verify(
         self, user_id: str | None = None, *, progress: Progress = None
     ) -> VerifyReport:
-        """Compares every record with the indexes and every line with the format; changes nothing.
+        """Checks every record against the indexes and every line against the format.
 
         See :meth:`MemorySystem.verify`.
         """
         return await run(self._memory.verify, user_id, progress=progress)
 
     async def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
-        """Reads a user's records and indexes into memory now instead of at the first search.
+        """Loads a user's records and indexes now instead of at the first search.
 
         See :meth:`MemorySystem.load_user_data_and_indices`.
         """
         return await run(self._memory.load_user_data_and_indices, user_id)
 
     async def close(self, timeout: float = 30.0) -> None:
-        """Finishes what is under way for at most ``timeout`` seconds, persists the rest, and closes. Twice is no error.
+        """Closes the system. A second call does nothing.
 
         See :meth:`MemorySystem.close`.
         """
@@ -190,7 +190,7 @@ class AsyncMethods:
         session_id: str | None = None,
         progress: Progress = None,
     ) -> AddResult:
-        """Remembers messages. When it returns, they survive a power cut.
+        """Adds messages. When it returns, they survive a power cut.
 
         See :meth:`MemorySystem.add_messages`.
         """
@@ -199,49 +199,49 @@ class AsyncMethods:
         )
 
     async def flush(self, user_id: str) -> list[Episode]:
-        """Closes the user's open buffer into episodes now, and returns them.
+        """Turns the user's buffered messages into episodes now, and returns these.
 
         See :meth:`MemorySystem.flush`.
         """
         return await run(self._memory.flush, user_id)
 
     async def flush_all_buffers(self) -> dict[str, list[Episode]]:
-        """Closes the open buffers of all users; the new episodes by user.
+        """Turns the buffered messages of all users into episodes; returns these by user.
 
         See :meth:`MemorySystem.flush_all_buffers`.
         """
         return await run(self._memory.flush_all_buffers)
 
     async def close_session(self, user_id: str, session_id: str) -> list[Episode]:
-        """Ends a session: its open messages become episodes, which are returned.
+        """Ends a session: turns its buffered messages into episodes, and returns these.
 
         See :meth:`MemorySystem.close_session`.
         """
         return await run(self._memory.close_session, user_id, session_id)
 
     async def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
-        """Waits until the semantic memories of all finished episodes are learned.
+        """Waits until the facts of all finished episodes are learned.
 
         See :meth:`MemorySystem.wait`.
         """
         return await run(self._memory.wait, user_id, timeout)
 
     async def update(self, user_id: str, id: str, content: str) -> Record:
-        """Gives an episode or a semantic memory a new text; the old one stays in :meth:`history`.
+        """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
         See :meth:`MemorySystem.update`.
         """
         return await run(self._memory.update, user_id, id, content)
 
     async def delete(self, user_id: str, id: str) -> DeleteReport:
-        """Removes a record and what was made of it alone. An unknown id removes nothing.
+        """Removes a record, and what was derived from it alone. An unknown id removes nothing.
 
         See :meth:`MemorySystem.delete`.
         """
         return await run(self._memory.delete, user_id, id)
 
     async def delete_user_data(self, user_id: str) -> DeleteReport:
-        """Removes everything of a user: afterwards no byte is on disk and no search finds them. An unknown user is no error.
+        """Removes a user completely.
 
         See :meth:`MemorySystem.delete_user_data`.
         """
@@ -250,14 +250,14 @@ class AsyncMethods:
     async def rebuild_indices(
         self, user_id: str | None = None, *, progress: Progress = None
     ) -> RebuildReport:
-        """Makes the indexes anew from the logs, of one user or of all; also the way to another embedding model.
+        """Rebuilds the indexes of one user or of all from the logs.
 
         See :meth:`MemorySystem.rebuild_indices`.
         """
         return await run(self._memory.rebuild_indices, user_id, progress=progress)
 
     async def retry_pending(self, user_id: str | None = None) -> int:
-        """Does again what an outage left undone (vectors, facts, texts of a model); how many records are still pending then.
+        """Retries work that an outage prevented: vectors, facts and texts of a model.
 
         See :meth:`MemorySystem.retry_pending`.
         """
@@ -282,7 +282,7 @@ class AsyncPlots:
         facts: int = 4,
         theme: ThemeName | None = None,
     ) -> Figure:
-        """The user's episodes over time: where each ended and why, and what was learned from it, superseded facts struck through.
+        """The user's episodes over time: why each ended, and its facts, superseded ones struck.
 
         See :meth:`Plots.timeline`.
         """
@@ -299,21 +299,21 @@ class AsyncPlots:
     async def scores(
         self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None
     ) -> Figure:
-        """What each leg and layer of the search contributed to the scores of the hits, as bars that add up to the score.
+        """The contributions of legs and layers to each hit's score, as stacked bars.
 
         See :meth:`Plots.scores`.
         """
         return await run(self._plots.scores, hits, limit=limit, theme=theme)
 
     async def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
-        """The user's episodes in two dimensions, alike ones near each other, coloured by time.
+        """The user's episodes in two dimensions, similar ones near each other, coloured by time.
 
         See :meth:`Plots.map`.
         """
         return await run(self._plots.map, user_id, limit=limit, theme=theme)
 
     async def usage(self, *, theme: ThemeName | None = None) -> Figure:
-        """Tokens that were sent to and came back from language models, by phase of the work.
+        """Tokens sent to and received from language models, by phase.
 
         See :meth:`Plots.usage`.
         """

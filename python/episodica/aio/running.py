@@ -1,4 +1,4 @@
-"""Runs a blocking call in a thread, so that cancelling the coroutine cancels the work."""
+"""Runs a blocking call in a thread; cancelling the coroutine cancels the work."""
 
 from __future__ import annotations
 

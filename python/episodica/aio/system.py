@@ -28,7 +28,8 @@ class AsyncMemorySystem(AsyncMethods):
     >>> from episodica import AsyncMemorySystem
     >>> async def main():
     ...     async with AsyncMemorySystem("async_example") as memory:
-    ...         await memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])
+    ...         message = {"role": "user", "content": "I moved to Lyon."}
+    ...         await memory.add_messages("alice", [message])
     ...         return [message.content async for message in memory.messages("alice")]
     >>> asyncio.run(main())
     ['I moved to Lyon.']
@@ -59,7 +60,7 @@ class AsyncMemorySystem(AsyncMethods):
 
     @property
     def tenant(self) -> str:
-        """Whose part of the store this is."""
+        """The tenant."""
         return self._memory.tenant
 
     @property
@@ -69,7 +70,7 @@ class AsyncMemorySystem(AsyncMethods):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the system is closed."""
         return self._memory.closed
 
     @property

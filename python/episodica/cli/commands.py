@@ -26,12 +26,12 @@ from ..system import LightweightSearchSystem, MemorySystem
 from ..value import day
 from .output import Output, counted, printable
 
-# Below this a title beside the head of a hit says nothing and gets a line of its own.
+# With less room a title gets its own line.
 _LEAST_TITLE_COLUMNS = 20
 
 
 def ingest(args: argparse.Namespace, out: Output) -> int:
-    """Reads a file and remembers its conversations."""
+    """Adds the conversations of a file."""
     conversations = read_conversations(args.file)
     users = [_owner(conversation, args.user, len(conversations)) for conversation in conversations]
     rows = []
@@ -56,7 +56,7 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
 def remember(
     memory: MemorySystem, user: str, conversation: Conversation, flush: bool = True
 ) -> dict[str, Any]:
-    """Adds a conversation, waits until it is learned, and counts what came of it."""
+    """Adds a conversation, waits for its facts, and counts the results."""
     started = time.perf_counter()
     with Reporter(True) as bar:
         added = memory.add_messages(user, with_ids(conversation), progress=bar)
@@ -75,7 +75,7 @@ def remember(
 
 
 def _wait(memory: MemorySystem, user: str, bar: ProgressCallback | None) -> None:
-    """Waits in slices, so that a terminal sees that something goes on."""
+    """Waits in slices, so that the progress bar moves."""
     seconds = 0
     while not memory.wait(user, timeout=1.0):
         seconds += 1
@@ -87,7 +87,7 @@ def _owner(conversation: Conversation, user: str | None, count: int) -> str:
     if user is None:
         if conversation.user_id is None:
             raise InvalidInputError(
-                f"whose messages are these? `{conversation.name}`",
+                f"the file names no user: `{conversation.name}`",
                 hint="name the user with `--user`",
             )
         return conversation.user_id
@@ -100,7 +100,7 @@ def _owner(conversation: Conversation, user: str | None, count: int) -> str:
 
 
 def search(args: argparse.Namespace, out: Output) -> int:
-    """Finds what the memory holds on a question."""
+    """Finds messages, episodes and facts."""
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
         hits = memory.search(
@@ -128,7 +128,7 @@ def search(args: argparse.Namespace, out: Output) -> int:
 
 
 def print_hit(hit: Hit, out: Output) -> None:
-    """A hit on two to four lines: where it stands, and the words that matched."""
+    """Prints a hit on two to four lines: its rank, and the words that matched."""
     head = f"{hit.rank:>3}  {hit.score:.4f}  {hit.kind:<8}  {day(hit.timestamp)}"
     title = printable(hit.title) if hit.kind == "episodic" else ""
     if out.width is not None and out.width < len(head) + _LEAST_TITLE_COLUMNS:
@@ -143,7 +143,7 @@ def print_hit(hit: Hit, out: Output) -> None:
 
 
 def context(args: argparse.Namespace, out: Output) -> int:
-    """Packs what the memory holds on a question into a text for a prompt."""
+    """Packs memories into text for a prompt."""
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
         packed = memory.context(user, query, max_tokens=args.max_tokens, **range_of(args))
@@ -173,7 +173,7 @@ def episodes(args: argparse.Namespace, out: Output) -> int:
 
 
 def facts(args: argparse.Namespace, out: Output) -> int:
-    """Lists what was learned about a user's world."""
+    """Lists a user's facts."""
     with opened(args) as memory:
         found = memory.semantic_memories(
             user_of(args, memory),
@@ -198,14 +198,14 @@ def facts(args: argparse.Namespace, out: Output) -> int:
 
 
 def stats(args: argparse.Namespace, out: Output) -> int:
-    """Counts and sizes."""
+    """Prints counts and sizes."""
     with opened(args) as memory:
         _print_tree(memory.stats(args.user_id or args.user), out)
     return 0
 
 
 def verify(args: argparse.Namespace, out: Output) -> int:
-    """Compares records, indexes and files; 1 if something is wrong."""
+    """Checks records, indexes and files; 1 if there are errors."""
     with opened(args) as memory:
         found = memory.verify(args.user_id or args.user, progress=True)
         if out.as_json:
@@ -221,7 +221,7 @@ def verify(args: argparse.Namespace, out: Output) -> int:
 
 
 def doctor(args: argparse.Namespace, out: Output) -> int:
-    """Looks at everything that must work on this machine; 1 if something doesn't."""
+    """Checks this installation and the store; 1 if a check fails."""
     findings: dict[str, Any] = {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
@@ -284,7 +284,7 @@ def store_of(args: argparse.Namespace) -> str:
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
-    """The store, for reading: works beside a process that writes it."""
+    """Opens the store for reading, beside a writer if need be."""
     with LightweightSearchSystem(store_of(args), tenant=args.tenant) as memory:
         yield memory
 
@@ -295,7 +295,7 @@ def range_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
-    """``USER QUERY…``; the user may also come by ``--user``, or be the store's only one."""
+    """``USER QUERY…``; the user is that of ``--user`` or the store's only one if left out."""
     words: list[str] = args.words
     if args.user is not None:
         return args.user, " ".join(words)
@@ -305,7 +305,7 @@ def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str,
 
 
 def user_of(args: argparse.Namespace, memory: MemoryReader) -> str:
-    """The user that the command names, or the store's only one."""
+    """The named user, or the store's only one."""
     return args.user_id or args.user or _only_user(memory)
 
 

@@ -1,4 +1,4 @@
-"""``episodica demo``: remembers conversations, shows what became of them, and answers questions with the messages that prove it."""
+"""``episodica demo``: remembers a sample, shows episodes and facts, answers questions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ _SAMPLE_QUESTIONS = (
 )
 _LINES = 12
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
-# Within how many hits the message that proves an answer is looked for.
+# The evidence of an answer is searched among this many hits.
 _DEPTH = 10
 
 
 def demo(args: argparse.Namespace, out: Output) -> int:
-    """The demonstration, in a temporary store unless ``--store`` names one: a trial must not end up among real memories."""
+    """Runs the demonstration.
+
+    The store is temporary unless ``--store`` names one: a trial must not mix with real memories.
+    """
     with ExitStack() as stack:
         path = args.store or stack.enter_context(tempfile.TemporaryDirectory(prefix="episodica-"))
         if args.file:
@@ -120,7 +123,7 @@ def _print_rest(count: int, out: Output) -> None:
 
 
 def _answer(memory: MemorySystem, user: str, question: Question, out: Output) -> dict[str, Any]:
-    """Searches, and looks among the hits for the message that the file names as evidence."""
+    """Searches, and finds the evidence that the file names among the hits."""
     started = time.perf_counter()
     hits = memory.search(user, question.text, kinds=["message"], top_k=_DEPTH)
     milliseconds = 1000 * (time.perf_counter() - started)

@@ -1,7 +1,6 @@
-"""What the commands print: text that fits the terminal, or JSON; notes and errors beside it.
+"""The output of commands: text that fits the terminal, or JSON; notes and errors on stderr.
 
-Data goes to stdout, everything else to stderr. Control characters of stored texts never reach a
-terminal.
+Control characters of stored texts never reach a terminal.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _MIN_WIDTH = 40
 _MAX_WIDTH = 140
 _MIN_COLUMN = 8
 _MIN_LAST_COLUMN = 20
-# No characters of their own, but parts of emoji and of Indic and Persian words.
+# Invisible parts of emoji and of Indic and Persian words.
 _JOINERS = "\u200c\u200d\ufe0f"
 COLOURS = ("auto", "always", "never")
 _STYLES = {
@@ -36,13 +35,13 @@ _STYLES = {
 
 
 class Output:
-    """The two streams of one command."""
+    """The two output streams of a command."""
 
     def __init__(self, as_json: bool, colour: str = "auto") -> None:
         self.as_json = as_json
         self._colour = _wants_colour(sys.stdout, colour)
         for stream in (sys.stdout, sys.stderr):
-            # A terminal that can't show a character must not stop the command.
+            # A character that the terminal can't show must not stop the command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
 
@@ -61,7 +60,7 @@ class Output:
         sys.stdout.write(text + "\n")
 
     def note(self, text: str) -> None:
-        """One line beside the data."""
+        """One line on stderr."""
         sys.stderr.write(text + "\n")
 
     def json(self, data: Any) -> None:
@@ -80,27 +79,27 @@ class Output:
         sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
 
     def style(self, text: str, style: str) -> str:
-        """``text`` in a style, on terminals that want it."""
+        """``text`` in a style, if colours are on."""
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour and text else text
 
     def heading(self, text: str) -> None:
-        """A line that stands out, after an empty one."""
+        """An empty line and a bold one."""
         self.line()
         self.line(self.style(text, "bold"))
 
     def paragraph(self, text: str, indent: int, max_lines: int) -> None:
-        """Text under something else, cut after ``max_lines`` on a terminal."""
+        """Indented text, cut after ``max_lines`` on a terminal."""
         flat = printable(text)
         lines = [flat] if self.width is None else wrap(flat, self.width - indent, max_lines)
         for line in lines:
             self.line(" " * indent + line)
 
     def glyph(self, mark: str, ascii_mark: str) -> str:
-        """A mark, or its stand-in where the stream has no Unicode."""
+        """A mark, or its ASCII form on streams without Unicode."""
         return mark if "utf" in (sys.stdout.encoding or "").lower() else ascii_mark
 
     def cut(self, text: str, beside: int) -> str:
-        """``text`` cut to what a terminal has left beside so many columns; whole elsewhere."""
+        """``text`` cut to the terminal's width minus ``beside`` columns; whole elsewhere."""
         return text if self.width is None else cut(text, max(self.width - beside, _MIN_COLUMN))
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
@@ -126,7 +125,7 @@ class Output:
 
 
 def _fitted(widths: list[int], fixed: list[bool], room: int) -> list[int]:
-    """The widths, made narrower until they fit: the last column first, down to some words, then the widest."""
+    """The widths, narrowed until they fit: first the last column, then the widest ones."""
     fitted = list(widths)
     for least in (_MIN_LAST_COLUMN, _MIN_COLUMN):
         if not fixed[-1]:
@@ -148,7 +147,7 @@ def _is_number(text: str) -> bool:
 
 
 def report(error: EpisodicaError, colour: str = "auto") -> None:
-    """An error for people: what, why, and what to do about it."""
+    """Prints an error with its causes and its hint."""
     label = "\x1b[31merror:\x1b[0m" if _wants_colour(sys.stderr, colour) else "error:"
     sys.stderr.write(f"{label} {printable(str(error))}\n")
     cause = error.__cause__
@@ -165,7 +164,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` on one line, without what would steer a terminal."""
+    """``text`` on one line, without control characters."""
     flat = " ".join(text.split())
     if flat.isprintable():
         return flat
@@ -176,7 +175,7 @@ def printable(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Terminal columns that ``text`` takes: two for wide East Asian characters, none for combining marks."""
+    """Terminal columns of ``text``: two for wide East Asian letters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(_columns_of(char) for char in text)
@@ -189,7 +188,7 @@ def _columns_of(char: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """``text`` cut to ``room`` columns, with an ellipsis where something is missing."""
+    """``text`` cut to ``room`` columns, with an ellipsis if cut."""
     if columns(text) <= room:
         return text
     taken = 0
@@ -201,13 +200,13 @@ def cut(text: str, room: int) -> str:
 
 
 def pad(text: str, width: int, to_right: bool = False) -> str:
-    """``text`` filled up with spaces to ``width`` columns."""
+    """``text`` padded with spaces to ``width`` columns."""
     fill = " " * (width - columns(text))
     return fill + text if to_right else text + fill
 
 
 def wrap(text: str, room: int, max_lines: int) -> list[str]:
-    """``text`` in lines of at most ``room`` columns, broken at spaces where there are any."""
+    """``text`` in lines of at most ``room`` columns, broken at spaces if possible."""
     lines: list[str] = []
     rest = text
     while rest and len(lines) < max_lines:

@@ -18,16 +18,16 @@ from ..value import day
 from .commands import opened, print_hit, range_of, user_and_query, user_of
 from .output import Output, counted, pad, printable
 
-# With and without the time of day, which narrow terminals have no room for.
+# With and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
 _NARROW_COLUMNS = 60
 _BAR_COLUMNS, _NARROW_BAR_COLUMNS = 20, 8
-# A pause that is worth a line of its own.
+# The timeline shows longer pauses.
 _LONG = timedelta(hours=1)
 
 
 def timeline(args: argparse.Namespace, out: Output) -> int:
-    """A user's episodes in the order of time, why each ended, and what was learned from it."""
+    """Shows a user's episodes in order of time, why each ended, and its facts."""
     most = check.whole(args.facts, "facts", 0)
     with opened(args) as memory:
         user = user_of(args, memory)
@@ -103,15 +103,14 @@ def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out
 def _row(
     out: Output, date: str, mark: str, text: str, after: str = "", style: str | None = None
 ) -> None:
-    """Date, mark and text; the text is cut so that ``after`` fits on the line too."""
+    """Prints date, mark and text, which is cut so that ``after`` fits on the line."""
     wide = (
         _DATE_COLUMNS if out.width is None or out.width >= _NARROW_COLUMNS else _SHORT_DATE_COLUMNS
     )
     shown = out.cut(printable(text), wide + 3 + len(after))
     when = out.style(date[:wide], "dim") if date else " " * wide
-    out.line(
-        f"{when} {mark} {out.style(shown, style) if style else shown}{out.style(after, 'dim')}".rstrip()
-    )
+    styled = out.style(shown, style) if style else shown
+    out.line(f"{when} {mark} {styled}{out.style(after, 'dim')}".rstrip())
 
 
 def _span(pause: timedelta) -> str:
@@ -124,7 +123,7 @@ def _span(pause: timedelta) -> str:
 
 
 def explain(args: argparse.Namespace, out: Output) -> int:
-    """How the scores of the best hits came about, term by term."""
+    """Shows the terms of the best hits' scores."""
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
         hits = memory.search(
@@ -161,9 +160,9 @@ def _print_tree(tree: Explanation, out: Output) -> None:
         bar = out.style(out.glyph("█", "#") * cells, "red" if one.value < 0 else "cyan")
         detail = "" if narrow else out.cut(printable(one.detail), 5 + width + 12 + room)
         name = pad("  " * depth + printable(one.name), width)
-        out.line(
-            f"     {name} {one.value:>9.4f} {bar}{' ' * (room - cells)} {out.style(detail, 'dim')}".rstrip()
-        )
+        fill = " " * (room - cells)
+        line = f"     {name} {one.value:>9.4f} {bar}{fill} {out.style(detail, 'dim')}"
+        out.line(line.rstrip())
     out.line()
 
 

@@ -1,1 +1,1 @@
-"""Other systems' interfaces over ``episodica``, so that scripts written for them run as they are."""
+"""Interfaces of other systems, so that scripts written for them run unchanged."""

@@ -1,9 +1,9 @@
-"""Building blocks of the notebook display: escaped fragments of HTML, and the one style sheet that they share.
+"""Building blocks of the notebook display: escaped HTML and one style sheet.
 
-Structure (lines, fills, faint text) is mixed from the colour of the text around it, so it fits any
-theme without being asked. Only the few hues ask for light or dark: the notebook's own attribute
-(JupyterLab, VS Code, Material, Colab), else what the system prefers. Tags mean what they say, so a
-viewer that strips style sheets still shows readable text.
+Lines, fills and faint text are mixed from the colour of the surrounding text, so they fit any
+theme. Only the few hues need to know light from dark: from the notebook's own attribute
+(JupyterLab, VS Code, Material, Colab), else from the system. The tags are semantic, so a viewer
+that strips style sheets still shows readable text.
 """
 
 from __future__ import annotations
@@ -19,35 +19,43 @@ _MAX_PARAGRAPH = 1200
 _MAX_VERBATIM = 6000
 _CONTROLS = dict.fromkeys((*range(9), 11, *range(13, 32), *range(127, 160)), "�")
 
-# Blue and vermilion of Okabe and Ito, which keep apart for every kind of colour vision; darker and
-# lighter for contrast.
+# Blue and vermilion of Okabe and Ito, for every kind of colour vision, adjusted for contrast.
 _STYLE = """\
-.episodica{--ep-up:light-dark(#0072b2,#56b4e9);--ep-down:light-dark(#b34700,#f0894a);--ep-warn:light-dark(#8a5a00,#e6b34c);\
---ep-line:color-mix(in srgb,currentColor 18%,transparent);--ep-fill:color-mix(in srgb,currentColor 6%,transparent);\
---ep-faint:color-mix(in srgb,currentColor 68%,transparent);color-scheme:light dark;color:inherit;max-width:62rem;\
+.episodica{--ep-up:light-dark(#0072b2,#56b4e9);--ep-down:light-dark(#b34700,#f0894a);\
+--ep-warn:light-dark(#8a5a00,#e6b34c);\
+--ep-line:color-mix(in srgb,currentColor 18%,transparent);--ep-fill:color-mix(in srgb,\
+currentColor 6%,transparent);\
+--ep-faint:color-mix(in srgb,currentColor 68%,transparent);color-scheme:light dark;color:inherit;\
+max-width:62rem;\
 font-size:.92em;line-height:1.45;overflow-wrap:anywhere}
 body[data-jp-theme-light="true"] .episodica,body[data-vscode-theme-kind$="light"] .episodica,\
 [data-md-color-scheme="default"] .episodica,html[theme="light"] .episodica{color-scheme:light}
 body[data-jp-theme-light="false"] .episodica,body[data-vscode-theme-kind="vscode-dark"] .episodica,\
-body[data-vscode-theme-kind="vscode-high-contrast"] .episodica,[data-md-color-scheme="slate"] .episodica,\
+body[data-vscode-theme-kind="vscode-high-contrast"] .episodica,\
+[data-md-color-scheme="slate"] .episodica,\
 html[theme="dark"] .episodica{color-scheme:dark}
 .episodica p{margin:.3em 0}
 .episodica .ep-faint{color:var(--ep-faint)}
 .episodica .ep-warn{color:var(--ep-warn)}
-.episodica .ep-tag{display:inline-block;margin:0 .35em .25em 0;padding:0 .5em;border:1px solid var(--ep-line);border-radius:1em;\
+.episodica .ep-tag{display:inline-block;margin:0 .35em .25em 0;padding:0 .5em;\
+border:1px solid var(--ep-line);border-radius:1em;\
 font-size:.9em}
-.episodica table.ep-table{display:table;width:auto;max-width:100%;margin:.4em 0;border-collapse:collapse;border:0;font-size:1em;\
+.episodica table.ep-table{display:table;width:auto;max-width:100%;margin:.4em 0;\
+border-collapse:collapse;border:0;font-size:1em;\
 background:none;color:inherit}
 .episodica .ep-table tr{background:none!important}
-.episodica .ep-table th,.episodica .ep-table td{min-width:0;padding:.2em .9em .2em 0;border:0;border-bottom:1px solid var(--ep-line);\
+.episodica .ep-table th,.episodica .ep-table td{min-width:0;padding:.2em .9em .2em 0;border:0;\
+border-bottom:1px solid var(--ep-line);\
 text-align:start;vertical-align:top;background:none;color:inherit;white-space:normal}
 .episodica .ep-table th{color:var(--ep-faint);font-weight:600}
 .episodica .ep-table .ep-number{text-align:end;font-variant-numeric:tabular-nums;white-space:nowrap}
 .episodica .ep-table .ep-short{white-space:nowrap;overflow-wrap:normal}
-.episodica .ep-bars{display:block;position:relative;width:7em;height:.7em;margin-top:.35em;background:var(--ep-fill)}
+.episodica .ep-bars{display:block;position:relative;width:7em;height:.7em;margin-top:.35em;\
+background:var(--ep-fill)}
 .episodica .ep-bars i{position:absolute;top:0;bottom:0;background:var(--ep-up)}
 .episodica .ep-bars i.ep-minus{background:var(--ep-down)}
-.episodica pre{margin:.4em 0;padding:.6em .8em;max-height:28em;overflow:auto;border:0;border-radius:.3em;background:var(--ep-fill);\
+.episodica pre{margin:.4em 0;padding:.6em .8em;max-height:28em;overflow:auto;border:0;\
+border-radius:.3em;background:var(--ep-fill);\
 color:inherit;font-size:.95em;line-height:1.4;white-space:pre-wrap}
 .episodica summary{cursor:pointer;color:var(--ep-faint)}
 .episodica details{margin:.3em 0}
@@ -55,23 +63,23 @@ color:inherit;font-size:.95em;line-height:1.4;white-space:pre-wrap}
 
 
 def page(*parts: str) -> str:
-    """A whole display: the parts in the element that the style sheet is scoped to."""
+    """A whole display: the parts inside the element that the style sheet applies to."""
     return f'<div class="episodica"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
 def plain(text: str, limit: int = _MAX_CELL) -> str:
-    """``text`` on one line, cut, escaped, and of a direction of its own (Hebrew beside English stays in its place)."""
+    """``text`` on one line, cut, escaped, with its own writing direction."""
     return f'<bdi dir="auto">{_escaped(clip(text, limit))}</bdi>'
 
 
 def title(text: str, note: str = "") -> str:
-    """The line on top: what this is, and a few facts about it."""
+    """The title line with a note."""
     beside = f' <span class="ep-faint">{_escaped(clip(note, _MAX_CELL))}</span>' if note else ""
     return f"<p><strong>{plain(text)}</strong>{beside}</p>"
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """A paragraph of somebody's text; nothing for an empty one."""
+    """A paragraph; empty for blank text."""
     if not text.strip():
         return ""
     kind = f' class="{style}"' if style else ""
@@ -79,26 +87,26 @@ def paragraph(text: str, style: str = "") -> str:
 
 
 def verbatim(text: str) -> str:
-    """Text with its lines, in a box that scrolls."""
+    """Text with its line breaks in a scrolling box."""
     shown = text[:_MAX_VERBATIM]
     rest = f"\n… and {len(text) - len(shown):,} more characters" if len(shown) < len(text) else ""
     return f'<pre dir="auto">{_escaped(shown + rest)}</pre>'
 
 
 def tags(words: Iterable[str], limit: int = 12) -> str:
-    """Words in a row of small frames."""
+    """Words in small frames."""
     some = list(words)
     shown = "".join(f'<span class="ep-tag">{plain(word, 60)}</span>' for word in some[:limit])
     return f"<p>{shown}{more(len(some) - limit)}</p>" if some else ""
 
 
 def folded(label: str, body: str) -> str:
-    """What opens at a click; nothing where there is nothing."""
+    """A section that opens at a click; empty for empty content."""
     return f"<details><summary>{_escaped(label)}</summary>{body}</details>" if body else ""
 
 
 def more(count: int) -> str:
-    """How much is not shown."""
+    """The number of hidden items."""
     return f'<span class="ep-faint">and {count:,} more</span>' if count > 0 else ""
 
 
@@ -132,7 +140,8 @@ def bar(value: float, low: float, high: float) -> str:
         return '<span class="ep-bars"></span>'
     start, end = sorted(100 * (min(max(point, low), high) - low) / width for point in (0.0, value))
     kind = ' class="ep-minus"' if value < 0 else ""
-    return f'<span class="ep-bars"><i{kind} style="left:{start:.1f}%;width:{end - start:.1f}%"></i></span>'
+    place = f"left:{start:.1f}%;width:{end - start:.1f}%"
+    return f'<span class="ep-bars"><i{kind} style="{place}"></i></span>'
 
 
 def _escaped(text: str) -> str:

@@ -32,13 +32,13 @@ from .html import (
     verbatim,
 )
 
-# A tree of a score has some ten terms; more than this is no use to anybody.
+# A score has about ten terms; a longer tree is cut.
 _MAX_TERMS = 100
 
 
 @singledispatch
 def body(value: Any) -> str:
-    """The value as HTML, without the frame around it."""
+    """The value as HTML, without the surrounding frame."""
     return verbatim(repr(value))
 
 
@@ -49,7 +49,8 @@ def _value_to_html(value: Value) -> str:
 
 @body.register
 def _(value: Value) -> str:
-    rows = [(name, _cell(getattr(value, name))) for name in (field.name for field in fields(value))]  # type: ignore[arg-type]
+    names = [field.name for field in fields(value)]  # type: ignore[arg-type]
+    rows = [(name, _cell(getattr(value, name))) for name in names]
     return title(type(value).__name__) + _pairs(rows)
 
 
@@ -62,7 +63,8 @@ def _(value: Message) -> str:
 
 @body.register
 def _(value: Episode) -> str:
-    note = f"{day(value.timestamp)}{_length(value)} · {_count(value.message_count, 'message')}{_session(value)}"
+    count = _count(value.message_count, "message")
+    note = f"{day(value.timestamp)}{_length(value)} · {count}{_session(value)}"
     ending = f"Boundary: {value.boundary_reason}." if value.boundary_reason else ""
     return (
         title(value.title, note)
@@ -86,7 +88,8 @@ def _(value: SemanticMemory) -> str:
         if value.source_messages
         else ""
     )
-    note = f"{value.kind}{about} · since {day(value.valid_from)[:10]}{until} · confidence {value.confidence:.2f}{proof}"
+    since = f"since {day(value.valid_from)[:10]}{until}"
+    note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{proof}"
     state = "" if value.is_current else ' <span class="ep-warn">no longer holds</span>'
     text = f"<strong>{content}</strong>" if value.is_current else f"<s>{content}</s>"
     return f"<p>{text}{state}</p>" + paragraph(note, "ep-faint")
@@ -139,7 +142,9 @@ def _(value: Hit) -> str:
 
 @body.register
 def _(value: Context) -> str:
-    note = f"{_count(value.token_count, 'token')} · {_count(len(value.messages), 'message')} verbatim · of {_count(len(value.hits), 'hit')}"
+    messages = f"{_count(len(value.messages), 'message')} verbatim"
+    hits = f"of {_count(len(value.hits), 'hit')}"
+    note = f"{_count(value.token_count, 'token')} · {messages} · {hits}"
     return (
         title(value.hits.query or "context", note)
         + verbatim(value.text)
@@ -198,7 +203,7 @@ def _records_to_html(listing: Records[Any]) -> str:
 
 @to_html.register(Counts)
 def _counts_to_html(counts: Counts) -> str:
-    """Names and numbers, nested ones by their whole path."""
+    """Names and numbers; nested names by their whole path."""
     rows = list(_leaves(counts, ""))
     return page(title(counts._title), _pairs(rows) if rows else paragraph("No counts.", "ep-faint"))
 

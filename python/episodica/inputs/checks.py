@@ -15,14 +15,14 @@ _MAX_TOP_K = 1000
 
 
 def text(value: object, what: str) -> str:
-    """A text that can be stored; refuses other types and lone surrogates."""
+    """A text without lone surrogates."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{what} must be a str, not `{type(value).__name__}`")
     return value if value.isascii() else check_text(value, what)
 
 
 def user(value: object) -> str:
-    """A user id. Its length is the engine's business."""
+    """A user id; the engine checks its length."""
     return text(value, "user_id")
 
 
@@ -32,7 +32,7 @@ def optional_user(value: object) -> str | None:
 
 
 def query(value: object) -> str:
-    """A query with something in it."""
+    """A query that is not blank."""
     checked = text(value, "query")
     if not checked.strip():
         raise InvalidInputError(
@@ -54,12 +54,12 @@ def whole(value: object, what: str, least: int, most: int | None = None) -> int:
 
 
 def top_k(value: object) -> int:
-    """How many hits of each kind."""
+    """The maximum number of hits of each kind."""
     return whole(value, "top_k", 1, _MAX_TOP_K)
 
 
 def seconds(value: object, what: str) -> float:
-    """A duration in seconds, not negative; infinity is allowed."""
+    """A duration in seconds, 0 or more; may be infinite."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
@@ -71,7 +71,7 @@ def seconds(value: object, what: str) -> float:
 
 
 def store_path(value: object) -> Path:
-    """The directory of a store, ``~`` expanded, independent of later changes of the working directory."""
+    """The absolute directory of a store, ``~`` expanded."""
     if not isinstance(value, (str, os.PathLike)):
         raise InvalidInputError(f"path must be a str or a Path, not `{type(value).__name__}`")
     name = os.fspath(value)

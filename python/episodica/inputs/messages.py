@@ -1,7 +1,7 @@
-"""Messages as callers hand them over, checked and brought into the one form that the engine takes.
+"""Checks messages and converts them to the one form that the engine takes.
 
-All or nothing: the first message that can't be right stops the call before anything is stored. What
-a valid message says is never changed; only its wrapping is.
+All or nothing: the first invalid message stops the call before anything is stored. The text of a
+valid message is never changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..hints import nearest_hint
 from ..records import Message
 
 _KEYS = frozenset(("role", "content", "name", "timestamp", "session_id", "metadata", "message_id"))
-# What chat APIs put beside a message: of no use here, and no typing error.
+# Keys of chat APIs that mean nothing here: ignored, not reported as misspellings.
 _FOREIGN_KEYS = frozenset(
     (
         "annotations",
@@ -35,7 +35,7 @@ _FOREIGN_KEYS = frozenset(
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _MAX_JSON_DEPTH = 100
 _TEXT = frozenset((str,))
-# Deeper places are not spelled out in errors.
+# Errors name places only down to this depth.
 _PLACE_DEPTH = 8
 _PLAIN = frozenset((str, int, bool, type(None)))
 _encode_json = json.JSONEncoder(
@@ -44,7 +44,7 @@ _encode_json = json.JSONEncoder(
 
 
 def normalise(messages: object) -> list[dict[str, Any]]:
-    """Checks every message and returns what ``Engine.add_messages`` takes.
+    """Checks every message and returns the argument of ``Engine.add_messages``.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _role(role: object, present: bool, position: int) -> str:
 
 
 def _optional(value: object, key: str, position: int) -> str | None:
-    """A text that may be absent; an empty one counts as absent."""
+    """An optional text; empty counts as absent."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -183,7 +183,7 @@ def _flatten(parts: Iterable[object], position: int) -> str:
 
 
 def _tool_calls(raw: Mapping[str, Any]) -> str:
-    """What an assistant did instead of talking, as ``[tool call: name(arguments)]``."""
+    """The tool calls of an assistant, as ``[tool call: name(arguments)]``."""
     calls = raw.get("tool_calls") or ()
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""The picture of ``memory.plot.map``: episodes in the plane, alike ones near each other.
+"""The chart of ``memory.plot.map``: episodes in the plane, similar ones near each other.
 
 What the search by meaning says of every pair of episodes is a matrix of cosines. Its principal
 coordinates (J. C. Gower, Biometrika 53, 1966) are the principal components of the vectors behind
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .source import Source
 
-# Most of a title and summary that is asked for: more changes no vector by much, and costs time.
+# Longest query of title and summary: more changes no vector by much, and costs time.
 _QUESTION_CHARACTERS = 600
 _MAX_TOP_K = 1000
 _SIDE = 5.6
@@ -36,7 +36,7 @@ _SHORTEST_BAR_DAYS = 0.01
 
 
 def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> NDArray[np.float64]:
-    """Cosines of the episodes with each other, shape (episodes, episodes), symmetric, ones on the diagonal."""
+    """Cosines of the episodes, shape (episodes, episodes), symmetric, ones on the diagonal."""
     place = {episode.episode_id: index for index, episode in enumerate(episodes)}
     found = np.zeros((len(episodes), len(episodes)))
     for row, episode in enumerate(episodes):
@@ -75,10 +75,10 @@ def coordinates(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
-    """The points, pushed until no two are nearer than ``distance``, as far as the square from 0 to 1 has room."""
+    """The points, moved until no two are nearer than ``distance``, if the unit square has room."""
     moved = points.astype(float)
     count = len(moved)
-    # Points in one place part along a spiral: no chance, so the same picture every time.
+    # Points in one place part along a spiral: without chance, so the chart is reproducible.
     turns = np.arange(count) * 2.399963
     moved += 1e-4 * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     for _ in range(400):
@@ -89,7 +89,7 @@ def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
         if overlap.max(initial=0.0) < 1e-3 * distance:
             break
         push = 0.5 * (between / np.maximum(lengths, 1e-9)[..., None] * overlap[..., None]).sum(1)
-        # A crowd would push its members out of the square in one step.
+        # Without a limit, a crowd would leave the square in one step.
         push /= np.maximum(1.0, np.linalg.norm(push, axis=1) / (0.3 * distance))[:, None]
         moved += push
         moved = np.clip(moved, 0.0, 1.0)
@@ -99,7 +99,7 @@ def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
 def draw(
     user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64], theme_name: str | None
 ) -> MemoryFigure:
-    """The figure, for episodes in the order of time."""
+    """The figure, for episodes in order of time."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
     heading = f"Map of {user_id}"
     if not episodes:
@@ -107,7 +107,7 @@ def draw(
     figure = MemoryFigure(_TOP + _SIDE + _BOTTOM, theme)
     figure.heading(
         heading,
-        f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}, alike ones near each other",
+        f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}, similar ones near each other",
     )
     axes = figure.axes_at(_LEFT, _BOTTOM, _SIDE, _SIDE)
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
@@ -162,7 +162,7 @@ def _luminance(colour: Any) -> float:
 
 
 def _list(figure: MemoryFigure, episodes: Sequence[Episode]) -> None:
-    """What the numbers stand for; of many the newest."""
+    """The legend of the numbers; of many episodes the newest."""
     theme = figure.theme
     top = _BOTTOM + _SIDE - 0.1
     first = max(0, len(episodes) - _MAX_TITLES)

@@ -1,7 +1,7 @@
-"""``memory.plot``: pictures of what a memory holds and why it answers as it does, as matplotlib figures.
+"""``memory.plot``: charts of a memory and its scores, as matplotlib figures.
 
-The modules beside this one draw and import matplotlib; this one imports them when a picture is
-asked for.
+The modules beside this one draw and import matplotlib; this one imports them when a chart is asked
+for.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 class Plots:
-    """Pictures of a memory. Each method returns a ``matplotlib.figure.Figure``, which notebooks show and ``savefig`` writes to a file.
+    """Charts of a memory, each a ``matplotlib.figure.Figure``.
 
-    They need matplotlib: ``pip install 'episodica[plot]'``. ``theme`` is ``"light"`` or ``"dark"``;
-    by default that of matplotlib's style. The colours can be told apart with every kind of colour
-    vision. Scripts that no installed font has letters for are drawn as squares.
+    Notebooks show a figure; its ``savefig`` writes it to a file. The charts need matplotlib:
+    ``pip install 'episodica[plot]'``. ``theme`` is ``"light"`` or ``"dark"``; the default follows
+    matplotlib's style. The colours suit every kind of colour vision. Letters that no installed font
+    has are drawn as squares.
     """
 
     __slots__ = ("_memory",)
@@ -43,18 +44,18 @@ class Plots:
         facts: int = 4,
         theme: ThemeName | None = None,
     ) -> Figure:
-        """The user's episodes over time: where each ended and why, and what was learned from it, superseded facts struck through.
+        """The user's episodes over time: why each ended, and its facts, superseded ones struck.
 
         Parameters
         ----------
         user_id
-            Whose.
+            User id.
         since, until
-            Only episodes that took place in this time, both ends included.
+            Only episodes of this time, both ends included.
         limit
-            Most episodes, 1 to 200; of more the newest.
+            Maximum number of episodes, 1 to 200; the newest are shown.
         facts
-            Most facts for each episode, 0 or more, the most important ones.
+            Maximum number of facts per episode, 0 or more; the most important are shown.
         theme
             ``"light"`` or ``"dark"``.
 
@@ -84,14 +85,14 @@ class Plots:
     def scores(
         self, hits: Iterable[Hit], *, limit: int = 10, theme: ThemeName | None = None
     ) -> Figure:
-        """What each leg and layer of the search contributed to the scores of the hits, as bars that add up to the score.
+        """The contributions of legs and layers to each hit's score, as stacked bars.
 
         Parameters
         ----------
         hits
-            What :meth:`MemorySystem.search` returned, or some of it.
+            The result of :meth:`MemorySystem.search`, or some of its hits.
         limit
-            Most hits of each kind, 1 to 50.
+            Maximum number of hits of each kind, 1 to 50.
         theme
             ``"light"`` or ``"dark"``.
 
@@ -105,17 +106,16 @@ class Plots:
         return figure
 
     def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
-        """The user's episodes in two dimensions, alike ones near each other, coloured by time.
+        """The user's episodes in two dimensions, similar ones near each other, coloured by time.
 
-        The two axes are the main axes of the episodes' cosine similarities (principal coordinates),
-        as the search by meaning sees them.
+        The axes are the principal coordinates of the episodes' cosine similarities.
 
         Parameters
         ----------
         user_id
-            Whose.
+            User id.
         limit
-            Most episodes, 1 to 200; of more the newest.
+            Maximum number of episodes, 1 to 200; the newest are shown.
         theme
             ``"light"`` or ``"dark"``.
 
@@ -132,7 +132,7 @@ class Plots:
         return figure
 
     def usage(self, *, theme: ThemeName | None = None) -> Figure:
-        """Tokens that were sent to and came back from language models, by phase of the work.
+        """Tokens sent to and received from language models, by phase.
 
         Examples
         --------
@@ -147,5 +147,5 @@ def _needed(name: str) -> Any:
         return import_module(f".{name}", __package__)
     except ImportError as error:
         raise MissingExtraError(
-            "pictures need matplotlib", hint="pip install 'episodica[plot]'"
+            "charts need matplotlib", hint="pip install 'episodica[plot]'"
         ) from error

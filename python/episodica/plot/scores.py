@@ -1,4 +1,4 @@
-"""The picture of ``memory.plot.scores``: for each hit the terms of its score, end to end.
+"""The chart of ``memory.plot.scores``: the terms of each hit's score, end to end.
 
 Scores compare within a kind only, so every kind has an axis of its own.
 """
@@ -30,8 +30,7 @@ from .style import (
 )
 
 _KINDS = {"episodic": "Episodes", "semantic": "Facts", "message": "Messages"}
-# The same leg has the same colour wherever it takes part; what it found in title and summary (L0)
-# is hatched.
+# A leg has the same colour everywhere; its part from title and summary (L0) is hatched.
 _COLOURS = {
     "words": BLUE,
     "bm25": BLUE,
@@ -55,7 +54,7 @@ _AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 0.85
 def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) -> MemoryFigure:
     """The figure, for hits in any order."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
-    heading = f"What found: {query}" if query else "What found the hits"
+    heading = f"Scores for: {query}" if query else "Scores of the hits"
     kinds = {
         kind: [hit for hit in hits if hit.kind == kind]
         for kind in dict.fromkeys(hit.kind for hit in hits)
@@ -82,7 +81,7 @@ def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) ->
 
 
 def terms(hit: Hit) -> dict[str, float]:
-    """The terms of the score that are no sums of other terms (``L1`` is, where ``L1.words`` is there)."""
+    """The terms that are not sums of others (``L1`` is a sum beside ``L1.words``)."""
     if hit.explanation is not None:
         leaves: dict[str, float] = {}
         pending = [hit.explanation]
@@ -153,7 +152,7 @@ def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None
 
 
 def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and hatching of each term; no two are the same."""
+    """A unique colour and hatching for each term."""
     taken: dict[str, tuple[str, str]] = {}
     for name in names:
         layer, _, leaf = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""What all pictures share: figures that notebooks show by themselves, colours for light and dark, and text that fits its place.
+"""What all charts share: self-displaying figures, light and dark colours, fitted text.
 
 Called by the other modules of this package only.
 """
@@ -26,8 +26,7 @@ from ..hints import nearest_hint
 
 ThemeName: TypeAlias = Literal["light", "dark"]
 
-# Okabe and Ito's palette, told apart with every kind of colour vision, but for black, which is not
-# seen on dark pages.
+# The palette of Okabe and Ito, for every kind of colour vision; without black, for dark pages.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 VERMILION, SKY, YELLOW = "#D55E00", "#56B4E9", "#F0E442"
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW)
@@ -38,7 +37,7 @@ SMALL = 8.0
 # Sharp on dense screens; notebooks are told the size in inches of 96 dots.
 _DOTS_PER_INCH = 150
 _SCREEN_DOTS_PER_INCH = 96
-# Whichever of these is there helps out with scripts that the first has no letters for.
+# Fallback fonts for scripts that matplotlib's own font lacks.
 _HELPERS = (
     "DejaVu Sans",
     "Noto Sans CJK SC",
@@ -78,7 +77,7 @@ _INVISIBLE = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a picture that carry no meaning."""
+    """The neutral colours of a chart."""
 
     name: str
     page: str
@@ -111,7 +110,7 @@ def theme_of(name: ThemeName | None) -> Theme:
 
 
 class MemoryFigure(Figure):
-    """A matplotlib figure that belongs to no window and that notebooks show by themselves."""
+    """A matplotlib figure without a window, which notebooks display by themselves."""
 
     def __init__(self, height_inches: float, theme: Theme) -> None:
         super().__init__(
@@ -123,9 +122,8 @@ class MemoryFigure(Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         drawn, file = io.BytesIO(), io.BytesIO()
         self.savefig(drawn, format="png", facecolor=self.get_facecolor())
-        # A palette makes a third of the bytes, and nobody sees the difference; notebooks are kept
-        # with their pictures. This method of choosing it keeps rare colours too (a single marker);
-        # the usual one mixes them with others.
+        # Notebooks are stored with their charts: a palette takes a third of the bytes. This method
+        # keeps rare colours (a single marker), which the default one would mix with others.
         palette = (
             Image.open(drawn)
             .convert("RGB")
@@ -159,7 +157,7 @@ class MemoryFigure(Figure):
         return self.text(left / across, bottom / up, shown, fontproperties=prop, **style)
 
     def heading(self, words: str, note: str) -> None:
-        """The line on top of the picture."""
+        """The line on top of the chart."""
         up = self.get_size_inches()[1]
         title = self.write(0.2, up - 0.25, words, 7.5, size=12, weight="bold")
         used = title.get_window_extent().width / self.dpi
@@ -196,7 +194,7 @@ class MemoryFigure(Figure):
 
 
 def empty(theme: Theme, heading: str, note: str) -> MemoryFigure:
-    """The picture of nothing, which says so."""
+    """A chart without data, which says so."""
     figure = MemoryFigure(1.2, theme)
     figure.heading(heading, "")
     figure.write(0.2, 0.45, note, WIDTH_INCHES - 0.4, color=theme.faint)
@@ -205,12 +203,12 @@ def empty(theme: Theme, heading: str, note: str) -> MemoryFigure:
 
 @lru_cache(maxsize=16)
 def font(size: float, weight: str = "normal") -> FontProperties:
-    """Matplotlib's own sans serif font first, then what else is installed, letter by letter."""
+    """Matplotlib's sans serif font, then other installed fonts, letter by letter."""
     return FontProperties(family=list(_families()), size=size, weight=weight)
 
 
 def fit(words: str, width: float, prop: FontProperties) -> str:
-    """``words`` on one line, of letters that can be drawn, cut to ``width`` inches with an ellipsis."""
+    """``words`` on one line in drawable letters, cut to ``width`` inches with an ellipsis."""
     line = drawable(" ".join(words[:1000].split()))
     if _inches(line, prop) <= width:
         return line
@@ -226,7 +224,7 @@ def fit(words: str, width: float, prop: FontProperties) -> str:
 
 
 def drawable(words: str) -> str:
-    """``words`` with a white square for what no font that is there has a picture of."""
+    """``words`` with a white square for each letter that no installed font has."""
     text = words.translate(_INVISIBLE)
     if text.isascii() and text.isprintable():
         return text

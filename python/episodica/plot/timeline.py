@@ -1,7 +1,4 @@
-"""The picture of ``memory.plot.timeline``: a line of text for each episode and each fact, and beside it the time that it took or held.
-
-Every label has a line of its own, so none can cover another, however many there are.
-"""
+"""The chart of ``memory.plot.timeline``: a line per episode and fact, and its time."""
 
 from __future__ import annotations
 
@@ -33,8 +30,8 @@ from .style import (
     theme_of,
 )
 
-# Why an episode ended, as `Episode.boundary["reason"]` has it: words, colour and shape. Colour
-# alone would not do for everybody.
+# Reasons for the end of an episode (`Episode.boundary["reason"]`): words, colour and shape, as
+# not everybody can tell all colours apart.
 _REASONS = {
     "session": ("session ended", BLUE, "s"),
     "time_gap": ("long pause", ORANGE, "D"),
@@ -62,7 +59,7 @@ def draw(
     more: bool,
     theme_name: str | None,
 ) -> MemoryFigure:
-    """The figure, for episodes in the order of time."""
+    """The figure, for episodes in order of time."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
     heading = f"Timeline of {user_id}"
     if not episodes:
@@ -110,7 +107,7 @@ def draw(
 def _by_episode(
     episodes: Sequence[Episode], known: Sequence[SemanticMemory]
 ) -> dict[str, list[SemanticMemory]]:
-    """The facts under the first shown episode that they were learned from, the most important first."""
+    """The facts by the first shown episode they were learned from, most important first."""
     ids = {episode.episode_id for episode in episodes}
     found: dict[str, list[SemanticMemory]] = defaultdict(list)
     for fact in known:
@@ -238,7 +235,7 @@ def _reason(episode: Episode) -> tuple[str, str, str]:
 
 
 def _key(theme: Theme, episodes: Sequence[Episode], facts: bool) -> tuple[list[Artist], list[str]]:
-    """The shapes that occur, and what they mean."""
+    """The legend of the shapes that occur."""
     handles: list[Artist] = []
     labels = []
     for words, colour, shape in dict.fromkeys(map(_reason, episodes)):

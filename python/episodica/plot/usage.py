@@ -1,4 +1,4 @@
-"""The picture of ``memory.plot.usage``: tokens to and from language models, a bar for each phase of the work."""
+"""The chart of ``memory.plot.usage``: tokens of language models, a bar per phase."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOP, _BOTTOM = 0.6, 0.85
 
 
 def draw(usage: Mapping[str, Any], theme_name: str | None) -> MemoryFigure:
-    """The figure; the phase with most tokens on top."""
+    """The figure, with the phase of most tokens on top."""
     theme = theme_of(theme_name)  # type: ignore[arg-type]
     phases = sorted(
         ((name, _numbers(one)) for name, one in dict(usage.get("by_phase") or {}).items()),

@@ -1,7 +1,6 @@
-"""Conversations from files of other tools: LoCoMo, LongMemEval, chat APIs' message lists, and JSONL of messages.
+"""Reads conversations from LoCoMo, LongMemEval, chat message lists and JSONL files.
 
-Reads and converts; whether the messages are valid is checked where they are added. Called by the
-command line.
+Converts only; ``add_messages`` checks the messages. Called by the command line.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 from ..errors import InvalidInputError, StoreIOError
 
-# Files date sessions, not turns: turns are spaced by this much, which keeps their order.
+# Files date sessions, not turns: this spacing keeps the order of turns.
 _TURN_SPACING = timedelta(seconds=5)
 _MONTHS = (
     "january",
@@ -47,7 +46,7 @@ _EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that a file asks about a conversation, with its answer and the ids of the turns that prove it."""
+    """A question about a conversation, its answer, and the ids of the turns that prove it."""
 
     text: str
     answer: str
@@ -69,14 +68,14 @@ class Conversation:
 
 
 def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
-    """Reads a file; its format is recognised by its content.
+    """Reads a file; its content tells its format.
 
     Raises
     ------
     StoreIOError
-        When the file can't be read.
+        If the file can't be read.
     InvalidInputError
-        When it is in none of the formats, or breaks its own.
+        If the file has none of the formats, or breaks its format.
     """
     file = Path(path)
     try:
@@ -94,10 +93,10 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
 
 
 def with_ids(conversation: Conversation) -> list[Any]:
-    """The conversation's messages, each with an id that follows from conversation, position and content.
+    """The messages, each with an id made from conversation, position and content.
 
-    So a file that is read again, complete or grown at its end, adds only what is new. Ids of the
-    file's own are kept.
+    A file that is read again, even if it has grown at its end, adds only new messages. Ids in the
+    file are kept.
     """
     return [
         {"message_id": _id(conversation.name, position, message), **message}
@@ -113,7 +112,7 @@ def _id(name: str, position: int, message: Mapping[str, Any]) -> str:
 
 
 def locomo_messages(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a LoCoMo sample: captions of pictures in the text, ``dia_id`` in the metadata, sessions dated."""
+    """The messages of a LoCoMo sample, image captions in the text, ``dia_id`` as metadata."""
     talk = sample["conversation"]
     messages = []
     number = 1
@@ -138,7 +137,7 @@ def locomo_messages(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def longmemeval_messages(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a LongMemEval entry: one session after the other, dated by ``haystack_dates``."""
+    """The messages of a LongMemEval entry, session by session, dated by ``haystack_dates``."""
     sessions = entry["haystack_sessions"]
     ids = entry.get("haystack_session_ids") or [
         f"session_{number}" for number in range(1, len(sessions) + 1)
@@ -168,7 +167,7 @@ def longmemeval_messages(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def spoken_date(text: str) -> datetime:
-    """Reads ``7:12 pm on 5 March, 2024`` (UTC), in English whatever the locale."""
+    """Parses ``7:12 pm on 5 March, 2024`` (UTC), in English whatever the locale."""
     found = _SPOKEN_DATE.fullmatch(text.strip())
     if not found or found[5].lower() not in _MONTHS or not 1 <= int(found[1]) <= 12:
         raise InvalidInputError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
@@ -179,7 +178,7 @@ def spoken_date(text: str) -> datetime:
 
 
 def slashed_date(text: str) -> datetime:
-    """Reads ``2023/05/20 (Sat) 02:21`` (UTC)."""
+    """Parses ``2023/05/20 (Sat) 02:21`` (UTC)."""
     found = _SLASHED_DATE.fullmatch(text.strip())
     if not found:
         raise InvalidInputError(f"date is not like `2023/05/20 (Sat) 02:21`: `{text}`")
@@ -194,7 +193,7 @@ def _moment(text: str, *parts: int) -> datetime:
 
 
 def _parse(text: str, file: Path) -> Any:
-    """One JSON document, or a list of those on each line."""
+    """One JSON document, or the list of the documents on each line."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as whole:
@@ -226,11 +225,11 @@ def _parse_line(text: str, number: int) -> Any:
 def _recognise(data: Any, file: Path) -> list[Conversation]:
     entries = data if isinstance(data, list) else [data]
     if not entries:
-        raise InvalidInputError("there is no conversation", hint=_EXPECTED)
+        raise InvalidInputError("the file holds no conversation", hint=_EXPECTED)
     first = entries[0]
     if not isinstance(first, Mapping):
         raise InvalidInputError(
-            f"a list of `{type(first).__name__}` is no conversation", hint=_EXPECTED
+            f"a list of `{type(first).__name__}` is not a conversation", hint=_EXPECTED
         )
     if isinstance(first.get("conversation"), Mapping):
         return list(_each(entries, _from_locomo))
@@ -242,14 +241,14 @@ def _recognise(data: Any, file: Path) -> list[Conversation]:
         return [Conversation(file.name, None, entries)]
     keys = ", ".join(f"`{key}`" for key in list(first)[:6])
     raise InvalidInputError(
-        f"an object with the keys {keys or '(none)'} is no conversation", hint=_EXPECTED
+        f"an object with the keys {keys or '(none)'} is not a conversation", hint=_EXPECTED
     )
 
 
 def _each(
     entries: list[Any], convert: Callable[[Mapping[str, Any], int], Conversation]
 ) -> Iterator[Conversation]:
-    """Converts every entry; what the format requires and an entry lacks becomes a clear error."""
+    """Converts every entry; a missing key becomes a clear error."""
     for number, entry in enumerate(entries):
         try:
             yield convert(entry, number)
@@ -259,14 +258,14 @@ def _each(
             ) from error
         except (TypeError, AttributeError) as error:
             raise InvalidInputError(
-                f"conversation {number} is not formed like the first", hint=_EXPECTED
+                f"conversation {number} has another form than the first", hint=_EXPECTED
             ) from error
 
 
 def _from_locomo(sample: Mapping[str, Any], number: int) -> Conversation:
     user = str(sample.get("sample_id") or f"conversation-{number + 1}")
     questions = tuple(
-        # Adversarial questions have no answer in the conversation: nothing can prove one.
+        # Adversarial questions have no answer in the conversation.
         Question(entry["question"], str(entry["answer"]), _evidence(entry))
         for entry in sample.get("qa", ())
         if "answer" in entry
@@ -289,7 +288,7 @@ def _from_longmemeval(entry: Mapping[str, Any], _number: int) -> Conversation:
 
 
 def _from_message_lists(entries: list[Any], file: Path) -> Conversation:
-    """``{"messages": [...]}`` objects: one conversation each, told apart as sessions where there are several."""
+    """One conversation of ``{"messages": [...]}`` objects, each a session if there are several."""
     messages: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("messages"), list):

@@ -1,9 +1,8 @@
-"""Runs scripts that were written for Nemori: its classes over ``episodica``, with its names and its shapes of results.
+"""Runs scripts written for Nemori, with its classes, names and result shapes.
 
 Either ``python -m episodica.compat.nemori script.py``, or :func:`install` before ``from nemori
-import NemoriMemory, MemoryConfig``. It covers Nemori's synchronous interface, not its later
-asynchronous one. No server, key or network is needed; a language model is used where a script names
-one.
+import NemoriMemory, MemoryConfig``. Covers Nemori's synchronous interface. Needs no server, key or
+network; a language model is used if the script names one.
 """
 
 from .classes import MemorySystem, NemoriMemory

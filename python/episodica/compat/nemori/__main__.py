@@ -1,4 +1,4 @@
-"""``python -m episodica.compat.nemori script.py`` runs a script that was written for Nemori."""
+"""``python -m episodica.compat.nemori script.py`` runs a script written for Nemori."""
 
 import sys
 

@@ -20,9 +20,9 @@ _open: dict[Path, tuple[Store, int]] = {}
 
 
 def _acquire(config: MemoryConfig) -> tuple[Path, Store]:
-    """The store of a path: one for the whole process, as scripts open a memory in every worker.
+    """The store of a path, shared by the whole process.
 
-    The first one's settings hold.
+    Scripts open a memory in every worker; the settings of the first one apply.
     """
     path = Path(config.storage_path).expanduser().absolute()
     with _lock:
@@ -146,11 +146,11 @@ class MemorySystem:
         ]
 
     def wait_for_semantic_generation(self, owner_id: str, timeout: float = 30.0) -> bool:
-        """Waits until the owner's facts are learned; ``False`` when the time is up."""
+        """Waits until the owner's facts are learned; ``False`` after the timeout."""
         return self._store.wait(owner_id, timeout)
 
     def get_semantic_generation_status(self, owner_id: str | None = None) -> dict[str, Any]:
-        """How many episodes wait for their facts to be learned."""
+        """The number of episodes whose facts are still to be learned."""
         pending = int(self._store.stats(owner_id).get("pending_semantic", 0))
         tasks = [
             {"owner_id": owner_id, "status": "pending", "done": False, "running": False}
@@ -162,7 +162,7 @@ class MemorySystem:
         }
 
     def get_stats(self, owner_id: str | None = None) -> dict[str, Any]:
-        """Counts of the store and, with ``owner_id``, of the owner."""
+        """Counts of the store and, if ``owner_id`` is given, of the owner."""
         made: dict[str, Any] = {
             "system": self._store.stats(),
             "performance": self._store.usage(),
@@ -179,13 +179,13 @@ class MemorySystem:
         return made
 
     def load_user_data_and_indices(self, owner_id: str) -> None:
-        """Reads an owner's records and indexes into memory now."""
+        """Loads an owner's records and indexes now."""
         self._store.load_user_data_and_indices(owner_id)
 
     def delete_episode(
         self, owner_id: str, episode_id: str, cascade_semantic: bool = True
     ) -> dict[str, Any]:
-        """Removes an episode, and the facts that were learned from it alone."""
+        """Removes an episode and the facts learned from it alone."""
         report = self._store.delete(owner_id, episode_id)
         return {
             "episode_deleted": report.episodes > 0,
@@ -203,7 +203,7 @@ class MemorySystem:
         return int(self._store.stats(owner_id).get("buffered", 0))
 
     def close(self) -> None:
-        """Lets go of the store, which closes with its last holder. Twice is no error."""
+        """Releases the store, which closes with its last user. A second call does nothing."""
         if not self._closed:
             self._closed = True
             _release(self._path)
@@ -252,11 +252,11 @@ class NemoriMemory:
 
     @classmethod
     def from_env(cls, **components: Any) -> Self:
-        """A memory with default settings and what ``episodica`` reads from the environment."""
+        """A memory with default settings and those of the environment."""
         return cls(MemoryConfig(), **components)
 
     def add_messages(self, user_id: str, messages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """Adds messages; what was done."""
+        """Adds messages; see :meth:`MemorySystem.add_messages`."""
         return self._memory_system.add_messages(user_id, list(messages))
 
     def flush(self, user_id: str) -> dict[str, Any] | None:
@@ -264,7 +264,7 @@ class NemoriMemory:
         return self._memory_system.force_episode_creation(user_id)
 
     def wait_for_semantic(self, user_id: str, timeout: float = 30.0) -> bool:
-        """Waits until the user's facts are learned; ``False`` when the time is up."""
+        """Waits until the user's facts are learned; ``False`` after the timeout."""
         return self._memory_system.wait_for_semantic_generation(user_id, timeout)
 
     def search(
@@ -290,7 +290,7 @@ class NemoriMemory:
         top_k_semantic: int | None = None,
         search_method: str = "hybrid",
     ) -> dict[str, list[dict[str, Any]]]:
-        """:meth:`search` in a thread of its own."""
+        """:meth:`search` in a thread."""
         return await asyncio.to_thread(
             self._memory_system.search_all,
             user_id,
@@ -305,7 +305,7 @@ class NemoriMemory:
         return self._memory_system.get_stats(user_id)
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Releases the store."""
         self._memory_system.close()
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...config import LLMConfig
 
-# Nemori's fields with its defaults: scripts read them back.
+# Nemori's fields and defaults, which scripts read back.
 DEFAULTS: dict[str, Any] = {
     "storage_path": "./memories",
     "llm_model": "gpt-4o-mini",
@@ -36,8 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "statement_similarity_threshold": 0.7,
     "openai_api_key": None,
 }
-# Fields that set one of ours. Only those that a script names are passed on: what it leaves alone
-# keeps our measured defaults.
+# Fields that set one of ours. Only named ones are passed on; the others keep our defaults.
 _TRANSLATED = {
     "buffer_size_min": "buffer_size_min",
     "buffer_size_max": "buffer_size_max",
@@ -48,13 +47,13 @@ _TRANSLATED = {
     "enable_prediction_correction": "prediction_correction",
     "statement_similarity_threshold": "statement_similarity_threshold",
 }
-# Fields that say where a language model is, by what they say; its versions name them differently.
+# Fields that locate a language model; their names differ between versions.
 _MODEL = {
     "model": ("llm_model",),
     "base_url": ("llm_base_url", "openai_base_url", "base_url"),
     "api_key": ("llm_api_key", "openai_api_key", "api_key"),
 }
-# Fields that the interface itself obeys.
+# Fields that this interface itself uses.
 _OBEYED = {
     "storage_path",
     "search_top_k_episodes",
@@ -65,15 +64,17 @@ _reported: set[str] = set()
 
 
 class MemoryConfig:
-    """Nemori's configuration. Takes every field, also those that mean nothing here: they are named once, in a warning.
+    """Nemori's configuration.
+
+    Accepts every field; those without effect are named once, in a warning.
 
     Parameters
     ----------
     **fields
         Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A
-        language model is used where ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one,
-        and there is an address or a key (``OPENAI_API_KEY`` counts) to reach it; the embedder is
-        ours, unless ``EPISODICA_EMBEDDING_MODEL`` names another.
+        language model is used if ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one and
+        an address or a key (``OPENAI_API_KEY`` counts) reaches it. The embedder is ours, unless
+        ``EPISODICA_EMBEDDING_MODEL`` names another.
 
     Examples
     --------
@@ -96,7 +97,7 @@ class MemoryConfig:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MemoryConfig:
-        """Makes a configuration of a mapping, such as a ``config.json``."""
+        """Builds a configuration from a mapping, such as a ``config.json``."""
         return cls(**data)
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,7 +109,7 @@ class MemoryConfig:
         }
 
     def validate(self) -> bool:
-        """Whether the buffer's bounds are in order."""
+        """Whether the buffer's minimum is below its maximum."""
         return bool(self.buffer_size_min < self.buffer_size_max)
 
     def overrides(self) -> dict[str, Any]:
@@ -120,7 +121,7 @@ class MemoryConfig:
         }
         if model := self.llm():
             made["llm"] = model
-        # A shorter buffer than the usual window means: no longer windows either.
+        # The window is never longer than the buffer.
         if "boundary_window_messages" in made and "buffer_size_max" in made:
             made["boundary_window_messages"] = min(
                 made["boundary_window_messages"], made["buffer_size_max"]
@@ -142,11 +143,16 @@ class MemoryConfig:
         )
 
     def __repr__(self) -> str:
-        return f"MemoryConfig({', '.join(f'{name}={value!r}' for name, value in self._given.items() if not name.endswith('api_key'))})"
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self._given.items()
+            if not name.endswith("api_key")
+        ]
+        return f"MemoryConfig({', '.join(shown)})"
 
 
 def report_once(names: Iterable[str]) -> None:
-    """Warns of names that have no effect, each once in a process."""
+    """Warns of names without effect, each once per process."""
     fresh = [name for name in names if name not in _reported]
     if fresh:
         _reported.update(fresh)

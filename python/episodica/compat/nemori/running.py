@@ -1,7 +1,4 @@
-"""Runs a script with ``episodica`` in Nemori's place.
-
-Called by :mod:`episodica.compat.nemori` only.
-"""
+"""Runs a script with ``episodica`` in place of Nemori."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from .config import MemoryConfig
 
 
 def install() -> None:
-    """Makes ``import nemori`` mean this module, for the whole process, also where Nemori itself is installed."""
+    """Makes ``import nemori`` mean this package, even if Nemori is installed."""
     package = types.ModuleType("nemori", "Nemori's names over `episodica`.")
     package.__path__ = []
     for name in (
@@ -39,7 +36,7 @@ def install() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a script as if Nemori were installed: ``python -m episodica.compat.nemori script.py ...``."""
+    """Runs a script as if Nemori were installed."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in {"-h", "--help"}:
         sys.stderr.write("usage: python -m episodica.compat.nemori script.py [argument ...]\n")

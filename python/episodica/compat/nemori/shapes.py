@@ -1,7 +1,4 @@
-"""Nemori's shapes of messages and hits, to and from ours.
-
-Called by :mod:`episodica.compat.nemori` only.
-"""
+"""Conversion of messages and hits from and to Nemori's shapes."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def _timestamp(value: Any) -> dict[str, Any]:
 
 
 def episode_info(episode: Episode) -> dict[str, Any]:
-    """What Nemori tells of a new episode."""
+    """A new episode as Nemori reports it."""
     return {
         "episode_id": episode.episode_id,
         "title": episode.title,
@@ -59,7 +56,7 @@ def episode_info(episode: Episode) -> dict[str, Any]:
 
 
 def found(hit: Hit, method: str) -> dict[str, Any]:
-    """A hit as Nemori's search returns it."""
+    """A hit in the form of Nemori's search."""
     shared = {"type": hit.kind, "score": hit.score, "content": hit.content, "search_method": method}
     record = hit.record
     if isinstance(record, Episode):
@@ -82,7 +79,7 @@ def found(hit: Hit, method: str) -> dict[str, Any]:
             "timestamp": record.valid_from.isoformat(),
             "created_at": record.created_at.isoformat(),
         }
-    raise TypeError(f"neither an episode nor a semantic memory: `{type(record).__name__}`")
+    raise TypeError(f"neither an episode nor a fact: `{type(record).__name__}`")
 
 
 def _message(message: Message) -> dict[str, Any]:
