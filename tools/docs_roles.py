@@ -1,4 +1,8 @@
-"""An extension of griffe: roles of docstrings (``:meth:`search```) become links."""
+"""An extension of griffe for the API reference.
+
+Roles of docstrings (``:meth:`search```) become links, and ``**options: Unpack[…]`` becomes the
+options one by one, as ``help()`` shows them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from griffe import Extension
+from griffe import Extension, Parameter, ParameterKind, Parameters
 
 _ROLE = re.compile(r":(?:class|meth|func|attr|data):`~?([\w.]+)`")
-_INIT = Path(__file__).parents[1] / "python" / "episodica" / "__init__.py"
+_UNPACK = re.compile(r"(?:\w+\.)?Unpack\[(\w+)\]")
+_PACKAGE = Path(__file__).parents[1] / "python" / "episodica"
+_INIT = _PACKAGE / "__init__.py"
+_OPTIONS = _PACKAGE / "inputs" / "options.py"
 
 
 def _public() -> set[str]:
@@ -20,11 +27,44 @@ def _public() -> set[str]:
     raise SystemExit(f"no __all__ in {_INIT}")
 
 
+def _options() -> dict[str, list[Parameter]]:
+    """The options of each ``TypedDict`` as parameters, with the defaults beside it."""
+    body = ast.parse(_OPTIONS.read_text(encoding="utf-8")).body
+    defaults: dict[str, str] = {}
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            pairs = zip(node.value.keys, node.value.values, strict=True)
+            defaults |= {ast.literal_eval(key): ast.unparse(value) for key, value in pairs if key}
+    return {
+        node.name: [
+            Parameter(
+                ast.unparse(one.target),
+                annotation=ast.unparse(one.annotation),
+                kind=ParameterKind.keyword_only,
+                default=defaults[ast.unparse(one.target)],
+            )
+            for one in node.body
+            if isinstance(one, ast.AnnAssign)
+        ]
+        for node in body
+        if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)
+    }
+
+
 class Roles(Extension):
-    """Rewrites the docstring of each object once it is known."""
+    """Rewrites docstrings and signatures once they are known."""
 
     def __init__(self) -> None:
         self.public = _public()
+        self.options = _options()
+
+    def on_function(self, *, func: Any, **_: Any) -> None:
+        """Spells out the options."""
+        last = func.parameters[len(func.parameters) - 1] if len(func.parameters) else None
+        found = _UNPACK.fullmatch(str(last.annotation)) if last is not None else None
+        if found:
+            kept = [one for one in func.parameters if one is not last]
+            func.parameters = Parameters(*kept, *self.options[found[1]])
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         """Links to what is public, and code for the rest."""
