@@ -194,14 +194,14 @@ def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list
     by_model = sum(episode.provenance["method"] == MODEL for episode in episodes)
     print(
         f"{added.messages_added} messages of two sessions in {seconds:.0f} s: {len(episodes)} "
-        f"episodes, {len(facts)} statements"
+        f"episodes, {len(facts)} facts"
     )
     print(
         f"  texts of the model: {by_model} episodes, "
-        f"{sum(fact.provenance['method'] == MODEL for fact in facts)} statements"
+        f"{sum(fact.provenance['method'] == MODEL for fact in facts)} facts"
     )
     print(f"  mended: {json.dumps(mended)}")
-    print(f"  statements turned down: {json.dumps(rejected)}")
+    print(f"  facts rejected: {json.dumps(rejected)}")
     print(
         f"  asked in the form {endpoint['format']}; statuses of the server: "
         f"{dict(sorted(recorder.statuses.items()))}"
@@ -233,7 +233,7 @@ def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list
     )
     sources = {one["message_id"] for one in conversation.messages}
     cited = all(fact.source_messages and set(fact.source_messages) <= sources for fact in facts)
-    expect(cited, "every statement cites messages", problems)
+    expect(cited, "every fact cites messages", problems)
     expect(own == theirs, "the ledger equals the server's own count", problems)
     expect(
         usage["counted_locally"] == 0 and usage["failures"] == 0,

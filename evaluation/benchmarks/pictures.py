@@ -22,7 +22,7 @@ PROCESSOR = COLOURS[1]
 NAMES = frozenset({"budgets.svg", "growth.svg", "ingestion.svg", "rivals.svg"})
 # What is shown over sizes: rows with a title.
 GROWTH = (
-    ("search", "search: episodes and statements, ms"),
+    ("search", "search: episodes and facts, ms"),
     ("search_messages", "search: with messages too, ms"),
     ("context", "context of 2,000 tokens, ms"),
     ("bm25", "words alone, ms"),

@@ -131,7 +131,7 @@ def details(result: Result) -> str:
     sizes: Mapping[str, Any] = result[SIZES]
     counts = [
         f"{short(int(count))}: {part['counts']['episodes']:,} episodes, "
-        f"{part['counts']['semantic_memories'] + part['counts']['superseded']:,} statements, "
+        f"{part['counts']['semantic_memories'] + part['counts']['superseded']:,} facts, "
         f"{part['disk']:,.0f} MB on disk"
         for count, part in sizes.items()
     ]

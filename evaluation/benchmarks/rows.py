@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# A store of 100,000 messages has some 10,000 episodes and 20,000 statements: what most budgets are
+# A store of 100,000 messages has some 10,000 episodes and 20,000 facts: what most budgets are
 # for.
 FULL = 100_000
 MILLION = 1_000_000
@@ -90,8 +90,8 @@ class Budget:
 
 
 BUDGETS = (
-    Budget("search_p50", "search", "hybrid search, episodes and statements, p50", 2, "ms"),
-    Budget("search_p99", "search_p99", "hybrid search, episodes and statements, p99", 8, "ms"),
+    Budget("search_p50", "search", "hybrid search, episodes and facts, p50", 2, "ms"),
+    Budget("search_p99", "search_p99", "hybrid search, episodes and facts, p99", 8, "ms"),
     Budget(
         "search_messages_p50", "search_messages", "hybrid search, with messages too, p50", 6, "ms"
     ),

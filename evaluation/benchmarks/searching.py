@@ -44,10 +44,10 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
 
     with MemorySystem(store.path) as memory:
         hybrid = look(lambda text: memory.search(USER, text), runs)
-        yield _median("search", "hybrid search, episodes and statements, p50", hybrid)
+        yield _median("search", "hybrid search, episodes and facts, p50", hybrid)
         yield Row(
             "search_p99",
-            "hybrid search, episodes and statements, p99",
+            "hybrid search, episodes and facts, p99",
             hybrid.p99,
             "ms",
             cpu=hybrid.cpu_p99,

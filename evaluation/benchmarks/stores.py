@@ -38,7 +38,7 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store with one user whose messages are in episodes and statements.
+    """A store with one user whose messages are in episodes and facts.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
     python -m evaluation bench suite [--sizes 1k,10k,100k] [--users 2k] [--out target/bench/results]
 
-Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 statements, which is
+Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 facts, which is
 what most budgets are for. Writes `speed.json`, `speed.md` and plots. Times of a shared machine are
 noise: read medians, ratios within the run, and processor time.
 """
@@ -108,9 +108,9 @@ def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict
     title(f"{count:,} messages")
     store = settled(count, options.reuse)
     counts = store.counts
-    statements = counts["semantic_memories"] + counts["superseded"]
+    facts = counts["semantic_memories"] + counts["superseded"]
     print(
-        f"  {counts['episodes']:,} episodes, {statements:,} statements, "
+        f"  {counts['episodes']:,} episodes, {facts:,} facts, "
         f"{disk_megabytes(store.path):,.0f} MB",
         flush=True,
     )

@@ -5,7 +5,7 @@ postings are all alike. So sentences come from the conversations of the test fix
 demo, and what makes talk differ is exchanged: content words for others that are about as frequent,
 names for made-up ones (new ones keep coming, as in life), numbers and days for others. A session
 keeps to the words of one source session, which gives it a topic; every session also holds
-statements worth remembering. The same seed gives the same talk on every machine.
+facts worth remembering. The same seed gives the same talk on every machine.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ONSETS = (
 )
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "io")
 _ENDS = ("", "n", "r", "l", "s", "th", "m", "nd", "ck")
-_STATEMENTS = (
+_FACTS = (
     "I bought a {noun} {thing} in {place} on {day}.",
     "I love {noun} {thing}.",
     "I don't like {noun} {thing}.",
@@ -200,7 +200,7 @@ class Talk:
                 content = self._vary(text, names, mapping)
                 self._number += 1
                 if place in told:
-                    content = f"{content.rstrip()} {self._statement()}"
+                    content = f"{content.rstrip()} {self._fact()}"
                 yield {
                     "role": ("user", "assistant")[side],
                     "name": self.speakers[side],
@@ -238,11 +238,11 @@ class Talk:
         near = self._chance.randrange(max(0, rank - width), min(len(self._words), rank + width))
         return self._words[near]
 
-    def _statement(self) -> str:
+    def _fact(self) -> str:
         chance = self._chance
         day = f"{chance.randrange(1, 29)} {chance.choice(_MONTHS)} {chance.randrange(2010, 2024)}"
         noun, thing = (self._words[int(len(self._words) * chance.random() ** 2)] for _ in range(2))
-        return chance.choice(_STATEMENTS).format(
+        return chance.choice(_FACTS).format(
             name=self._name(), place=self._name(), noun=noun, thing=thing, day=day
         )
 

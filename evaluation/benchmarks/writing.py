@@ -28,7 +28,7 @@ _EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
 # Sessions whose syncs are counted, in two runs; the difference has neither opening nor closing in
 # it.
 _COUNTED = (4, 24)
-# Each writes once and syncs once for a session that ends: messages, episodes, statements
+# Each writes once and syncs once for a session that ends: messages, episodes, facts
 # (docs/format.md, "What is promised").
 _LOGS = 3
 _CHUNK = 256

@@ -85,7 +85,7 @@ class Episodica:
         self._top_k = top_k
 
     def build(self, conversation: Conversation) -> dict[str, Any]:
-        """Adds all messages, closes the buffer and waits for the semantic memories.
+        """Adds all messages, closes the buffer and waits for the facts.
 
         Messages that are there stay single.
         """

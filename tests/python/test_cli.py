@@ -194,7 +194,7 @@ def test_doctor_finds_what_is_wrong(cli: Cli) -> None:
         ),
         (
             ["ingest", "chat.json"],
-            "error: whose messages are these? `chat.json`",
+            "error: the file names no user: `chat.json`",
             "hint: name the user with `--user`",
         ),
         (

@@ -86,7 +86,7 @@ def test_timeline_as_json(filled: Cli) -> None:
 
 def test_timeline_says_what_ended(filled: Cli) -> None:
     data = json.loads(filled("timeline", "alice", "--json").stdout)
-    ended = [fact for one in data for fact in one["semantic_memories"] if fact["valid_to"]]
+    ended = [fact for one in data for fact in one["facts"] if fact["valid_to"]]
     shown = filled("timeline", "alice", "--color", "always").stdout
     assert shown.count("\x1b[9m") == len(ended)
     assert shown.count("(until ") == len(ended)

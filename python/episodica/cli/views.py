@@ -42,7 +42,7 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
         out.json_list(
             {
                 **one.to_dict(),
-                "semantic_memories": [fact.to_dict() for fact in learned[one.episode_id]],
+                "facts": [fact.to_dict() for fact in learned[one.episode_id]],
             }
             for one in episodes
         )

@@ -77,7 +77,7 @@ def test_a_tiny_run_measures_everything(
     built = next(row for row in result[ONCE]["rows"] if row["key"] == "hits_built")
     assert (built["value"], built["detail"]["found"]) == (0, 100)
     episode = next(row for row in result[SIZES]["200"]["rows"] if row["key"] == "episode")
-    assert episode["detail"]["syncs"] == 3, "messages, episodes and statements are three logs"
+    assert episode["detail"]["syncs"] == 3, "messages, episodes and facts are three logs"
 
     table = (out / "speed.md").read_text(encoding="utf-8")
     assert table.index("## Budgets") < table.index("## Details")
