@@ -110,8 +110,7 @@ def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict
     counts = store.counts
     facts = counts["semantic_memories"] + counts["superseded"]
     print(
-        f"  {counts['episodes']:,} episodes, {facts:,} facts, "
-        f"{disk_megabytes(store.path):,.0f} MB",
+        f"  {counts['episodes']:,} episodes, {facts:,} facts, {disk_megabytes(store.path):,.0f} MB",
         flush=True,
     )
     rows = shown_rows(searching(store, options.runs))

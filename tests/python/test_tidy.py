@@ -1,4 +1,4 @@
-"""The shape of the code: who may import whom, and where imports stand.
+"""The shape of the code: who may import whom, where imports stand, and how long files are.
 
 The tables below say what is allowed. A module may import from the levels below its own, never from
 its own level or above, so no circle can form. Within a package the modules may import each other
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -33,6 +34,7 @@ PYTHON_LEVELS = [
     "system",
     "aio cli compat",
     "__init__ __main__",
+    "adapters",
 ]
 # The top-level modules of the core, lowest level first.
 CORE_LEVELS = [
@@ -49,6 +51,16 @@ CORE_LEVELS = [
 ]
 # Packages that a user may lack; only they are imported where they are used.
 EXTRAS = {"IPython", "matplotlib", "numpy", "pandas", "shtab"}
+MAX_LINES = 500
+MAX_WIDTH = 100
+
+
+def tracked(*suffixes: str) -> list[Path]:
+    """The files of the repository, including those about to be added."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = [ROOT / line for line in found.splitlines() if line.endswith(suffixes)]
+    return [path for path in paths if path.is_file()]
 
 
 def levels(table: list[str]) -> dict[str, int]:
@@ -85,10 +97,18 @@ def imported_modules(name: str, path: Path) -> Iterator[str]:
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     package = [] if name == "__init__" else package
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
+        if not isinstance(node, ast.ImportFrom):
             continue
-        base = package[: len(package) - node.level + 1] + (node.module or "").split(".")
-        parts = [part for part in base if part]
+        parts = [part for part in (node.module or "").split(".") if part]
+        if node.level:
+            parts = package[: len(package) - node.level + 1] + parts
+        elif parts[0] != "episodica":
+            continue
+        elif len(parts) == 1:
+            yield "__init__"
+            continue
+        else:
+            parts = parts[1:]
         for alias in node.names:
             target = ".".join([*parts, alias.name])
             yield target if target in known or target == "_native" else ".".join(parts)
@@ -219,3 +239,21 @@ def test_modules_of_the_core_use_what_is_below() -> None:
     edges = core_edges()
     assert ("engine", "score") in edges, "the imports are not read"
     assert wrong_edges(edges, CORE_LEVELS) == []
+
+
+# Files
+
+
+def test_files_are_short() -> None:
+    lengths = {path: len(path.read_bytes().splitlines()) for path in tracked(".py", ".rs")}
+    assert lengths, "no files are read"
+    assert [f"{path.relative_to(ROOT)}: {n}" for path, n in lengths.items() if n > MAX_LINES] == []
+
+
+def test_lines_are_short() -> None:
+    found = []
+    for path in tracked(".py", ".rs"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if len(line) > MAX_WIDTH:
+                found.append(f"{path.relative_to(ROOT)}:{number}")
+    assert found == []
