@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from episodica import (
     SemanticMemory,
     StoreIOError,
     StoreLockedError,
-    count_tokens,
 )
 
 
@@ -174,79 +172,6 @@ def test_facts_are_learned(lyon: MemorySystem) -> None:
     assert all(fact.source_episodes == (episode.episode_id,) for fact in facts)
 
 
-def test_search_finds_each_kind(lyon: MemorySystem) -> None:
-    hits = lyon.search(
-        "alice",
-        "where does Alice live, Lyon?",
-        kinds=["episodic", "semantic", "message"],
-        explain=True,
-    )
-    assert {hit.kind for hit in hits} == {"episodic", "semantic", "message"}
-    assert hits.degraded == ()
-    assert [hit.rank for hit in hits.messages] == list(range(1, len(hits.messages) + 1))
-    message = hits.messages[0]
-    assert [found.content for found in message.messages] == ["I moved to Lyon last Friday."]
-    episode = hits.episodic[0]
-    assert episode.messages[0].content == "I moved to Lyon last Friday."
-    assert len(episode.messages) == 2
-    assert isinstance(episode.record, Episode)
-    for hit in hits:
-        assert lyon.get("alice", hit.id) == lyon.get("alice", hit.uri) == hit.record
-        assert hit.explain().value == pytest.approx(hit.score)
-        assert hit.scores
-    assert pickle.loads(pickle.dumps(hits)) == hits
-
-
-@pytest.mark.parametrize("method", ["hybrid", "rrf", "vector", "bm25", "norlift"])
-def test_every_method_answers(lyon: MemorySystem, method: Any) -> None:
-    assert lyon.search("alice", "Lyon", method=method)
-
-
-def test_unflushed_messages_are_found_at_once(
-    memory: MemorySystem, talk: list[dict[str, Any]]
-) -> None:
-    memory.add_messages("alice", talk)
-    assert memory.search("alice", "Lyon", kinds=["message"])[0].content == talk[0]["content"]
-    assert talk[0]["content"] in memory.context("alice", "Lyon").text
-
-
-def test_filters(lyon: MemorySystem, talk: list[dict[str, Any]]) -> None:
-    later = [
-        {
-            **talk[0],
-            "content": "Lyon again.",
-            "session_id": "s2",
-            "timestamp": "2024-04-01T12:00:00Z",
-            "metadata": {"channel": "app"},
-        }
-    ]
-    lyon.add_messages("alice", later)
-
-    def found(**options: Any) -> set[str]:
-        return {hit.content for hit in lyon.search("alice", "Lyon", kinds=["message"], **options)}
-
-    first, last = "I moved to Lyon last Friday.", "Lyon again."
-    assert {first, last} <= found()
-    assert found(session_id="s2") == {last}
-    assert found(since="2024-03-12") == {last}
-    assert last not in found(until=datetime(2024, 4, 1, 11, tzinfo=UTC))
-    assert last in found(until=date(2024, 4, 1))
-    assert found(where={"channel": "sms"}) == {first}
-    assert found(where={"channel": "none"}) == set()
-    assert len(lyon.search("alice", "Lyon", kinds=["message"], top_k=1)) == 1
-    assert contents(lyon.messages("alice", since="2024-03-12")) == [last]
-
-
-def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
-    for budget in (1, 5, 20, 200):
-        context = lyon.context("alice", "where does she live?", max_tokens=budget)
-        assert context.token_count == count_tokens(context.text) <= budget
-        for message in context.messages:
-            assert message.content in context.text
-    assert "I moved to Lyon last Friday." in [message.content for message in context.messages]
-    assert context.hits
-
-
 def test_unknown_users_have_nothing(memory: MemorySystem) -> None:
     assert list(memory.search("nobody", "anything")) == []
     assert memory.context("nobody", "anything").messages == ()
@@ -262,45 +187,6 @@ def test_unknown_users_have_nothing(memory: MemorySystem) -> None:
     assert memory.delete_user_data("nobody") == DeleteReport()
     assert memory.wait("nobody", timeout=1)
     assert memory.users() == []
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"top_k": 0}, "top_k must be between 1 and 1000: `0`"),
-        ({"top_k": 1001}, "top_k must be between 1 and 1000: `1001`"),
-        ({"top_k": 2.0}, "top_k must be a whole number, not `float`"),
-        ({"top_k": None}, "top_k must be a whole number, not `NoneType`"),
-        ({"top_k": True}, "top_k must be a whole number, not `bool`"),
-        ({"kinds": []}, "kinds is empty"),
-        ({"kinds": ["episode"]}, "kind is unknown: `episode`"),
-        ({"kinds": 5}, "kinds must be a list of names, not `int`"),
-        ({"method": "vectors"}, "method is unknown: `vectors`"),
-        ({"since": "2024-02-01", "until": "2024-01-01"}, "since is later than until: "),
-        ({"since": "soon"}, "since is not an ISO 8601 date: `soon`"),
-        ({"where": ["channel"]}, "where must be a mapping of metadata keys to values, not `list`"),
-        ({"where": {"a": float("nan")}}, "where.a is not JSON: `nan`"),
-        ({"threshold": 2}, "threshold is a cosine, between -1 and 1: `2`"),
-        ({"session_id": 5}, "session_id must be a str, not `int`"),
-    ],
-)
-def test_wrong_search_options(memory: MemorySystem, options: dict[str, Any], text: str) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        memory.search("alice", "query", **options)
-    assert str(caught.value).startswith(text)
-
-
-def test_wrong_options_suggest_the_nearest(memory: MemorySystem) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        memory.search("alice", "query", kinds=["episode"])  # type: ignore[list-item]
-    assert caught.value.hint == "did you mean `episodic`?"
-
-
-@pytest.mark.parametrize("query", ["", "  \n", None, 5, "\ud800"])
-def test_wrong_queries(memory: MemorySystem, query: Any) -> None:
-    for method in (memory.search, memory.context):
-        with pytest.raises(InvalidInputError, match="query"):
-            method("alice", query)
 
 
 @pytest.mark.parametrize("user", ["", None, 5, "\ud800", "x" * 513, b"alice"])
@@ -519,52 +405,3 @@ def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
         assert isinstance(answer, dict)
     assert lyon.retry_pending() == 0
     assert lyon.trace("alice", next(lyon.episodes("alice")).episode_id) == []
-
-
-def test_now_is_what_relative_dates_in_a_question_are_reckoned_from(store: Path) -> None:
-    with MemorySystem(store) as memory:
-        for day in ("2024-03-04", "2024-03-11", "2024-03-18"):
-            memory.add_messages(
-                "ann",
-                [
-                    {
-                        "role": "user",
-                        "content": f"rowing notes of {day}",
-                        "timestamp": f"{day}T10:00:00Z",
-                    }
-                ],
-            )
-        for now, found in (("2024-03-12", "2024-03-11"), ("2024-03-19T08:00:00Z", "2024-03-18")):
-            best = memory.search(
-                "ann", "what rowing was there yesterday?", kinds=["message"], now=now
-            )[0]
-            assert best.content == f"rowing notes of {found}"
-        with pytest.raises(InvalidInputError, match="now"):
-            memory.search("ann", "rowing", now="soon")
-
-
-def test_what_holds_now_is_found_before_what_it_superseded(store: Path) -> None:
-    with MemorySystem(store) as memory:
-        for day, place in (
-            ("2024-01-08", "live in Paris"),
-            ("2024-03-11", "moved to Lyon"),
-            ("2024-07-20", "moved to Grenoble"),
-        ):
-            message = {
-                "role": "user",
-                "name": "Alice",
-                "content": f"I {place} now.",
-                "timestamp": f"{day}T10:00:00Z",
-                "session_id": day,
-            }
-            memory.add_messages("alice", [message])
-            memory.close_session("alice", day)
-        assert (
-            sum(
-                not fact.is_current
-                for fact in memory.semantic_memories("alice", include_superseded=True)
-            )
-            == 2
-        )
-        hits = memory.search("alice", "Where does Alice live?", kinds=["semantic"])
-        assert "Grenoble" in hits[0].content
