@@ -77,7 +77,7 @@ def test_filters(lyon: MemorySystem, talk: list[dict[str, Any]]) -> None:
     assert found(where={"channel": "sms"}) == {first}
     assert found(where={"channel": "none"}) == set()
     assert len(lyon.search("alice", "Lyon", kinds=["message"], top_k=1)) == 1
-    assert contents(lyon.messages("alice", since="2024-03-12")) == [last]
+    assert [one.content for one in lyon.messages("alice", since="2024-03-12")] == [last]
 
 
 def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
