@@ -125,7 +125,7 @@ class Episodica:
         wider = self._memory.search(
             conversation.user,
             question.text,
-            top_k=self._top_k,
+            top_k={"episodic": self._top_k, "semantic": self._top_k},
             method=self._method,
             now=question.now,
         )

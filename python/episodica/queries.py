@@ -6,7 +6,7 @@ Checks arguments, calls the engine, wraps its answers. No logic of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
@@ -100,24 +100,25 @@ class MemoryReader:
         user_id: str,
         query: str,
         *,
-        top_k: int = 10,
-        kinds: Iterable[Kind] = ("episodic", "semantic"),
+        top_k: int | Mapping[Kind, int] = 10,
+        kinds: Iterable[Kind] | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
-        """Finds messages, episodes and facts for a query.
+        """Finds the episodes, facts and messages that answer a question, best first.
 
-        Buffered messages, which are in no episode yet, are found too.
+        What was just added is found at once. Hits of all kinds are merged by their relevance.
 
         Parameters
         ----------
         user_id
             User id. An unknown user yields an empty result.
         query
-            The question, in any language.
+            The question, in any language, up to 32,768 characters.
         top_k
-            Maximum number of hits of each kind, 1 to 1000.
+            Maximum number of hits, 1 to 1000, or the maximum of each kind:
+            ``{"semantic": 5, "message": 10}``.
         kinds
-            Any of ``"episodic"``, ``"semantic"`` (facts) and ``"message"``.
+            Any of ``"episodic"``, ``"semantic"`` and ``"message"``; ``None`` means all three.
         method
             ``"hybrid"`` (all signals), ``"rrf"`` (reciprocal rank fusion of words and vectors),
             ``"vector"`` (vectors alone), ``"bm25"`` (words alone) or ``"norlift"`` (episodes ranked
@@ -130,17 +131,20 @@ class MemoryReader:
         where
             Only records whose metadata has these keys with these values.
         threshold
-            Minimum cosine similarity, -1 to 1. Default: none.
+            Least cosine similarity, -1 to 1; by default there is none.
+        include_superseded
+            Return facts that no longer hold as well.
         explain
-            Include the tree of terms in every hit, for :meth:`Hit.explain`.
+            Build the tree of every score for :meth:`Hit.explain`; without it the terms are listed
+            flat.
         now
             The moment that "yesterday" and "last month" in the query refer to. Default: the clock.
 
         Raises
         ------
         InvalidInputError
-            For an empty query, ``top_k`` out of bounds, unknown kinds or methods, or ``since``
-            after ``until``.
+            For an empty query or one that is too long, ``top_k`` out of bounds, unknown kinds or
+            methods, or ``since`` after ``until``.
 
         Examples
         --------
@@ -151,7 +155,7 @@ class MemoryReader:
         <SearchResults 0 hits for 'where does she live?'>
         """
         question = check.query(query)
-        checked = search_options(options, kinds=kinds, top_k=check.top_k(top_k))
+        checked = search_options(options, kinds=kinds, top_k=_hits(top_k))
         found = self._engine.search(check.user(user_id), question, checked)
         return SearchResults._lazy(found, question)
 
@@ -168,14 +172,24 @@ class MemoryReader:
     ) -> Context:
         """Packs the memories that answer a query into text for a prompt.
 
+        The text opens with the facts that hold and bear on the question, each with its date. Then
+        come excerpts in the order of time, with ``[…]`` where messages are left out. What no longer
+        holds is marked ``[outdated]`` and comes together with the fact that superseded it. Further
+        lines of a message begin with a space, so that a message can't pass for a heading, a fact
+        or another speaker.
+
         Parameters
         ----------
         max_tokens
-            Budget of the text in tokens of o200k_base, 1 or more. Never exceeded.
+            Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
+        kinds
+            What the text is made of; without ``"semantic"`` it has no facts.
         top_k
-            Maximum number of hits of each kind. Default: as many as the budget has room for.
-        user_id, query, kinds, method, since, until, session_id, where, threshold, explain, now
+            Has no effect: the budget decides how much takes part.
+        user_id, query, method, since, until, session_id, where, threshold, explain, now
             As for :meth:`search`.
+        include_superseded
+            Has no effect.
 
         Raises
         ------
@@ -198,6 +212,7 @@ class MemoryReader:
             packed["text"],
             SearchResults._lazy(packed["hits"], question),
             tuple(map(Message.from_dict, packed["messages"])),
+            tuple(map(SemanticMemory.from_dict, packed["facts"])),
             packed["token_count"],
         )
 
@@ -402,3 +417,8 @@ class MemoryReader:
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<{type(self).__name__} {str(self._path)!r}, tenant {self._tenant!r}{state}>"
+
+
+def _hits(top_k: object) -> Any:
+    """The number of hits, which a search can't leave to the engine, or those of each kind."""
+    return top_k if isinstance(top_k, Mapping) else check.top_k(top_k)

@@ -90,9 +90,9 @@ class Hit(Value):
     id, uri : str
         Id and URI of the record; ``memory.get(user, hit.id)`` returns it.
     score : float
-        The score it is ranked by; comparable within one kind of one search only.
+        Relevance, 0 to 1: how likely the hit is what was asked for, on one scale for every kind.
     rank : int
-        Rank among the hits of its kind, from 1.
+        Place among the hits, from 1.
     content, title : str
         The text and its title (empty for facts).
     snippet : str
@@ -102,11 +102,12 @@ class Hit(Value):
     messages : tuple of Message
         The messages of an episode, best match first; of a message hit, the message itself.
     scores : dict of str to float
-        The contribution of every leg and layer.
+        Every term that took part: ``raw`` is the score before it was mapped to a relevance, the
+        others are its parts.
     record : Message, Episode or SemanticMemory
         The whole record.
     explanation : Explanation or None
-        The tree of terms, if the search was asked to ``explain``.
+        The tree behind :meth:`explain`; ``None`` unless the search was asked to ``explain``.
     """
 
     kind: str
@@ -126,8 +127,8 @@ class Hit(Value):
     def explain(self) -> Explanation:
         """The terms of the score as a tree.
 
-        With ``search(..., explain=True)`` the tree is complete and sums to the score; otherwise it
-        lists :attr:`scores` flat.
+        With ``search(..., explain=True)`` the tree shows the relevance, the raw score it comes
+        from, and the terms that add up to the raw score. Without it, it lists :attr:`scores` flat.
         """
         if self.explanation is not None:
             return self.explanation
@@ -334,6 +335,8 @@ class SearchResults(Sequence[Hit], Value):
 def _gist(hit: Hit) -> str:
     if hit.kind == "message" and hit.messages:
         return f"{hit.messages[0].speaker}: {hit.content}"
+    if isinstance(hit.record, SemanticMemory) and not hit.record.is_current:
+        return f"(superseded) {hit.content}"
     return hit.title or hit.content
 
 
@@ -352,7 +355,10 @@ class Context(Value):
     hits : SearchResults
         The hits it was made from, best first.
     messages : tuple of Message
-        Every original message that ``text`` quotes verbatim.
+        Every original message whose content stands in ``text``: word for word, its further lines
+        indented by a space.
+    facts : tuple of SemanticMemory
+        The facts that open ``text``, in its order.
     token_count : int
         Tokens of ``text`` (o200k_base), at most the budget.
     """
@@ -360,6 +366,7 @@ class Context(Value):
     text: str
     hits: SearchResults
     messages: tuple[Message, ...]
+    facts: tuple[SemanticMemory, ...]
     token_count: int
 
     @classmethod
@@ -369,6 +376,7 @@ class Context(Value):
             data["text"],
             SearchResults.from_dict(data["hits"]),
             tuple(map(Message.from_dict, data["messages"])),
+            tuple(map(SemanticMemory.from_dict, data.get("facts", ()))),
             data["token_count"],
         )
 

@@ -41,7 +41,7 @@ NAMES = {
 }
 
 FILTERS = "since=None until=None session_id=None"
-SEARCH = f"method='hybrid' {FILTERS} where=None threshold=None explain=False now=None"
+SEARCH = f"method='hybrid' {FILTERS} where=None threshold=None include_superseded=False explain=False now=None"
 LISTING = f"user_id {FILTERS} limit=None"
 # What comes before `*` is positional, what follows is by keyword; more keywords may be there.
 METHODS = {
@@ -51,7 +51,7 @@ METHODS = {
     "flush_all_buffers": "",
     "close_session": "user_id session_id",
     "wait": "user_id=None timeout=None",
-    "search": f"user_id query * top_k=10 kinds=('episodic','semantic') {SEARCH}",
+    "search": f"user_id query * top_k=10 kinds=None {SEARCH}",
     "context": f"user_id query * max_tokens=2000 kinds {SEARCH}",
     "episodes": f"user_id * {LISTING}",
     "semantic_memories": f"user_id * {LISTING}",
@@ -73,7 +73,7 @@ METHODS = {
 
 FIELDS = {
     "AddResult": "messages_added duplicates buffered episodes pending_semantic",
-    "Context": "text hits messages token_count",
+    "Context": "text hits messages facts token_count",
     "DeleteReport": "messages episodes semantic_memories files",
     "Episode": "episode_id user_id title summary content original_messages message_count "
     "boundary_reason timestamp created_at session_id topics entities metadata tags uri",

@@ -168,7 +168,7 @@ def values(text: str) -> list[Any]:
             SearchResults([], query=text),
         ),
         *(
-            Context(text, results, (message,), 3),
+            Context(text, results, (message,), (), 3),
             AddResult(1, 0, 0, (text,), 0),
             VerifyReport(1, 0, 0, 1, ()),
         ),

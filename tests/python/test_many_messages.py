@@ -75,12 +75,12 @@ def test_as_many_hits_come_as_are_asked_for(memory: MemorySystem) -> None:
 
 
 def test_more_hits_begin_with_the_fewer(memory: MemorySystem) -> None:
-    # More candidates are compared for more hits, which moves what the scores are relative to: the
-    # first ones stay.
-    few = memory.search(USER, f"What was painted {RARE[50]}?", kinds=["message"], top_k=5)
-    many = memory.search(USER, f"What was painted {RARE[50]}?", kinds=["message"], top_k=200)
-    assert few[0].id == many[0].id
-    assert {hit.id for hit in few} <= {hit.id for hit in many[:20]}
+    for kinds in (["message"], ["semantic"], ["episodic"], None):
+        for query in (f"What was painted {RARE[50]}?", "Who saw the kettle near the harbour?"):
+            many = memory.search(USER, query, kinds=kinds, top_k=1_000)
+            for top_k in (1, 5, 20, 21, 150, 300):
+                few = memory.search(USER, query, kinds=kinds, top_k=top_k)
+                assert [hit.id for hit in few] == [hit.id for hit in many[:top_k]]
 
 
 def test_a_filter_is_applied_before_the_best_are_chosen(memory: MemorySystem) -> None:

@@ -26,7 +26,9 @@ def test_search_finds_each_kind(lyon: MemorySystem) -> None:
     )
     assert {hit.kind for hit in hits} == {"episodic", "semantic", "message"}
     assert hits.degraded == ()
-    assert [hit.rank for hit in hits.messages] == list(range(1, len(hits.messages) + 1))
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True) and 0 < scores[-1] <= scores[0] < 1
     message = hits.messages[0]
     assert [found.content for found in message.messages] == ["I moved to Lyon last Friday."]
     episode = hits.episodic[0]
@@ -35,9 +37,44 @@ def test_search_finds_each_kind(lyon: MemorySystem) -> None:
     assert isinstance(episode.record, Episode)
     for hit in hits:
         assert lyon.get("alice", hit.id) == lyon.get("alice", hit.uri) == hit.record
-        assert hit.explain().value == pytest.approx(hit.score)
-        assert hit.scores
+        (raw,) = hit.explain().children
+        assert (hit.explain().name, hit.explain().value) == ("relevance", hit.score)
+        assert sum(term.value for term in raw.children) == pytest.approx(raw.value)
+        assert hit.scores["raw"] == raw.value
     assert pickle.loads(pickle.dumps(hits)) == hits
+
+
+def test_what_was_just_added_is_found_and_top_k_is_the_total(
+    memory: MemorySystem, talk: list[dict[str, Any]]
+) -> None:
+    memory.add_messages("alice", talk)
+    assert [hit.kind for hit in memory.search("alice", "Lyon")] == ["message"] * len(talk)
+    memory.flush("alice")
+    memory.wait("alice")
+    assert len(memory.search("alice", "Lyon", top_k=2)) == 2
+    each = memory.search("alice", "Lyon", top_k={"message": 1, "episodic": 1})
+    assert sorted(hit.kind for hit in each) == ["episodic", "message"]
+    with pytest.raises(InvalidInputError, match="top_k names other kinds"):
+        memory.search("alice", "Lyon", kinds=["message"], top_k={"episodic": 1})
+
+
+def test_the_tree_of_a_score_comes_only_when_asked_for(lyon: MemorySystem) -> None:
+    plain, explained = (lyon.search("alice", "Lyon", explain=asked)[0] for asked in (False, True))
+    assert plain.explanation is None and explained.explanation is not None
+    assert plain.scores == explained.scores
+
+
+def test_fewer_hits_are_the_head_of_more(lyon: MemorySystem) -> None:
+    most = [(hit.id, hit.score) for hit in lyon.search("alice", "Lyon", top_k=50)]
+    for top_k in range(1, len(most)):
+        hits = lyon.search("alice", "Lyon", top_k=top_k)
+        assert [(hit.id, hit.score) for hit in hits] == most[:top_k]
+
+
+def test_a_query_has_a_greatest_length(lyon: MemorySystem) -> None:
+    lyon.search("alice", "Lyon" + " and Paris" * 3_000, kinds=["message"])
+    with pytest.raises(InvalidInputError, match="longer than 32768 characters: `40000`"):
+        lyon.search("alice", "a" * 40_000)
 
 
 @pytest.mark.parametrize("method", ["hybrid", "rrf", "vector", "bm25", "norlift"])
@@ -86,6 +123,8 @@ def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
         assert context.token_count == count_tokens(context.text) <= budget
         for message in context.messages:
             assert message.content in context.text
+        for fact in context.facts:
+            assert fact.content in context.text and fact.is_current
     assert "I moved to Lyon last Friday." in [message.content for message in context.messages]
     assert context.hits
 

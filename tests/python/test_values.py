@@ -90,7 +90,7 @@ FACT_HIT = Hit("semantic", "f1", "u", 0.5, 1, FACT.content, "", WHEN, (), {"bm25
 RESULTS = SearchResults(
     [HIT, MESSAGE_HIT, FACT_HIT], query="where?", intent="factual", degraded=["vector"]
 )
-CONTEXT = Context("text", RESULTS, (MESSAGE,), 1)
+CONTEXT = Context("text", RESULTS, (MESSAGE,), (FACT,), 1)
 REPORTS = [
     episodica.AddResult(1, 2, 3, ("e1",), 4),
     episodica.DeleteReport(1, 2, 3, 4),

@@ -45,11 +45,11 @@ class AsyncMethods:
         user_id: str,
         query: str,
         *,
-        top_k: int = 10,
-        kinds: Iterable[Kind] = ("episodic", "semantic"),
+        top_k: int | Mapping[Kind, int] = 10,
+        kinds: Iterable[Kind] | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
-        """Finds messages, episodes and facts for a query.
+        """Finds the episodes, facts and messages that answer a question, best first.
 
         See :meth:`MemorySystem.search`.
         """

@@ -17,7 +17,6 @@ from typing import Any
 from .. import _native
 from ..config import MemoryConfig
 from ..errors import EpisodicaError, InvalidInputError
-from ..inputs.options import KINDS
 from ..progress import ProgressCallback, Reporter
 from ..queries import MemoryReader
 from ..readers import Conversation, read_conversations, with_ids
@@ -107,7 +106,7 @@ def search(args: argparse.Namespace, out: Output) -> int:
             user,
             query,
             top_k=args.top_k,
-            kinds=args.kind or KINDS[:2],
+            kinds=args.kind or None,
             method=args.method,
             **range_of(args),
             explain=args.explain,

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ..inputs import checks as check
-from ..inputs.options import KINDS
 from ..records import Episode, SemanticMemory
 from ..results import Explanation
 from ..value import day
@@ -130,7 +129,7 @@ def explain(args: argparse.Namespace, out: Output) -> int:
             user,
             query,
             top_k=args.top_k,
-            kinds=args.kind or KINDS,
+            kinds=args.kind or None,
             method=args.method,
             **range_of(args),
             explain=True,

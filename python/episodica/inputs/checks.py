@@ -11,7 +11,7 @@ from typing import SupportsIndex
 from ..errors import InvalidInputError
 from .messages import check_text
 
-_MAX_TOP_K = 1000
+MAX_TOP_K = 1000
 
 
 def text(value: object, what: str) -> str:
@@ -54,8 +54,8 @@ def whole(value: object, what: str, least: int, most: int | None = None) -> int:
 
 
 def top_k(value: object) -> int:
-    """The maximum number of hits of each kind."""
-    return whole(value, "top_k", 1, _MAX_TOP_K)
+    """How many hits."""
+    return whole(value, "top_k", 1, MAX_TOP_K)
 
 
 def seconds(value: object, what: str) -> float:

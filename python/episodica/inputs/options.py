@@ -34,6 +34,7 @@ class SearchOptions(TypedDict, total=False):
     session_id: str | None
     where: Mapping[str, Any] | None
     threshold: float | None
+    include_superseded: bool
     explain: bool
     now: TimeLike | None
 
@@ -55,6 +56,7 @@ SEARCH_DEFAULTS: SearchOptions = {
     "session_id": None,
     "where": None,
     "threshold": None,
+    "include_superseded": False,
     "explain": False,
     "now": None,
 }
@@ -96,18 +98,32 @@ def _written(annotation: object) -> object:
 
 
 def search_options(
-    given: SearchOptions, *, kinds: Iterable[str] | str, top_k: int | None
+    given: SearchOptions,
+    *,
+    kinds: Iterable[str] | str | None,
+    top_k: int | Mapping[Kind, int] | None,
 ) -> dict[str, Any]:
     """The options of a search as the engine takes them; ``None`` leaves ``top_k`` to the engine."""
     options = _with_defaults(given, SEARCH_DEFAULTS)
     now = options["now"]
+    names, per_kind = KINDS if kinds is None else _kinds(kinds), {}
+    if isinstance(top_k, Mapping):
+        per_kind = {name: checks.top_k(top_k[name]) for name in _kinds(top_k)}
+        if kinds is not None and set(names) != set(per_kind):
+            raise InvalidInputError(
+                f"top_k names other kinds than kinds does: `{', '.join(per_kind)}`",
+                hint="leave `kinds` out: the keys of `top_k` say which kinds to search",
+            )
+        names, top_k = list(per_kind), min(sum(per_kind.values()), checks.MAX_TOP_K)
     return {
         "top_k": None if top_k is None else checks.top_k(top_k),
-        "kinds": _kinds(kinds),
+        "per_kind": list(per_kind.items()),
+        "kinds": list(names),
         "method": _one_of(options["method"], METHODS, "method"),
         **_window(options),
         "where": _where(options["where"]),
         "threshold": _threshold(options["threshold"]),
+        "include_superseded": bool(options["include_superseded"]),
         "explain": bool(options["explain"]),
         "now": None if now is None else rfc3339(now, "now"),
     }

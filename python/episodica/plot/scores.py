@@ -91,7 +91,7 @@ def terms(hit: Hit) -> dict[str, float]:
             if not one.children:
                 leaves[one.name] = leaves.get(one.name, 0.0) + one.value
         return leaves
-    sums = {name.rpartition(".")[0] for name in hit.scores}
+    sums = {"raw", *(name.rpartition(".")[0] for name in hit.scores)}
     return {name: value for name, value in hit.scores.items() if name not in sums}
 
 

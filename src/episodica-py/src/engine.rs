@@ -185,6 +185,7 @@ impl Engine {
             response.hits,
             response.degraded,
             response.intent.name(),
+            options::explain(search_options)?,
         ))
     }
 
@@ -205,14 +206,23 @@ impl Engine {
         for message in &context.messages {
             messages.append(convert::to_python(py, &convert::message(&owner, message))?)?;
         }
+        let facts = PyList::empty(py);
+        for fact in &context.facts {
+            facts.append(convert::to_python(py, &convert::semantic(&owner, fact))?)?;
+        }
         let dict = PyDict::new(py);
+        dict.set_item("facts", facts)?;
         dict.set_item("text", &context.text)?;
         dict.set_item("token_count", context.token_count)?;
         dict.set_item("messages", messages)?;
-        dict.set_item(
-            "hits",
-            Results::new(owner, context.hits, context.degraded, context.intent.name()),
-        )?;
+        let hits = Results::new(
+            owner,
+            context.hits,
+            context.degraded,
+            context.intent.name(),
+            options::explain(search_options)?,
+        );
+        dict.set_item("hits", hits)?;
         Ok(dict.into_any())
     }
 

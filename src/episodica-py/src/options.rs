@@ -44,16 +44,27 @@ fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
     })
 }
 
-/// A search request.
-pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Request> {
-    let py = options.py();
-    let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
-    let kinds = kinds.iter().map(|kind| match kind.as_str() {
+fn hit_kind(py: Python<'_>, kind: &str) -> PyResult<HitKind> {
+    match kind {
         "episodic" => Ok(HitKind::Episodic),
         "semantic" => Ok(HitKind::Semantic),
         "message" => Ok(HitKind::Message),
         other => Err(errors::invalid(py, format!("unknown kind: `{other}`"))),
-    });
+    }
+}
+
+/// True if hits are to carry the trees of their scores.
+pub(crate) fn explain(options: &Bound<'_, PyDict>) -> PyResult<bool> {
+    Ok(optional(options, "explain")?.unwrap_or(false))
+}
+
+/// A search request.
+pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Request> {
+    let py = options.py();
+    let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
+    let kinds = kinds.iter().map(|kind| hit_kind(py, kind));
+    let per_kind: Vec<(String, usize)> = optional(options, "per_kind")?.unwrap_or_default();
+    let per_kind = per_kind.iter().map(|(kind, most)| Ok((hit_kind(py, kind)?, *most)));
     let method: Option<String> = optional(options, "method")?;
     let method = match method.as_deref() {
         None | Some("hybrid") => Method::Hybrid,
@@ -66,10 +77,12 @@ pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Requ
     Ok(Request {
         query: query.to_owned(),
         top_k: optional(options, "top_k")?.unwrap_or(10),
+        per_kind: per_kind.collect::<PyResult<_>>()?,
         kinds: kinds.collect::<PyResult<_>>()?,
         method,
         filter: filter(options)?,
         threshold: optional(options, "threshold")?,
+        include_superseded: optional(options, "include_superseded")?.unwrap_or(false),
         now: moment(options, "now")?.unwrap_or_else(|| SystemClock.now()),
     })
 }

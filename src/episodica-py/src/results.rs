@@ -17,6 +17,8 @@ pub(crate) struct Results {
     degraded: Vec<String>,
     #[pyo3(get)]
     intent: &'static str,
+    /// True if hits carry the trees of their scores.
+    explain: bool,
 }
 
 impl Results {
@@ -25,8 +27,9 @@ impl Results {
         hits: Vec<Hit>,
         degraded: Vec<String>,
         intent: &'static str,
+        explain: bool,
     ) -> Self {
-        Self { owner, hits, degraded, intent }
+        Self { owner, hits, degraded, intent, explain }
     }
 }
 
@@ -45,7 +48,7 @@ impl Results {
     fn hit<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         let hit =
             self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
-        convert::to_python(py, &describe(&self.owner, hit))
+        convert::to_python(py, &describe(&self.owner, hit, self.explain))
     }
 }
 
@@ -57,7 +60,7 @@ fn kind_name(kind: HitKind) -> &'static str {
     }
 }
 
-fn describe(owner: &Owner, hit: &Hit) -> Value {
+fn describe(owner: &Owner, hit: &Hit, explain: bool) -> Value {
     let (id, content, title, timestamp, record) = match &hit.record {
         Record::Episode(inner) => (
             &inner.episode_id,
@@ -96,7 +99,7 @@ fn describe(owner: &Owner, hit: &Hit) -> Value {
         // They stand in the record; the package finds them there.
         "messages": hit.messages.iter().map(|message| json!({"message_id": message.message_id})).collect::<Vec<_>>(),
         "scores": scores,
-        "explanation": hit.explanation,
+        "explanation": explain.then_some(&hit.explanation),
         "record": record,
     })
 }

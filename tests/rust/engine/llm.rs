@@ -135,7 +135,7 @@ fn check_whole(engine: &Engine, user: &str, count: usize) {
 }
 
 fn by_phase(model: &ScriptedModel) -> BTreeMap<&'static str, usize> {
-    let mut calls = BTreeMap::new();
+    let mut calls = std::collections::BTreeMap::new();
     model.prompts().iter().for_each(|prompt| *calls.entry(prompt.phase.name()).or_default() += 1);
     calls
 }
@@ -389,6 +389,8 @@ fn what_was_recalled_is_not_learned_again() {
         method: Method::Hybrid,
         filter: Filter::default(),
         threshold: None,
+        per_kind: std::collections::BTreeMap::new(),
+        include_superseded: true,
         now: moment(0),
     };
     let context = engine.context("ann", &ContextRequest { search, max_tokens: 500 }, &NOW).unwrap();

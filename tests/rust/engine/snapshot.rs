@@ -98,6 +98,8 @@ fn everything(engine: &Engine) -> Everything {
                 method,
                 filter: Filter::default(),
                 threshold: None,
+                per_kind: std::collections::BTreeMap::new(),
+                include_superseded: true,
                 now: moment(0),
             };
             let hits = engine.search("alice", &request, &NOW).unwrap().hits;

@@ -84,6 +84,8 @@ pub fn found(engine: &Engine, user: &str, query: &str, method: Method) -> Vec<St
         method,
         filter: Filter::default(),
         threshold: None,
+        per_kind: std::collections::BTreeMap::new(),
+        include_superseded: true,
         now: moment(0),
     };
     let response = engine.search(user, &request, &NOW).unwrap();

@@ -1,9 +1,11 @@
 //! Which of many messages are worth scoring in full: what speaks for each without comparing what it
 //! means.
 
+use std::cmp::Ordering;
+
 use super::Query;
 use super::messages::{ANSWER, DATE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
-use crate::index::{Day, Prior};
+use crate::index::{Day, MessageIndex, Prior};
 
 /// What a statement gains by how much it says, and loses by what of it asks.
 const STATEMENT_MASS: f32 = 0.3;
@@ -93,17 +95,19 @@ fn flag(yes: bool) -> f32 {
     if yes { 1.0 } else { 0.0 }
 }
 
-/// The slots with the highest values; ties go to the lower slot.
-pub(super) struct Best {
+/// The slots with the highest values; ties go to the later message, then by id, so that the order
+/// of arrival does not matter.
+pub(super) struct Best<'a> {
+    index: &'a MessageIndex,
     kept: Vec<(f32, u32)>,
     wanted: usize,
     /// What a slot has to reach.
     pub least: f32,
 }
 
-impl Best {
-    pub fn new(wanted: usize) -> Self {
-        Self { kept: Vec::with_capacity(4 * wanted), wanted, least: f32::NEG_INFINITY }
+impl<'a> Best<'a> {
+    pub fn new(wanted: usize, index: &'a MessageIndex) -> Self {
+        Self { index, kept: Vec::with_capacity(4 * wanted), wanted, least: f32::NEG_INFINITY }
     }
 
     pub fn push(&mut self, slot: u32, value: f32) {
@@ -116,7 +120,10 @@ impl Best {
     /// Brings `least` up to date.
     pub fn shrink(&mut self) {
         if self.kept.len() >= self.wanted {
-            let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            let index = self.index;
+            let order = |a: &(f32, u32), b: &(f32, u32)| {
+                b.0.total_cmp(&a.0).then_with(|| later_first(index, a.1, b.1))
+            };
             let (_, last, _) = self.kept.select_nth_unstable_by(self.wanted - 1, order);
             self.least = last.0;
             self.kept.truncate(self.wanted);
@@ -132,26 +139,35 @@ impl Best {
     }
 }
 
+/// The order of two messages whose values are equal.
+pub(super) fn later_first(index: &MessageIndex, a: u32, b: u32) -> Ordering {
+    let (a, b) = (index.get(a), index.get(b));
+    b.timestamp.cmp(&a.timestamp).then_with(|| a.message_id.cmp(&b.message_id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::testing;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn the_best_are_kept_and_ties_go_to_the_lower_slot() {
-        let mut best = Best::new(2);
-        for (slot, value) in [
-            (5, 1.0),
-            (1, 1.0),
-            (9, 3.0),
-            (2, 1.0),
-            (7, 0.5),
-            (0, 0.1),
-            (3, 1.0),
-            (4, 1.0),
-            (6, 1.0),
-        ] {
-            best.push(slot, value);
+    fn ties_go_to_the_later_message_whatever_the_order_of_arrival() {
+        let hours = [3, 9, 1, 7, 5, 2, 8, 4, 6];
+        for turn in 0..hours.len() {
+            let mut index = MessageIndex::default();
+            let mut arrivals = hours;
+            arrivals.rotate_left(turn);
+            for hour in arrivals {
+                let when = format!("2024-03-11T0{hour}:00:00Z");
+                index.add(testing::said(hour, "user", None, &when, "again"), &[]);
+            }
+            let mut best = Best::new(2, &index);
+            for (slot, hour) in (0..).zip(arrivals) {
+                best.push(slot, if hour == 1 { 3.0 } else { 1.0 });
+            }
+            let hours = best.finish().into_iter().map(|slot| arrivals[slot as usize]);
+            assert_eq!(hours.collect::<BTreeSet<u64>>(), BTreeSet::from([1, 9]));
         }
-        assert_eq!(best.finish(), [1, 9]);
     }
 }

@@ -99,9 +99,12 @@ impl<'a> EpisodeLayers<'a> {
         let weights = self.weights.iter().zip(present).filter(|(_, here)| *here);
         let total: f32 = weights.map(|(weight, _)| weight).sum();
         let share = |layer: usize| decimal(self.weights[layer]) / decimal(total.max(1e-9));
-        let texts = [("L0", &self.fields.abstracts), ("L1", &self.fields.narratives)];
+        let texts = [
+            ("L0", "title and summary", &self.fields.abstracts),
+            ("L1", "narrative", &self.fields.narratives),
+        ];
         let mut parts = Vec::with_capacity(3);
-        for (number, (name, layer)) in texts.into_iter().enumerate() {
+        for (number, (name, measures, layer)) in texts.into_iter().enumerate() {
             let words = f64::from(layer.words(slot));
             let meaning = f64::from(layer.meaning(slot));
             let legs = vec![
@@ -110,13 +113,18 @@ impl<'a> EpisodeLayers<'a> {
             ];
             let scale =
                 if self.best[number] > 0.0 { share(number) / self.best[number] } else { 0.0 };
-            let detail = format!("{:.4} of the score", share(number));
+            let detail = format!("{measures}, {:.4} of the score", share(number));
             parts.push(Explanation::sum(name, detail, legs).scaled(scale));
         }
         if present[2] {
-            parts.push(Explanation::weighted("L2", share(2), self.best_member(members)));
+            parts.push(Explanation::described(
+                "L2",
+                share(2),
+                self.best_member(members),
+                "its best message",
+            ));
         }
-        let explanation = Explanation::sum("episode", "", parts);
+        let explanation = Explanation::sum("raw", "", parts);
         ScoredRecord { slot, explanation, cosine: self.cosine(slot, members) }
     }
 

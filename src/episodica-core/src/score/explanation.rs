@@ -1,4 +1,5 @@
-//! Why a score is what it is: a tree of named terms whose leaves sum to it, bit for bit.
+//! Why a score is what it is: a relevance, and the raw score it was mapped from as a tree of named
+//! terms whose leaves sum to it, bit for bit.
 
 use serde::Serialize;
 
@@ -7,7 +8,8 @@ use serde::Serialize;
 pub struct Explanation {
     /// What the term measures.
     pub name: String,
-    /// What it contributes to the score; for a node with children, their sum in order.
+    /// What it contributes to the score; for a node with children, their sum in order, unless it
+    /// is a relevance.
     pub value: f64,
     /// How it came about, for people (`1.5 x 0.43`); may be empty.
     pub detail: String,
@@ -24,6 +26,17 @@ impl Explanation {
     /// `weight x raw`, with both in the detail.
     pub fn weighted(name: impl Into<String>, weight: f64, raw: f64) -> Self {
         Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}"))
+    }
+
+    /// `weight x raw` with words that say what the term measures.
+    pub fn described(name: &str, weight: f64, raw: f64, measures: &str) -> Self {
+        Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}, {measures}"))
+    }
+
+    /// The relevance that a raw score was mapped to: the only node that is not a sum.
+    pub fn relevance(value: f64, raw: Self) -> Self {
+        let detail = format!("from a raw score of {:.4}", raw.value);
+        Self { name: "relevance".to_owned(), value, detail, children: vec![raw] }
     }
 
     /// The sum of `children`, added in order.

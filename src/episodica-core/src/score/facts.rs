@@ -36,19 +36,24 @@ pub fn estimate_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> f64 {
 pub fn score_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> ScoredRecord {
     let flag = |yes: bool| f64::from(u8::from(yes));
     let parts = [
-        ("words", FACT_WORDS, f64::from(scores.words(slot))),
-        ("tokens", FACT_TOKENS, f64::from(terms.tokens)),
-        ("vector", terms.vector_weight, f64::from(scores.meaning(slot))),
-        ("subject", FACT_SUBJECT, flag(terms.about_named)),
-        ("current", FACT_CURRENT, flag(terms.current)),
+        ("words", FACT_WORDS, f64::from(scores.words(slot)), "words of the question"),
+        ("tokens", FACT_TOKENS, f64::from(terms.tokens), "words like those of the question"),
+        (
+            "vector",
+            terms.vector_weight,
+            f64::from(scores.meaning(slot)),
+            "meaning like the question's",
+        ),
+        ("subject", FACT_SUBJECT, flag(terms.about_named), "the question names whom it is about"),
+        ("current", FACT_CURRENT, flag(terms.current), "still holds"),
     ];
     let parts = parts
         .into_iter()
-        .filter(|(_, _, raw)| *raw != 0.0)
-        .map(|(name, weight, raw)| Explanation::weighted(name, weight, raw));
+        .filter(|(_, _, raw, _)| *raw != 0.0)
+        .map(|(name, weight, raw, measures)| Explanation::described(name, weight, raw, measures));
     ScoredRecord {
         slot,
-        explanation: Explanation::sum("semantic", "", parts.collect()),
+        explanation: Explanation::sum("raw", "", parts.collect()),
         cosine: scores.cosine(slot),
     }
 }

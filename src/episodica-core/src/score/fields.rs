@@ -8,14 +8,14 @@ use super::lexical::bm25;
 use crate::index::Field;
 
 /// Up to this many records every vector is compared; above, the nearest.
-const SCORE_ALL: usize = 2_048;
+pub(super) const SCORE_ALL: usize = 2_048;
 /// Records taken from each leg when not all are scored, at least; and for each that is wanted.
 const CANDIDATES: usize = 48;
 const CANDIDATES_EACH: usize = 2;
 
 /// The words and meaning of every slot of one field.
 pub struct FieldScores {
-    /// The best by words, best first; only where not all are compared.
+    /// The best by words; only where not all are compared.
     by_words: Vec<u32>,
     words: Vec<f32>,
     cosines: FxHashMap<u32, f32>,
@@ -25,39 +25,40 @@ pub struct FieldScores {
 
 impl FieldScores {
     /// Scores the field. `b` is BM25's correction for length, `wanted` how many of the best are
-    /// asked for.
+    /// asked for. Where not all are compared, as many of the `preferred` slots are candidates as
+    /// of all.
     pub fn new(
         field: &Field,
         terms: &[QueryTerm],
         vector: Option<ArrayView1<'_, f32>>,
         b: f32,
         wanted: usize,
+        preferred: Option<&dyn Fn(u32) -> bool>,
     ) -> Self {
         let words = bm25(&field.postings, terms, b);
         let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
-        let by_words =
-            if words.len() <= SCORE_ALL { Vec::new() } else { super::top_k(&words, candidates) };
+        let by_words = if words.len() <= SCORE_ALL {
+            Vec::new()
+        } else {
+            best_by_words(&words, candidates, preferred)
+        };
         let mut scores =
             Self { by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
         let labels = vectors.labels();
         scores.mean = vectors.mean().dot(&vector);
-        scores.cosines = match labels.len() <= SCORE_ALL {
-            true => labels
-                .iter()
-                .zip(vectors.scores(vector, labels))
-                .filter_map(|(label, score)| Some((*label as u32, score?)))
-                .collect(),
-            false => {
-                let nearest = vectors.search(vector, candidates).unwrap_or_default();
-                let mut known: FxHashMap<u32, f32> =
-                    nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
-                let wanted = scores.by_words.iter().filter(|slot| !known.contains_key(slot));
-                let wanted: Vec<u64> = wanted.copied().map(u64::from).collect();
-                let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
-                known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
-                known
-            }
+        scores.cosines = if labels.len() <= SCORE_ALL {
+            let all = labels.iter().zip(vectors.scores(vector, labels));
+            all.filter_map(|(label, score)| Some((*label as u32, score?))).collect()
+        } else {
+            let nearest = vectors.search(vector, candidates).unwrap_or_default();
+            let mut known: FxHashMap<u32, f32> =
+                nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
+            let wanted = scores.by_words.iter().filter(|slot| !known.contains_key(slot));
+            let wanted: Vec<u64> = wanted.copied().map(u64::from).collect();
+            let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
+            known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
+            known
         };
         scores.best = scores.cosines.values().copied().fold(f32::NEG_INFINITY, f32::max);
         scores
@@ -65,11 +66,14 @@ impl FieldScores {
 
     /// The slots that match by either leg, in no order: all with a word or a known vector.
     pub fn candidates(&self) -> Vec<u32> {
-        let mut slots: Vec<u32> = match self.words.len() <= SCORE_ALL {
-            true => (0..self.words.len() as u32)
-                .filter(|slot| self.words[*slot as usize] > 0.0)
-                .collect(),
-            false => self.by_words.clone(),
+        let mut slots: Vec<u32> = if self.words.len() <= SCORE_ALL {
+            (0..)
+                .zip(&self.words)
+                .filter(|(_, words)| **words > 0.0)
+                .map(|(slot, _)| slot)
+                .collect()
+        } else {
+            self.by_words.clone()
         };
         slots.extend(self.cosines.keys());
         slots.sort_unstable();
@@ -93,4 +97,21 @@ impl FieldScores {
         self.cosine(slot)
             .map_or(0.0, |cosine| if range > 1e-6 { (cosine - self.mean) / range } else { 0.0 })
     }
+}
+
+/// The slots with most of the words, among all and among the preferred ones.
+fn best_by_words(
+    words: &[f32],
+    candidates: usize,
+    preferred: Option<&dyn Fn(u32) -> bool>,
+) -> Vec<u32> {
+    let mut best = super::top_k(words, candidates);
+    if let Some(preferred) = preferred {
+        let only = |(slot, value): (u32, &f32)| if preferred(slot) { *value } else { 0.0 };
+        let words: Vec<f32> = (0..).zip(words).map(only).collect();
+        best.extend(super::top_k(&words, candidates));
+    }
+    best.sort_unstable();
+    best.dedup();
+    best
 }

@@ -2,7 +2,13 @@
 //! Khattab and Zaharia, SIGIR 2020), over the rows of the static token table, which both sides have
 //! whatever embedder is in use.
 
+use rustc_hash::FxHashSet;
+
 use crate::embed::{StaticTable, TokenVector};
+
+/// Distinct tokens of a question that are compared, the most telling ones: each costs a row per
+/// token of every text.
+const MAX_TOKENS: usize = 128;
 
 /// What late interaction needs of a token table.
 pub trait TokenTable: Send + Sync {
@@ -65,13 +71,14 @@ pub struct MaxSim<'a> {
 }
 
 impl<'a> MaxSim<'a> {
-    /// Takes the distinct tokens of a text.
+    /// Takes the distinct tokens of a text, the most telling ones of a long text.
     pub fn new(table: &'a dyn TokenTable, text: &str) -> Self {
-        let mut ids: Vec<u16> = Vec::new();
-        for id in table.ids(text) {
-            if table.weight(id) > 0.0 && !ids.contains(&id) {
-                ids.push(id);
-            }
+        let mut seen = FxHashSet::default();
+        let mut ids: Vec<u16> = table.ids(text);
+        ids.retain(|id| table.weight(*id) > 0.0 && seen.insert(*id));
+        if ids.len() > MAX_TOKENS {
+            ids.sort_by(|a, b| table.weight(*b).total_cmp(&table.weight(*a)).then(a.cmp(b)));
+            ids.truncate(MAX_TOKENS);
         }
         let total: f32 = ids.iter().map(|id| table.weight(*id)).sum();
         let weights: Vec<f32> = ids.iter().map(|id| table.weight(*id) / total).collect();

@@ -6,7 +6,7 @@
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
-use super::candidates::{Best, Circumstances};
+use super::candidates::{Best, Circumstances, later_first};
 use super::fusion::reached_by;
 use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::index::MessageIndex;
 
 /// Up to this many messages all are scored in full; above, those that promise most.
-const SCORE_ALL: usize = 2_048;
+pub(super) const SCORE_ALL: usize = 2_048;
 /// Messages scored in full when not all are, at least; and for each that is wanted. Four times as
 /// many find nothing more (docs/performance.md).
 const CANDIDATES: usize = 64;
@@ -40,6 +40,17 @@ pub(super) const ANSWER: usize = 6;
 /// Names of the terms, in the order of [`ScoredMessage::terms`].
 pub const TERMS: [&str; 7] =
     ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
+
+/// What each term measures, for people.
+const MEASURES: [&str; TERMS.len()] = [
+    "words of the question, here and around",
+    "words like those of the question",
+    "meaning like the question's",
+    "the question names the speaker",
+    "the question names the day",
+    "says much, gives times and numbers, does not ask",
+    "answers a question",
+];
 
 /// What each term is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,16 +94,25 @@ pub struct ScoredMessage {
     pub terms: [f32; TERMS.len()],
     /// Cosine of question and message; `None` without vectors.
     pub cosine: Option<f32>,
+    /// What the score gained because the message tells what superseded a better match.
+    pub raised: f64,
 }
 
 impl ScoredMessage {
     /// The score as a tree; its value is `score`, bit for bit.
     pub fn explain(&self, weights: &Weights) -> Explanation {
-        let leaves = TERMS.iter().zip(weights.0).zip(self.terms).filter(|(_, raw)| *raw != 0.0);
-        let children = leaves
-            .map(|((name, weight), raw)| Explanation::weighted(*name, weight, f64::from(raw)))
+        let terms = (0..TERMS.len()).filter(|term| self.terms[*term] != 0.0);
+        let mut children: Vec<Explanation> = terms
+            .map(|term| {
+                let raw = f64::from(self.terms[term]);
+                Explanation::described(TERMS[term], weights.0[term], raw, MEASURES[term])
+            })
             .collect();
-        Explanation::sum("message", "", children)
+        if self.raised > 0.0 {
+            let detail = "what it superseded matches better";
+            children.push(Explanation::leaf("succession", self.raised, detail));
+        }
+        Explanation::sum("raw", "", children)
     }
 }
 
@@ -113,8 +133,8 @@ pub struct MessageRanking<'a> {
 }
 
 impl MessageRanking<'_> {
-    /// Scores the messages that `allowed` admits (of many, the most promising), best first, ties by
-    /// slot (older first).
+    /// Scores the messages that `allowed` admits (of many, the most promising), best first; of
+    /// equal scores the later message, then by id.
     ///
     /// # Errors
     /// `Index` for a vector of another dimension.
@@ -123,13 +143,10 @@ impl MessageRanking<'_> {
         let circumstances = self.circumstances();
         let all = self.index.len() <= SCORE_ALL;
         let mean = if all { 0.0 } else { self.mean_cosine() };
-        let slots: Vec<u32> = match all {
-            true => self
-                .index
-                .slots()
-                .filter(|slot| allowed.is_none_or(|admits| admits(*slot)))
-                .collect(),
-            false => self.promising(&words, &circumstances, mean, allowed)?,
+        let slots: Vec<u32> = if all {
+            self.index.slots().filter(|slot| allowed.is_none_or(|admits| admits(*slot))).collect()
+        } else {
+            self.promising(&words, &circumstances, mean, allowed)?
         };
         let neighbourhood = Neighbourhood::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
@@ -156,10 +173,18 @@ impl MessageRanking<'_> {
                 terms[TOKENS] = tokens[at];
                 terms[VECTOR] = similar[at];
                 let cosine = cosines[neighbourhood.place(*slot)];
-                ScoredMessage { slot: *slot, score: self.weights.sum(&terms), terms, cosine }
+                ScoredMessage {
+                    slot: *slot,
+                    score: self.weights.sum(&terms),
+                    terms,
+                    cosine,
+                    raised: 0.0,
+                }
             })
             .collect();
-        scored.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot)));
+        scored.sort_unstable_by(|a, b| {
+            b.score.total_cmp(&a.score).then_with(|| later_first(self.index, a.slot, b.slot))
+        });
         Ok(scored)
     }
 
@@ -196,8 +221,8 @@ impl MessageRanking<'_> {
             }
         }
         let priors = self.index.priors();
-        let mut best = Best::new(candidates);
-        let offer = |best: &mut Best, slot: u32, words: f32, gain: f32| {
+        let mut best = Best::new(candidates, self.index);
+        let offer = |best: &mut Best<'_>, slot: u32, words: f32, gain: f32| {
             let promise = circumstances.promise(&priors[slot as usize], words) + gain;
             if promise >= best.least && allowed.is_none_or(|allowed| allowed(slot)) {
                 best.push(slot, promise);

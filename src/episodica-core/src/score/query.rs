@@ -45,6 +45,23 @@ const WHEN: [&str; 10] =
     ["when", "date", "day", "month", "year", "time", "long", "ago", "often", "since"];
 const WHEN_UNSPACED: [&str; 10] =
     ["什么时候", "何时", "哪天", "哪一天", "哪年", "几号", "几点", "多久", "いつ", "언제"];
+/// Words of a question that asks for what was.
+const PAST: [&str; 12] = [
+    "was",
+    "were",
+    "did",
+    "had",
+    "used",
+    "before",
+    "previously",
+    "formerly",
+    "originally",
+    "ago",
+    "former",
+    "previous",
+];
+const PAST_UNSPACED: [&str; 9] =
+    ["以前", "之前", "曾", "原来", "过去", "当时", "那时", "去年", "昨天"];
 /// What the single characters of a bigram count.
 const CHARACTER_WEIGHT: f32 = 0.15;
 
@@ -91,8 +108,10 @@ pub struct Query {
     /// The days that it names from where it stands ("yesterday", "last Friday"), once [`Query::at`]
     /// has said where that is.
     pub range: Option<DateRange>,
-    /// Does it ask for a time?
+    /// True if it asks for a time.
     pub asks_when: bool,
+    /// True if it asks for what was, or names a date: the later of two messages is then no better.
+    pub asks_past: bool,
     /// Its words without speakers' names: what is embedded.
     pub plain: String,
     /// The same without function words: what is compared word by word.
@@ -150,15 +169,20 @@ impl Query {
         let content = or(content, &plain);
         let asks_when = words.iter().any(|word| WHEN.contains(&word.as_str()))
             || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
+        let dates = date_parts(text);
+        let asks_past = !dates.is_empty()
+            || words.iter().any(|word| PAST.contains(&word.as_str()))
+            || PAST_UNSPACED.iter().any(|phrase| folded.contains(phrase));
         let (terms, all_terms) = (weight(terms), weight(query_terms(&folded)));
         Self {
             text: text.to_owned(),
             terms,
             all_terms,
             named,
-            dates: date_parts(text),
+            dates,
             range: None,
             asks_when,
+            asks_past,
             plain,
             content,
         }
@@ -243,15 +267,16 @@ fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryT
             );
         }
     });
+    let known: BTreeSet<&str> = terms.iter().map(String::as_str).collect();
     let mut characters: Vec<String> = Vec::new();
+    let mut seen: BTreeSet<char> = BTreeSet::new();
     let mut weighted = Vec::with_capacity(terms.len());
     for text in &terms {
         let unspaced = text.starts_with(is_unspaced);
         if unspaced && text.chars().count() == 2 {
             for c in text.chars().filter(|c| !FUNCTION_CHARACTERS.contains(*c)) {
-                let c = c.to_string();
-                if !terms.contains(&c) && !characters.contains(&c) {
-                    characters.push(c);
+                if seen.insert(c) && !known.contains(c.to_string().as_str()) {
+                    characters.push(c.to_string());
                 }
             }
         }

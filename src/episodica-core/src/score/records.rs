@@ -80,11 +80,7 @@ mod tests {
     fn what_holds_now_stands_above_what_it_superseded() {
         let record = |slot, score| ScoredRecord {
             slot,
-            explanation: Explanation::sum(
-                "semantic",
-                "",
-                vec![Explanation::leaf("words", score, "")],
-            ),
+            explanation: Explanation::sum("raw", "", vec![Explanation::leaf("words", score, "")]),
             cosine: None,
         };
         // 0 was superseded by 1, that by 2; 3 is by itself; 4 was superseded by something that is

@@ -1,5 +1,6 @@
 //! What a search is asked for, and what it answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -42,8 +43,10 @@ pub enum Method {
 pub struct Request {
     /// The question.
     pub query: String,
-    /// Most hits per kind, 1 to 1000.
+    /// Most hits in all, 1 to 1000.
     pub top_k: usize,
+    /// Most hits of single kinds; a kind that is not named has no limit of its own.
+    pub per_kind: BTreeMap<HitKind, usize>,
     /// The kinds wanted.
     pub kinds: Vec<HitKind>,
     /// How to rank.
@@ -53,8 +56,17 @@ pub struct Request {
     /// Least cosine of a hit; `None` = the preset's (none by default). Never applied to fused
     /// scores.
     pub threshold: Option<f32>,
+    /// True if facts that no longer hold may be returned.
+    pub include_superseded: bool,
     /// When "now" is, for questions that say "last week".
     pub now: Moment,
+}
+
+impl Request {
+    /// Most hits of a kind.
+    pub fn wanted(&self, kind: HitKind) -> usize {
+        self.per_kind.get(&kind).map_or(self.top_k, |most| self.top_k.min(*most))
+    }
 }
 
 /// The record behind a hit.
@@ -73,16 +85,16 @@ pub enum Record {
 pub struct Hit {
     /// Its kind.
     pub kind: HitKind,
-    /// Its score: comparable within one kind of one search only. Equal to `explanation.value`.
+    /// Relevance, 0 to 1, on one scale for all kinds. Equal to `explanation.value`.
     pub score: f64,
-    /// Place among the hits of its kind, from 1.
+    /// Place among the hits, from 1.
     pub rank: usize,
     /// The messages that matched, best first: one for a message, an episode's own, none for a
     /// semantic memory.
     pub messages: Vec<Arc<Message>>,
     /// The question's terms, which [`Hit::snippet`] shows.
     pub terms: Arc<[String]>,
-    /// The score as a sum of named terms.
+    /// The raw score as a sum of named terms, and what it was mapped to.
     pub explanation: Explanation,
     /// The record.
     pub record: Record,
@@ -101,10 +113,30 @@ impl Hit {
     }
 }
 
+impl Hit {
+    /// The id of the record.
+    pub fn id(&self) -> &str {
+        match &self.record {
+            Record::Episode(episode) => &episode.episode_id,
+            Record::Semantic(fact) => &fact.memory_id,
+            Record::Message(message) => &message.message_id,
+        }
+    }
+
+    /// When it took place, was said, or became true.
+    pub fn time(&self) -> Moment {
+        match &self.record {
+            Record::Episode(episode) => episode.timestamp,
+            Record::Semantic(fact) => fact.valid_from,
+            Record::Message(message) => message.timestamp,
+        }
+    }
+}
+
 /// What a search found.
 #[derive(Debug, Clone)]
 pub struct Response {
-    /// Best first within each kind; kinds in the order asked for.
+    /// Best first.
     pub hits: Vec<Hit>,
     /// Legs that could not take part, and why.
     pub degraded: Vec<String>,

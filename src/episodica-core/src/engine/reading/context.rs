@@ -5,18 +5,27 @@ use std::sync::Arc;
 
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
-use crate::engine::reading::search::Search;
+use crate::engine::memory::view::View;
+use crate::engine::reading::search::{MAX_TOP_K, Search, merge};
 use crate::error::{Error, Result};
-use crate::model::Message;
-use crate::score::{Hit, HitKind, Intent, Query, Record, Request, Statement, pack};
+use crate::model::{Message, SemanticMemory};
+use crate::score::{
+    Filter, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query, Record, Request,
+    ScoredMessage, Summary, pack, superseded_messages,
+};
 
-/// Statements considered for what is left of the budget.
-const STATEMENTS: usize = 20;
+/// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
+const CONSIDERED: usize = 20;
+const TOKENS_PER_FACT: usize = 20;
+/// Least relevance of a fact that opens a context.
+const LEAST_RELEVANCE: f64 = 0.01;
+/// Tokens of a short message: as many messages as fit are ranked, where not all are.
+const TOKENS_PER_MESSAGE: usize = 24;
 
 /// What a context is asked for.
 #[derive(Debug, Clone)]
 pub struct ContextRequest {
-    /// The question, filters and kinds; `top_k` bounds the hits that are reported, not the packing.
+    /// The question, filters and kinds; `top_k` does not bound the packing.
     pub search: Request,
     /// Most tokens of the text (o200k_base).
     pub max_tokens: usize,
@@ -29,9 +38,12 @@ pub struct Context {
     pub text: String,
     /// Tokens of the text, at most what was asked for.
     pub token_count: usize,
-    /// Every message whose content stands verbatim in the text, in its order.
+    /// Every message whose content stands in the text, in its order: word for word, further lines
+    /// indented by a space.
     pub messages: Vec<Arc<Message>>,
-    /// The hits that went into the text, best first within each kind.
+    /// The facts that open the text, in its order.
+    pub facts: Vec<Arc<SemanticMemory>>,
+    /// The hits that went into the text, best first.
     pub hits: Vec<Hit>,
     /// Legs that could not take part.
     pub degraded: Vec<String>,
@@ -39,12 +51,10 @@ pub struct Context {
     pub intent: Intent,
 }
 
-/// Tokens of a short message: as many messages as fit are ranked, where not all are.
-const TOKENS_PER_MESSAGE: usize = 24;
-
 impl Engine {
-    /// Packs the most evidence for a question into `max_tokens`: whole messages under the day they
-    /// were said on, and semantic memories or summaries where a message does not fit.
+    /// Packs what answers a question into `max_tokens`: facts that hold, whole messages under the
+    /// day they were said on, and summaries where messages do not fit. An unknown user yields an
+    /// empty context.
     ///
     /// # Errors
     /// As [`Engine::search`]; `InvalidInput` for a budget of 0.
@@ -59,70 +69,156 @@ impl Engine {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Context::default()) };
-        let wide =
-            Request { top_k: crate::engine::reading::search::MAX_TOP_K, ..request.search.clone() };
+        // What no longer holds is shown only beside what superseded it.
+        let wide = Request { include_superseded: false, ..request.search.clone() };
         let mut prepared = self.prepare(
             &Query::new(&wide.query, &user.view.read().messages, self.services.tokens).at(wide.now),
             &wide,
         );
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
-        let mut search = Search::new(self, &view, &wide, &prepared, wide.top_k);
-        search.asked.depth = request.max_tokens / TOKENS_PER_MESSAGE;
+        let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
-        let wants = |kind| wide.kinds.contains(&kind);
-        let ranked = if wants(HitKind::Message) { search.messages()? } else { Vec::new() };
-
-        search.asked.wanted = STATEMENTS;
-        let mut sources: Vec<Hit> = Vec::new();
-        for kind in [HitKind::Semantic, HitKind::Episodic] {
-            if wants(kind) {
-                sources.extend(search.hits(kind, &mut degraded)?);
-            }
-        }
-        let statements: Vec<Statement> = sources
-            .iter()
-            .map(|hit| match &hit.record {
-                Record::Semantic(fact) => Statement {
-                    text: fact.content.clone(),
-                    sources: fact
-                        .source_messages
-                        .iter()
-                        .filter_map(|id| view.messages.slot(id))
-                        .collect(),
-                },
-                Record::Episode(episode) => Statement {
-                    text: format!(
-                        "{}: {}",
-                        episode.timestamp.local().date(),
-                        episode.abstract_text()
-                    ),
-                    sources: episode
-                        .original_messages
-                        .iter()
-                        .filter_map(|message| view.messages.slot(&message.message_id))
-                        .collect(),
-                },
-                Record::Message(message) => {
-                    Statement { text: message.content.clone(), sources: Vec::new() }
-                }
-            })
-            .collect();
-        let packed = pack(&view.messages, &ranked, &statements, request.max_tokens);
-        let inside: HashSet<u32> = packed.messages.iter().copied().collect();
-        let used = ranked.into_iter().filter(|message| inside.contains(&message.slot)).collect();
-        let mut hits = search.message_hits(used);
-        hits.extend(packed.statements.iter().map(|number| sources[*number].clone()));
+        let gathered = Gathered::new(&search, request.max_tokens, &mut degraded)?;
+        let packed = gathered.pack(&view, request.max_tokens);
         user.recalled.lock().note(&packed.text);
-        let messages =
-            packed.messages.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+        let messages = packed.messages.iter();
+        let facts = packed.facts.iter();
         Ok(Context {
+            messages: messages.map(|slot| Arc::clone(view.messages.get(*slot))).collect(),
+            facts: facts.map(|number| Arc::clone(&gathered.facts[*number])).collect(),
+            hits: gathered.hits(&search, &packed),
             text: packed.text,
             token_count: packed.token_count,
-            messages,
-            hits,
             degraded,
             intent: prepared.intent,
         })
     }
+}
+
+/// What may enter a context, each kind best first.
+struct Gathered {
+    messages: Vec<ScoredMessage>,
+    /// The best message's score, before any was left out.
+    best: f64,
+    /// Facts that answer the question, then those that superseded what one of the messages says.
+    facts: Vec<Arc<SemanticMemory>>,
+    /// The hits of the facts that answer the question.
+    asked: Vec<Hit>,
+    outdated: Outdated,
+    episodes: Vec<Hit>,
+}
+
+impl Gathered {
+    fn new(search: &Search<'_>, budget: usize, degraded: &mut Vec<String>) -> Result<Self> {
+        let (view, request) = (search.view, search.request);
+        let wants = |kind| request.kinds.contains(&kind);
+        let mut hits = search.hits(CONSIDERED.max(budget / TOKENS_PER_FACT).min(MAX_TOP_K));
+        hits.asked.depth = budget / TOKENS_PER_MESSAGE;
+        let messages = if wants(HitKind::Message) { hits.messages()? } else { Vec::new() };
+        let mut asked = Vec::new();
+        if wants(HitKind::Semantic) {
+            asked = hits.of(HitKind::Semantic, degraded)?;
+            // Where messages compete for the budget, only facts that bear on the question do.
+            let least = if messages.is_empty() { 0.0 } else { LEAST_RELEVANCE };
+            asked.retain(|hit| hit.score >= least);
+        }
+        let mut episodes = Vec::new();
+        if wants(HitKind::Episodic) {
+            episodes = hits.of(HitKind::Episodic, degraded)?;
+            episodes.truncate(CONSIDERED);
+        }
+        let facts = asked.iter().filter_map(|hit| match &hit.record {
+            Record::Semantic(fact) => Some(Arc::clone(fact)),
+            _ => None,
+        });
+        let mut gathered = Self {
+            best: messages.first().map_or(0.0, |message| message.score),
+            messages,
+            facts: facts.collect(),
+            asked,
+            outdated: Outdated::default(),
+            episodes,
+        };
+        let filter = wants(HitKind::Semantic).then_some(&request.filter);
+        gathered.add_successors(view, filter);
+        Ok(gathered)
+    }
+
+    /// Adds the facts that superseded what one of the messages says, as far as `filter` admits
+    /// them; without a filter facts are not wanted, and such messages are only marked.
+    fn add_successors(&mut self, view: &View, filter: Option<&Filter>) {
+        let superseded = superseded_messages(view);
+        if superseded.is_empty() {
+            return;
+        }
+        for message in &self.messages {
+            let Some(successors) = superseded.get(&message.slot) else { continue };
+            let mut numbers = Vec::new();
+            for fact in successors.iter().filter_map(|slot| view.facts.get(*slot)) {
+                if !filter.is_some_and(|filter| filter.admits_fact(fact)) {
+                    continue;
+                }
+                let known = self.facts.iter().position(|known| known.memory_id == fact.memory_id);
+                numbers.push(known.unwrap_or_else(|| {
+                    self.facts.push(Arc::clone(fact));
+                    self.facts.len() - 1
+                }));
+            }
+            self.outdated.insert(message.slot, numbers);
+        }
+        // A summary may say what one of its messages says.
+        self.episodes.retain(|hit| {
+            let mut slots =
+                hit.messages.iter().filter_map(|message| view.messages.slot(&message.message_id));
+            !slots.any(|slot| superseded.contains_key(&slot))
+        });
+    }
+
+    fn pack(&self, view: &View, budget: usize) -> Packed {
+        let facts = self.facts.iter().map(|fact| KnownFact {
+            text: fact.content.clone(),
+            since: fact.valid_from,
+            sources: slots(view, fact.source_messages.iter()),
+        });
+        let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
+            Record::Episode(episode) => Some(Summary {
+                text: format!("{}: {}", episode.timestamp.local().date(), episode.abstract_text()),
+                sources: slots(view, hit.messages.iter().map(|message| &message.message_id)),
+            }),
+            _ => None,
+        });
+        let (facts, summaries): (Vec<_>, Vec<_>) = (facts.collect(), summaries.collect());
+        let material = Material {
+            index: &view.messages,
+            messages: &self.messages,
+            facts: &facts,
+            asked: self.asked.len(),
+            outdated: &self.outdated,
+            summaries: &summaries,
+        };
+        pack(&material, budget)
+    }
+
+    /// The hits of what was packed, best first. A fact that is there only because it superseded
+    /// what a message says is no hit.
+    fn hits(&self, search: &Search<'_>, packed: &Packed) -> Vec<Hit> {
+        let inside: HashSet<u32> = packed.messages.iter().copied().collect();
+        let used: Vec<ScoredMessage> = self
+            .messages
+            .iter()
+            .filter(|message| inside.contains(&message.slot))
+            .copied()
+            .collect();
+        let messages = search.hits(used.len()).of_messages(&used, self.best);
+        let mut shown = packed.facts.clone();
+        shown.sort_unstable();
+        let facts = shown.iter().filter_map(|number| self.asked.get(*number).cloned());
+        let episodes = packed.summaries.iter().map(|number| self.episodes[*number].clone());
+        merge(vec![messages, facts.collect(), episodes.collect()], usize::MAX)
+    }
+}
+
+fn slots<'a>(view: &View, ids: impl Iterator<Item = &'a String>) -> Vec<u32> {
+    ids.filter_map(|id| view.messages.slot(id)).collect()
 }

@@ -41,14 +41,31 @@ impl Recalled {
     }
 }
 
-fn line_hash(line: &str) -> Option<String> {
+/// A line without the marks of lists, quotations and contexts.
+fn bare(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '>', '*', ' ']);
+    let line = line.strip_prefix("[…]").unwrap_or(line).trim_start();
+    // The day of a fact: "8 May: ".
+    match line.split_once(": ") {
+        Some((day, fact)) if is_day(day) => fact,
+        _ => line,
+    }
+}
+
+fn is_day(text: &str) -> bool {
+    let Some((day, month)) = text.split_once(' ') else { return false };
+    let letters = month.len() == 3 && month.bytes().all(|byte| byte.is_ascii_alphabetic());
+    letters && (1..=2).contains(&day.len()) && day.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn line_hash(line: &str) -> Option<String> {
+    let line = bare(line);
     (line.chars().count() >= MIN_CHARS).then(|| normalized_hash(line))
 }
 
 impl Services {
     /// The messages as they may be learned from: without lines that this user's context held, or
-    /// that are a known statement word for word in a message of several lines.
+    /// that are a known fact word for word in a message of several lines.
     pub(crate) fn without_recalled(
         &self,
         user: &User,
@@ -62,7 +79,7 @@ impl Services {
             .map(|message| {
                 let many = message.content.trim().contains('\n');
                 let is_recalled = |line: &str| {
-                    let bare = line.trim().trim_start_matches(['-', '>', '*', ' ']);
+                    let bare = bare(line);
                     recalled.knows(line)
                         || many && !bare.is_empty() && view.same_statement(bare).is_some()
                 };
@@ -88,7 +105,7 @@ mod tests {
     fn lines_are_known_whatever_their_marks_and_forgotten_in_order() {
         let mut recalled = Recalled::default();
         recalled
-            .note("# 11 Mar 2024, Mon\nAnn: I moved to Lyon last Friday.\n- Ann lives in Lyon.");
+            .note("# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved to Lyon last Friday.");
         assert!(recalled.knows("> Ann: I moved to Lyon last Friday."));
         assert!(recalled.knows("ann lives in lyon"));
         assert!(!recalled.knows("Ben: I moved to Lyon last Friday."));

@@ -1,5 +1,6 @@
-//! Searching one user's memory: reads the question, ranks each kind, and makes hits of the best.
+//! Searching one user's memory: reads the question, ranks each kind, and merges the best of all.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,15 +11,22 @@ use crate::control::Control;
 use crate::embed::STATIC_MODEL;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::view::View;
+use crate::engine::reading::hits::Hits;
 use crate::error::{Error, Result};
-use crate::model::Message;
 use crate::score::{
-    Asked, Explanation, Hit, HitKind, Intent, Method, Query, Record, Request, Response,
-    ScoredMessage, ScoredRecord, Settings, Threshold, Weights, detect_intent,
+    Asked, Hit, Intent, Method, Query, Request, Response, Settings, Threshold, Weights,
+    detect_intent, is_scored_in_full,
 };
 
-/// Most hits a search may ask for, per kind.
+/// Most hits a search may ask for.
 pub const MAX_TOP_K: usize = 1_000;
+/// Longest question, in characters.
+pub const MAX_QUERY_CHARS: usize = 32_768;
+/// Terms of the question that snippets look for.
+const SNIPPET_TERMS: usize = 64;
+/// Depths to which many records are ranked, one after the other: how deep a ranking goes decides
+/// which records are candidates, and the first hits must be the same however many are asked for.
+const DEPTHS: [usize; 3] = [20, 200, MAX_TOP_K];
 
 /// A question made ready: read, embedded, and what may answer it.
 pub(crate) struct Prepared {
@@ -31,12 +39,12 @@ pub(crate) struct Prepared {
 }
 
 impl Engine {
-    /// Finds the records that answer a question best; see `docs/scoring.md`. An unknown user has
-    /// none.
+    /// Finds the records that answer a question best; see `docs/scoring.md`. An unknown user yields
+    /// no hits. The best `top_k` hits are the first of those that a greater `top_k` finds.
     ///
     /// # Errors
-    /// `InvalidInput` for an empty query or `top_k` out of 1 to 1000; `Io` when the user's files
-    /// can't be read.
+    /// `InvalidInput` for an empty query, one of more than [`MAX_QUERY_CHARS`] characters, or
+    /// `top_k` out of 1 to 1000; `Io` when the user's files can't be read.
     pub fn search(
         &self,
         user_id: &str,
@@ -56,12 +64,9 @@ impl Engine {
         );
         let view = user.view.read();
         self.note_degradation(&view, request, &mut prepared);
-        let search = Search::new(self, &view, request, &prepared, request.top_k);
+        let search = Search { engine: self, view: &view, request, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
-        let mut hits = Vec::new();
-        for kind in &request.kinds {
-            hits.extend(search.hits(*kind, &mut degraded)?);
-        }
+        let hits = search.best(&mut degraded)?;
         degraded.dedup();
         Ok(Response { hits, degraded, intent })
     }
@@ -71,10 +76,16 @@ impl Engine {
         if request.query.trim().is_empty() {
             return Err(Error::invalid("query is empty: ``"));
         }
-        if !(1..=MAX_TOP_K).contains(&request.top_k) {
+        let chars = request.query.chars().count();
+        if chars > MAX_QUERY_CHARS {
             return Err(Error::invalid(format!(
-                "top_k must be between 1 and {MAX_TOP_K}: `{}`",
-                request.top_k
+                "query is longer than {MAX_QUERY_CHARS} characters: `{chars}`"
+            )));
+        }
+        let mut limits = request.per_kind.values().chain([&request.top_k]);
+        if let Some(wrong) = limits.find(|most| !(1..=MAX_TOP_K).contains(*most)) {
+            return Err(Error::invalid(format!(
+                "top_k must be between 1 and {MAX_TOP_K}: `{wrong}`"
             )));
         }
         if request.kinds.is_empty() {
@@ -97,11 +108,11 @@ impl Engine {
                 }
             },
         };
-        let terms = query.all_terms.iter().map(|term| term.text.clone()).collect();
+        let terms = query.all_terms.iter().take(SNIPPET_TERMS);
         Prepared {
             intent: detect_intent(&query.text),
             query: query.clone(),
-            terms,
+            terms: terms.map(|term| term.text.clone()).collect(),
             vector,
             degraded,
         }
@@ -120,135 +131,94 @@ impl Engine {
 
 /// One search under way.
 pub(crate) struct Search<'a> {
-    pub asked: Asked<'a>,
-    view: &'a View,
-    method: Method,
-    threshold: Threshold,
-    prepared: &'a Prepared,
+    pub engine: &'a Engine,
+    pub view: &'a View,
+    pub request: &'a Request,
+    pub prepared: &'a Prepared,
 }
 
 impl<'a> Search<'a> {
-    /// For the best `wanted` of each kind.
-    pub fn new(
-        engine: &'a Engine,
-        view: &'a View,
-        request: &'a Request,
-        prepared: &'a Prepared,
-        wanted: usize,
-    ) -> Self {
-        let config = &engine.services.config;
+    /// The best hits of all kinds, merged by relevance.
+    fn best(&self, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
+        let mut lists: Vec<Vec<Hit>> = self.request.kinds.iter().map(|_| Vec::new()).collect();
+        for depth in self.depths() {
+            let hits = self.hits(depth);
+            for (kind, list) in self.request.kinds.iter().zip(&mut lists) {
+                let wanted = self.request.wanted(*kind).min(depth);
+                if list.len() < wanted {
+                    append(list, hits.of(*kind, degraded)?, wanted);
+                }
+            }
+        }
+        Ok(merge(lists, self.request.top_k))
+    }
+
+    /// To which depths the kinds are ranked.
+    fn depths(&self) -> Vec<usize> {
+        let kinds = self.request.kinds.iter();
+        let wanted = kinds.map(|kind| self.request.wanted(*kind)).max().unwrap_or_default();
+        if is_scored_in_full(self.view) {
+            return vec![wanted];
+        }
+        let enough = DEPTHS.iter().position(|depth| *depth >= wanted).unwrap_or(DEPTHS.len() - 1);
+        DEPTHS[..=enough].to_vec()
+    }
+
+    /// Rankings of which the best `wanted` of each kind are to be used.
+    pub fn hits(&self, wanted: usize) -> Hits<'a> {
+        let config = &self.engine.services.config;
         let settings = Settings {
-            weights: Weights::of(config, engine.services.embedder.model() != STATIC_MODEL),
+            weights: Weights::of(config, self.engine.services.embedder.model() != STATIC_MODEL),
             layer_weights: config.layer_weights,
             rrf_k: config.rrf_k,
             preset: config.preset,
         };
-        let threshold = match request.threshold {
+        let threshold = match self.request.threshold {
             Some(least) => Threshold::Fixed(least),
-            None if config.preset == Preset::Cortex => Threshold::Relaxing(prepared.intent),
+            None if config.preset == Preset::Cortex => Threshold::Relaxing(self.prepared.intent),
             None => Threshold::None,
         };
-        let mut asked = Asked::new(
-            view,
-            &prepared.query,
-            engine.services.tokens,
-            &request.filter,
-            settings,
-            wanted,
-        );
-        asked.vector = prepared.vector.as_ref().map(|vector| vector.view());
+        let (query, filter) = (&self.prepared.query, &self.request.filter);
+        let mut asked =
+            Asked::new(self.view, query, self.engine.services.tokens, filter, settings, wanted);
+        asked.vector = self.prepared.vector.as_ref().map(|vector| vector.view());
         asked.exhaustive = threshold != Threshold::None || config.preset != Preset::Default;
-        Self { asked, view, method: request.method, threshold, prepared }
-    }
-
-    /// The hits of one kind, best first.
-    pub fn hits(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
-        let ranking = self.method.ranking();
-        match kind {
-            HitKind::Message => {
-                let messages = ranking.messages(&self.asked)?;
-                Ok(self.message_hits(self.best(messages, |message| message.cosine, degraded)))
-            }
-            HitKind::Semantic => {
-                let facts = ranking.facts(&self.asked);
-                Ok(self.fact_hits(self.best(facts, |fact| fact.cosine, degraded)))
-            }
-            HitKind::Episodic => {
-                let episodes = ranking.episodes(&self.asked)?;
-                self.episode_hits(self.best(episodes, |episode| episode.cosine, degraded))
-            }
-        }
-    }
-
-    /// Messages by the method asked for, best first.
-    pub fn messages(&self) -> Result<Vec<ScoredMessage>> {
-        self.method.ranking().messages(&self.asked)
-    }
-
-    /// Those that pass the threshold, as many as are wanted.
-    fn best<T>(
-        &self,
-        mut ranked: Vec<T>,
-        cosine: impl Fn(&T) -> Option<f32>,
-        degraded: &mut Vec<String>,
-    ) -> Vec<T> {
-        degraded.extend(self.threshold.apply(&mut ranked, cosine));
-        ranked.truncate(self.asked.wanted);
-        ranked
-    }
-
-    pub fn message_hits(&self, ranked: Vec<ScoredMessage>) -> Vec<Hit> {
-        let ranking = self.method.ranking();
-        let hits = ranked.into_iter().map(|scored| {
-            let message = Arc::clone(self.view.messages.get(scored.slot));
-            let explanation = ranking.explain(&scored, &self.asked.settings.weights);
-            let messages = vec![Arc::clone(&message)];
-            self.hit(HitKind::Message, explanation, messages, Record::Message(message))
-        });
-        ranks(hits)
-    }
-
-    fn fact_hits(&self, ranked: Vec<ScoredRecord>) -> Vec<Hit> {
-        let hits = ranked.into_iter().filter_map(|scored| {
-            let fact = Record::Semantic(Arc::clone(self.view.facts.get(scored.slot)?));
-            Some(self.hit(HitKind::Semantic, scored.explanation, Vec::new(), fact))
-        });
-        ranks(hits)
-    }
-
-    fn episode_hits(&self, ranked: Vec<ScoredRecord>) -> Result<Vec<Hit>> {
-        let mut hits = Vec::with_capacity(ranked.len());
-        for scored in ranked {
-            let Some(episode) = self.view.episodes.get(scored.slot) else { continue };
-            let matched = self.asked.matched(scored.slot)?;
-            let messages: Vec<Arc<Message>> =
-                matched.iter().map(|slot| Arc::clone(self.view.messages.get(*slot))).collect();
-            let episode = Record::Episode(Arc::clone(episode));
-            hits.push(self.hit(HitKind::Episodic, scored.explanation, messages, episode));
-        }
-        Ok(ranks(hits.into_iter()))
-    }
-
-    fn hit(
-        &self,
-        kind: HitKind,
-        explanation: Explanation,
-        messages: Vec<Arc<Message>>,
-        record: Record,
-    ) -> Hit {
-        Hit {
-            kind,
-            score: explanation.value,
-            rank: 0,
-            terms: Arc::clone(&self.prepared.terms),
-            messages,
-            explanation,
-            record,
-        }
+        asked.include_superseded = self.request.include_superseded;
+        let ranking = self.request.method.ranking();
+        Hits { asked, view: self.view, ranking, threshold, terms: Arc::clone(&self.prepared.terms) }
     }
 }
 
-/// Numbers hits from 1.
-fn ranks(hits: impl Iterator<Item = Hit>) -> Vec<Hit> {
-    hits.zip(1..).map(|(hit, rank)| Hit { rank, ..hit }).collect()
+/// Appends hits of a deeper ranking to those of a shallower one, up to `wanted`. What only the
+/// deeper one found stands below, so its relevance is no higher.
+fn append(list: &mut Vec<Hit>, found: Vec<Hit>, wanted: usize) {
+    let known: HashSet<String> = list.iter().map(|hit| hit.id().to_owned()).collect();
+    let ceiling = list.last().map_or(f64::INFINITY, |hit| hit.score);
+    for mut hit in found.into_iter().filter(|hit| !known.contains(hit.id())) {
+        if list.len() == wanted {
+            break;
+        }
+        hit.score = hit.score.min(ceiling);
+        hit.explanation.value = hit.score;
+        list.push(hit);
+    }
+}
+
+/// The best `most` of several lists, each best first. Of equal relevance the later one comes first,
+/// then the order is by id.
+pub(super) fn merge(lists: Vec<Vec<Hit>>, most: usize) -> Vec<Hit> {
+    let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
+    let mut merged = Vec::new();
+    while merged.len() < most {
+        let heads = lists.iter_mut().enumerate();
+        let heads = heads.filter_map(|(number, list)| {
+            list.peek().map(|hit| (number, hit.score, hit.time(), hit.id().to_owned()))
+        });
+        let best = heads
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(a.2.cmp(&b.2)).then_with(|| b.3.cmp(&a.3)));
+        let Some(mut hit) = best.and_then(|(number, ..)| lists[number].next()) else { break };
+        hit.rank = merged.len() + 1;
+        merged.push(hit);
+    }
+    merged
 }

@@ -11,11 +11,12 @@ use crate::error::Result;
 use crate::index::Field;
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, MessageRanking, Query,
-    ScoredMessage, TokenTable, Weights, bm25, top_k,
+    ScoredMessage, TokenTable, Weights, bm25, last_successor, top_k,
 };
 
-/// Depth of the list that a single leg returns, at least: reciprocal rank fusion joins two of them.
-const LEG_DEPTH: usize = 100;
+/// Depth of the list that a single leg returns, whatever is wanted: reciprocal rank fusion of longer
+/// lists gives other scores.
+const LEG_DEPTH: usize = 1_000;
 
 /// The settings that ranking obeys.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +51,8 @@ pub struct Asked<'a> {
     pub depth: usize,
     /// True if records below the best `wanted` must be ranked too, because a threshold follows.
     pub exhaustive: bool,
+    /// True if facts that no longer hold are ranked too.
+    pub include_superseded: bool,
     /// All messages, ranked without the filter: episodes and messages both ask for it.
     ranked: OnceCell<Vec<ScoredMessage>>,
     /// The place of each message in that ranking, by slot.
@@ -76,6 +79,7 @@ impl<'a> Asked<'a> {
             wanted,
             depth: wanted,
             exhaustive: false,
+            include_superseded: false,
             ranked: OnceCell::new(),
             places: OnceCell::new(),
         }
@@ -98,6 +102,14 @@ impl<'a> Asked<'a> {
         Ok(self.ranked.get().map_or(&[], Vec::as_slice))
     }
 
+    /// The default score of the best message of all; 0 without any.
+    ///
+    /// # Errors
+    /// As [`super::Ranking::messages`].
+    pub fn best_message(&self) -> Result<f64> {
+        Ok(self.ranked()?.first().map_or(0.0, |message| message.score))
+    }
+
     fn message_ranking(&self) -> MessageRanking<'_> {
         MessageRanking {
             index: self.corpus.messages(),
@@ -107,10 +119,6 @@ impl<'a> Asked<'a> {
             weights: self.settings.weights,
             wanted: self.depth,
         }
-    }
-
-    fn leg_depth(&self) -> usize {
-        self.wanted.max(LEG_DEPTH)
     }
 
     /// Messages by BM25, best first.
@@ -124,7 +132,7 @@ impl<'a> Asked<'a> {
                 }
             }
         }
-        let best = top_k(&words, self.leg_depth()).into_iter();
+        let best = top_k(&words, LEG_DEPTH).into_iter();
         best.map(|slot| (slot, f64::from(words[slot as usize]))).collect()
     }
 
@@ -135,7 +143,7 @@ impl<'a> Asked<'a> {
             return Ok(Vec::new());
         };
         let found = if self.filter.is_empty() {
-            index.field.nearest(vector, self.leg_depth())?
+            index.field.nearest(vector, LEG_DEPTH)?
         } else {
             let admitted = index.iter().filter(|(_, message)| self.filter.admits_message(message));
             let slots: Vec<u64> = admitted.map(|(slot, _)| u64::from(slot)).collect();
@@ -143,26 +151,35 @@ impl<'a> Asked<'a> {
             let mut found: Vec<(u32, f32)> =
                 scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect();
             found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            found.truncate(self.leg_depth());
+            found.truncate(LEG_DEPTH);
             found
         };
         Ok(found.into_iter().map(|(slot, score)| (slot, f64::from(score))).collect())
     }
 
     fn field_scores(&self, field: &Field, b: f32) -> FieldScores {
-        FieldScores::new(field, &self.query.all_terms, self.vector, b, self.wanted)
+        FieldScores::new(field, &self.query.all_terms, self.vector, b, self.wanted, None)
     }
 
     /// The facts' words and meaning.
     pub(super) fn fact_scores(&self) -> FieldScores {
-        self.field_scores(self.corpus.facts(), BM25_B)
+        let (terms, current) = (&self.query.all_terms, |slot: u32| self.corpus.is_current(slot));
+        let field = self.corpus.facts();
+        FieldScores::new(field, terms, self.vector, BM25_B, self.wanted, Some(&current))
     }
 
-    /// Facts that either leg proposes and the filter admits.
-    pub(super) fn admitted_facts(&self, scores: &FieldScores) -> Vec<u32> {
+    /// Facts that either leg proposes or that superseded a proposed one, and that the filter
+    /// admits.
+    pub(super) fn proposed_facts(&self, scores: &FieldScores) -> Vec<u32> {
         let corpus = self.corpus;
         if self.filter.is_empty() {
             let mut slots = scores.candidates();
+            let successor = |slot: u32| corpus.successor(slot);
+            let last = slots.iter().filter_map(|slot| last_successor(*slot, successor));
+            let last: Vec<u32> = last.collect();
+            slots.extend(last);
+            slots.sort_unstable();
+            slots.dedup();
             slots.retain(|slot| corpus.has_fact(*slot));
             return slots;
         }
@@ -170,6 +187,18 @@ impl<'a> Asked<'a> {
         let mut slots = corpus.fact_slots();
         slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| self.filter.admits_fact(fact)));
         slots
+    }
+
+    /// Those of them that may be returned.
+    pub(super) fn admitted_facts(&self, scores: &FieldScores) -> Vec<u32> {
+        let mut slots = self.proposed_facts(scores);
+        slots.retain(|slot| self.admits_standing(*slot));
+        slots
+    }
+
+    /// True if a fact holds or superseded ones are asked for.
+    pub(super) fn admits_standing(&self, slot: u32) -> bool {
+        self.include_superseded || self.corpus.is_current(slot)
     }
 
     /// The words and meaning of the episodes' texts.

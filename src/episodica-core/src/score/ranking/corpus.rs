@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::index::{Field, MessageIndex};
 use crate::model::{Episode, SemanticMemory};
+use crate::score::{fields, messages};
 
 /// The indexes of one user and what ranking must know of each record beside them.
 ///
@@ -44,4 +45,13 @@ pub trait Corpus {
     fn members(&self, slot: u32) -> &[u32];
     /// The slot of the episode that a message is in.
     fn episode_of(&self, message: u32) -> Option<u32>;
+}
+
+/// True if there are so few records that all are scored, however many are wanted.
+pub fn is_scored_in_full(corpus: &dyn Corpus) -> bool {
+    let fields = [corpus.facts(), corpus.abstracts(), corpus.narratives()];
+    corpus.messages().len() <= messages::SCORE_ALL
+        && fields
+            .iter()
+            .all(|field| field.postings.slots().max(field.vector_count()) <= fields::SCORE_ALL)
 }

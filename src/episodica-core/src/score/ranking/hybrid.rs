@@ -1,7 +1,5 @@
 //! The default: every term that was measured to help, on one scale.
 
-use std::collections::BTreeSet;
-
 use rustc_hash::FxHashMap;
 
 use super::{Asked, Ranking};
@@ -54,7 +52,7 @@ impl Ranking for Hybrid {
 /// The unweighted terms of every admitted fact.
 fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
     let corpus = asked.corpus;
-    let slots = asked.admitted_facts(scores);
+    let slots = asked.proposed_facts(scores);
     let mut question = MaxSim::new(asked.table, &asked.query.text);
     let tokens: Vec<f32> =
         slots.iter().map(|slot| question.score(corpus.fact_tokens(*slot))).collect();
@@ -80,20 +78,24 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
 /// Leaves out the facts that can't be among the best: a tree for each would cost more than all
 /// else.
 fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
-    let estimates: Vec<f64> =
-        facts.iter().map(|(slot, terms)| estimate_fact(scores, *slot, *terms)).collect();
+    let successor = |slot: u32| last_successor(slot, |slot| asked.corpus.successor(slot));
+    let mut worth: FxHashMap<u32, f64> =
+        facts.iter().map(|(slot, terms)| (*slot, estimate_fact(scores, *slot, *terms))).collect();
+    // What superseded a fact takes over its score.
+    for (slot, _) in facts.iter() {
+        if let Some(last) = successor(*slot) {
+            let inherited = worth[slot];
+            worth.entry(last).and_modify(|own| *own = own.max(inherited));
+        }
+    }
+    let admitted = facts.iter().filter(|(slot, _)| asked.admits_standing(*slot));
+    let estimates: Vec<f64> = admitted.map(|(slot, _)| worth[slot]).collect();
     let least = least_of_best(&estimates, asked.wanted);
-    // What superseded one of the best takes over its score.
-    let successor = |slot| asked.corpus.successor(slot);
-    let raised: BTreeSet<u32> = facts
-        .iter()
-        .zip(&estimates)
-        .filter(|(_, estimate)| **estimate >= least)
-        .filter_map(|((slot, _), _)| last_successor(*slot, successor))
-        .collect();
-    let mut estimates = estimates.into_iter();
-    facts.retain(|(slot, _)| {
-        estimates.next().is_some_and(|estimate| estimate >= least) || raised.contains(slot)
+    let among_best = |slot: &u32| worth.get(slot).is_some_and(|worth| *worth >= least);
+    // A superseded fact stays as long as its successor does, which is to take over its score.
+    facts.retain(|(slot, _)| match successor(*slot) {
+        Some(last) if !asked.include_superseded => among_best(&last),
+        _ => among_best(slot),
     });
 }
 
@@ -111,6 +113,7 @@ fn ranked(
     };
     let mut ranked: Vec<ScoredRecord> = facts.into_iter().map(score).collect();
     raise_successors(&mut ranked, |slot| asked.corpus.successor(slot));
+    ranked.retain(|record| asked.admits_standing(record.slot));
     sort_records(&mut ranked);
     ranked
 }
@@ -123,5 +126,5 @@ fn memo(asked: &Asked<'_>, scores: &FieldScores, slot: u32) -> ScoredRecord {
         Explanation::weighted("similarity", MEMO_SIMILARITY, f64::from(cosine.unwrap_or(0.0))),
         Explanation::weighted("importance", MEMO_IMPORTANCE, importance),
     ];
-    ScoredRecord { slot, explanation: Explanation::sum("semantic", "", parts), cosine }
+    ScoredRecord { slot, explanation: Explanation::sum("raw", "", parts), cosine }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::hybrid::Hybrid;
 use super::{Asked, Ranking};
 use crate::error::Result;
-use crate::score::{Explanation, ScoredMessage, ScoredRecord, sort_records};
+use crate::score::{Explanation, HitKind, ScoredMessage, ScoredRecord, sort_records};
 
 /// Steepness of a vote.
 const LAMBDA: f64 = 2.5;
@@ -49,11 +49,19 @@ impl Ranking for NorLift {
                 Explanation::leaf("norlift", lift, "votes of facts"),
                 layered.explanation.scaled(LAYERED_SHARE),
             ];
-            ScoredRecord { explanation: Explanation::sum("episode", "", parts), ..layered }
+            ScoredRecord { explanation: Explanation::sum("raw", "", parts), ..layered }
         };
         let mut ranked: Vec<ScoredRecord> = slots.into_iter().map(score).collect();
         sort_records(&mut ranked);
         Ok(ranked)
+    }
+
+    /// Of an episode its score, against the most that it can have.
+    fn relevance(&self, asked: &Asked<'_>, kind: HitKind, score: f64, best_message: f64) -> f64 {
+        match kind {
+            HitKind::Episodic => (score / (1.0 + LAYERED_SHARE)).clamp(0.0, 1.0),
+            _ => Hybrid.relevance(asked, kind, score, best_message),
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use super::strategy::{leaf, plain_messages};
 use super::{Asked, Ranking};
 use crate::error::Result;
 use crate::score::{
-    Explanation, ScoredMessage, ScoredRecord, Weights, reciprocal_rank_fusion, sort_records,
+    Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, reciprocal_rank_fusion,
+    sort_records,
 };
 
 const DETAIL: &str = "reciprocal rank fusion of bm25 and cosine";
@@ -25,7 +26,7 @@ impl Ranking for Rrf {
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
         let slots = asked.admitted_facts(&scores);
-        fuse(asked, &slots, "semantic", |slot| Legs {
+        fuse(asked, &slots, |slot| Legs {
             words: scores.words(slot),
             meaning: scores.cosine(slot),
             cosine: scores.cosine(slot),
@@ -36,15 +37,20 @@ impl Ranking for Rrf {
         let fields = asked.episode_scores();
         let slots = asked.admitted_episodes(&fields)?;
         let layers = asked.layers(&fields, &slots)?;
-        Ok(fuse(asked, &slots, "episode", |slot| Legs {
+        Ok(fuse(asked, &slots, |slot| Legs {
             words: fields.words(slot),
             meaning: fields.cosine(slot),
             cosine: layers.cosine(slot, asked.corpus.members(slot)),
         }))
     }
 
+    /// 1 = first in both legs.
+    fn relevance(&self, asked: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
+        (score * (f64::from(asked.settings.rrf_k) + 1.0) / 2.0).clamp(0.0, 1.0)
+    }
+
     fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
-        Explanation::leaf("message", message.score, DETAIL)
+        Explanation::leaf("rrf", message.score, DETAIL)
     }
 }
 
@@ -56,12 +62,7 @@ struct Legs {
     cosine: Option<f32>,
 }
 
-fn fuse(
-    asked: &Asked<'_>,
-    slots: &[u32],
-    name: &str,
-    legs: impl Fn(u32) -> Legs,
-) -> Vec<ScoredRecord> {
+fn fuse(asked: &Asked<'_>, slots: &[u32], legs: impl Fn(u32) -> Legs) -> Vec<ScoredRecord> {
     let legs: FxHashMap<u32, Legs> = slots.iter().map(|slot| (*slot, legs(*slot))).collect();
     let order = |value: &dyn Fn(&Legs) -> Option<f32>| {
         let mut ranked: Vec<(u32, f32)> =
@@ -74,7 +75,7 @@ fn fuse(
     let fused = reciprocal_rank_fusion(&[words, meaning], asked.settings.rrf_k);
     let mut ranked: Vec<ScoredRecord> = fused
         .into_iter()
-        .map(|(slot, score, _)| leaf(slot, name, score, DETAIL, legs[&slot].cosine))
+        .map(|(slot, score, _)| leaf(slot, "rrf", score, legs[&slot].cosine))
         .collect();
     sort_records(&mut ranked);
     ranked

@@ -3,7 +3,7 @@
 use super::strategy::{leaf, plain_messages};
 use super::{Asked, Ranking};
 use crate::error::Result;
-use crate::score::{Explanation, ScoredMessage, ScoredRecord, Weights, sort_records};
+use crate::score::{Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, sort_records};
 
 /// Words alone: BM25 of each record by itself.
 pub(super) struct Words;
@@ -16,22 +16,23 @@ impl Ranking for Words {
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
         let facts = asked.admitted_facts(&scores).into_iter();
-        matched(
-            facts
-                .map(|slot| leaf(slot, "semantic", f64::from(scores.words(slot)), "bm25", None))
-                .collect(),
-        )
+        matched(facts.map(|slot| leaf(slot, "bm25", f64::from(scores.words(slot)), None)).collect())
     }
 
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
         let episodes = asked.admitted_episodes(&fields)?.into_iter();
         let words = |slot| f64::from(fields.words(slot));
-        Ok(matched(episodes.map(|slot| leaf(slot, "episode", words(slot), "bm25", None)).collect()))
+        Ok(matched(episodes.map(|slot| leaf(slot, "bm25", words(slot), None)).collect()))
+    }
+
+    /// The share of the question that is answered.
+    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
+        score.clamp(0.0, 1.0)
     }
 
     fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
-        Explanation::leaf("message", message.score, "bm25")
+        Explanation::leaf("bm25", message.score, "share of the question's words")
     }
 }
 
@@ -51,7 +52,7 @@ impl Ranking for Meaning {
             facts
                 .map(|slot| {
                     let value = f64::from(cosine(slot).unwrap_or(0.0));
-                    leaf(slot, "semantic", value, "cosine", cosine(slot))
+                    leaf(slot, "cosine", value, cosine(slot))
                 })
                 .collect(),
         )
@@ -66,14 +67,18 @@ impl Ranking for Meaning {
                 .into_iter()
                 .map(|slot| {
                     let cosine = layers.cosine(slot, asked.corpus.members(slot));
-                    leaf(slot, "episode", f64::from(cosine.unwrap_or(0.0)), "cosine", cosine)
+                    leaf(slot, "cosine", f64::from(cosine.unwrap_or(0.0)), cosine)
                 })
                 .collect(),
         ))
     }
 
+    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
+        score.clamp(0.0, 1.0)
+    }
+
     fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
-        Explanation::leaf("message", message.score, "cosine")
+        Explanation::leaf("cosine", message.score, "of question and message")
     }
 }
 

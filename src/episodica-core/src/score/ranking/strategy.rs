@@ -7,7 +7,7 @@ use super::rrf::Rrf;
 use super::single::{Meaning, Words};
 use crate::error::Result;
 use crate::score::messages::TERMS;
-use crate::score::{Explanation, Method, ScoredMessage, ScoredRecord, Weights};
+use crate::score::{Explanation, HitKind, Method, ScoredMessage, ScoredRecord, Weights, relevance};
 
 /// A way to rank records. Every list is best first.
 pub trait Ranking: Sync {
@@ -25,6 +25,12 @@ pub trait Ranking: Sync {
     /// # Errors
     /// As [`Ranking::messages`].
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>>;
+
+    /// How likely a record of this score is what was asked for, 0 to 1; rises with the score.
+    /// `best_message` is the default score of the best message.
+    fn relevance(&self, _: &Asked<'_>, kind: HitKind, score: f64, best_message: f64) -> f64 {
+        relevance(kind, score, best_message)
+    }
 
     /// The score of a message as a tree.
     fn explain(&self, message: &ScoredMessage, weights: &Weights) -> Explanation {
@@ -46,14 +52,8 @@ impl Method {
 }
 
 /// A record whose score is one number.
-pub(super) fn leaf(
-    slot: u32,
-    name: &str,
-    value: f64,
-    detail: &str,
-    cosine: Option<f32>,
-) -> ScoredRecord {
-    ScoredRecord { slot, explanation: Explanation::leaf(name, value, detail), cosine }
+pub(super) fn leaf(slot: u32, name: &str, value: f64, cosine: Option<f32>) -> ScoredRecord {
+    ScoredRecord { slot, explanation: Explanation::leaf(name, value, ""), cosine }
 }
 
 /// Messages whose score is one number, with their cosines.
@@ -70,6 +70,7 @@ pub(super) fn plain_messages(asked: &Asked<'_>, ranked: Vec<(u32, f64)>) -> Vec<
             score,
             terms: [0.0; TERMS.len()],
             cosine,
+            raised: 0.0,
         })
         .collect()
 }

@@ -1,0 +1,147 @@
+//! Hits of one kind: ranked, cut by the threshold, and made of the records.
+
+use std::sync::Arc;
+
+use crate::engine::memory::view::View;
+use crate::error::Result;
+use crate::model::Message;
+use crate::score::{
+    Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord, Threshold,
+    raise_later, superseded_messages,
+};
+
+/// What hits are made from.
+pub(crate) struct Hits<'a> {
+    pub asked: Asked<'a>,
+    pub view: &'a View,
+    pub ranking: &'static dyn Ranking,
+    pub threshold: Threshold,
+    /// What snippets show.
+    pub terms: Arc<[String]>,
+}
+
+impl Hits<'_> {
+    /// The hits of a kind, best first.
+    pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
+        match kind {
+            HitKind::Message => {
+                let messages = self.messages()?;
+                let best = messages.first().map_or(0.0, |message| message.score);
+                let kept = self.cut(messages, |message| message.cosine, degraded);
+                Ok(self.of_messages(&kept, best))
+            }
+            HitKind::Semantic => {
+                let mut facts = self.ranking.facts(&self.asked);
+                self.settle_ties(&mut facts, |slot| {
+                    let fact = self.view.facts.get(slot);
+                    fact.map(|fact| (fact.valid_from, fact.memory_id.clone()))
+                });
+                Ok(self.of_facts(self.cut(facts, |fact| fact.cosine, degraded)))
+            }
+            HitKind::Episodic => {
+                let mut episodes = self.ranking.episodes(&self.asked)?;
+                self.settle_ties(&mut episodes, |slot| {
+                    let episode = self.view.episodes.get(slot);
+                    episode.map(|episode| (episode.timestamp, episode.episode_id.clone()))
+                });
+                self.of_episodes(self.cut(episodes, |episode| episode.cosine, degraded))
+            }
+        }
+    }
+
+    /// Messages by the method asked for, best first. Where the question asks for the present, what
+    /// superseded a message is not below it.
+    pub fn messages(&self) -> Result<Vec<ScoredMessage>> {
+        let mut messages = self.ranking.messages(&self.asked)?;
+        if !self.asked.query.asks_past {
+            raise_later(&mut messages, self.view, &superseded_messages(self.view));
+        }
+        Ok(messages)
+    }
+
+    /// Those that pass the threshold, as many as are wanted.
+    fn cut<T>(
+        &self,
+        mut ranked: Vec<T>,
+        cosine: impl Fn(&T) -> Option<f32>,
+        degraded: &mut Vec<String>,
+    ) -> Vec<T> {
+        degraded.extend(self.threshold.apply(&mut ranked, cosine));
+        ranked.truncate(self.asked.wanted);
+        ranked
+    }
+
+    /// Of records with equal scores, those that may be hits, the later comes first, then the order
+    /// is by id: slots follow the order of arrival.
+    fn settle_ties<K: Ord, I: Ord>(
+        &self,
+        ranked: &mut [ScoredRecord],
+        key: impl Fn(u32) -> Option<(K, I)>,
+    ) {
+        let mut start = 0;
+        for ties in ranked.chunk_by_mut(|a, b| a.explanation.value == b.explanation.value) {
+            if start >= self.asked.wanted {
+                break;
+            }
+            start += ties.len();
+            if ties.len() > 1 {
+                ties.sort_by_cached_key(|record| {
+                    key(record.slot).map(|(time, id)| (std::cmp::Reverse(time), id))
+                });
+            }
+        }
+    }
+
+    /// Hits of ranked messages; `best` is the score of the best of all.
+    pub fn of_messages(&self, ranked: &[ScoredMessage], best: f64) -> Vec<Hit> {
+        let hits = ranked.iter().map(|scored| {
+            let message = Arc::clone(self.view.messages.get(scored.slot));
+            let raw = self.ranking.explain(scored, &self.asked.settings.weights);
+            let messages = vec![Arc::clone(&message)];
+            self.hit(HitKind::Message, raw, best, messages, Record::Message(message))
+        });
+        hits.collect()
+    }
+
+    fn of_facts(&self, ranked: Vec<ScoredRecord>) -> Vec<Hit> {
+        let hits = ranked.into_iter().filter_map(|scored| {
+            let fact = Record::Semantic(Arc::clone(self.view.facts.get(scored.slot)?));
+            Some(self.hit(HitKind::Semantic, scored.explanation, 0.0, Vec::new(), fact))
+        });
+        hits.collect()
+    }
+
+    fn of_episodes(&self, ranked: Vec<ScoredRecord>) -> Result<Vec<Hit>> {
+        let best = self.asked.best_message()?;
+        let mut hits = Vec::with_capacity(ranked.len());
+        for scored in ranked {
+            let Some(episode) = self.view.episodes.get(scored.slot) else { continue };
+            let matched = self.asked.matched(scored.slot)?;
+            let messages: Vec<Arc<Message>> =
+                matched.iter().map(|slot| Arc::clone(self.view.messages.get(*slot))).collect();
+            let episode = Record::Episode(Arc::clone(episode));
+            hits.push(self.hit(HitKind::Episodic, scored.explanation, best, messages, episode));
+        }
+        Ok(hits)
+    }
+
+    fn hit(
+        &self,
+        kind: HitKind,
+        raw: Explanation,
+        best_message: f64,
+        messages: Vec<Arc<Message>>,
+        record: Record,
+    ) -> Hit {
+        let score = self.ranking.relevance(&self.asked, kind, raw.value, best_message);
+        Hit {
+            kind,
+            score,
+            rank: 0,
+            terms: Arc::clone(&self.terms),
+            messages,
+            explanation: Explanation::relevance(score, raw),
+            record,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Messages that say what no longer holds, and those that say what superseded it.
+
+use rustc_hash::FxHashMap;
+
+use super::{Corpus, ScoredMessage, last_successor};
+
+/// By how much a message stands above those that it superseded.
+const SUCCESSION: f64 = 0.001;
+
+/// The facts that superseded what messages say: the slots of facts by the slot of the message.
+pub type Superseded = FxHashMap<u32, Vec<u32>>;
+
+/// Every message that proves a fact which no longer holds, with the facts that superseded it; none
+/// where nobody said what holds instead. Messages that also prove the new fact are left out.
+pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
+    let mut superseded = Superseded::default();
+    let messages = corpus.messages();
+    for slot in corpus.fact_slots() {
+        if corpus.is_current(slot) {
+            continue;
+        }
+        let Some(fact) = corpus.fact(slot) else { continue };
+        let successor = last_successor(slot, |slot| corpus.successor(slot));
+        let current = successor.filter(|slot| corpus.is_current(*slot));
+        let sources = current.and_then(|slot| corpus.fact(slot));
+        let sources = sources.map_or(&[][..], |fact| fact.source_messages.as_slice());
+        let stale = fact.source_messages.iter().filter(|id| !sources.contains(id));
+        for message in stale.filter_map(|id| messages.slot(id)) {
+            let successors = superseded.entry(message).or_default();
+            successors.extend(current);
+            successors.sort_unstable();
+            successors.dedup();
+        }
+    }
+    superseded
+}
+
+/// Of two messages on the same thing, the later one takes over the score of the one that it
+/// superseded, where its own is lower. `ranked` is best first, before and after.
+pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded: &Superseded) {
+    let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
+    for message in ranked.iter() {
+        let facts = superseded.get(&message.slot).into_iter().flatten();
+        let sources = facts.filter_map(|fact| corpus.fact(*fact)).flat_map(|fact| {
+            fact.source_messages.iter().filter_map(move |id| corpus.messages().slot(id))
+        });
+        for later in sources {
+            let best = inherited.entry(later).or_insert(f64::MIN);
+            *best = best.max(message.score);
+        }
+    }
+    if inherited.is_empty() {
+        return;
+    }
+    for message in ranked.iter_mut() {
+        let best = inherited.get(&message.slot).copied();
+        if let Some(missing) = best.map(|best| best - message.score).filter(|gap| *gap >= 0.0) {
+            message.raised = missing + SUCCESSION;
+            message.score += message.raised;
+        }
+    }
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+}
