@@ -49,6 +49,8 @@ fn everything_told(engine: &Engine) -> String {
         method: Method::Hybrid,
         filter: Filter::default(),
         threshold: None,
+        per_kind: std::collections::BTreeMap::new(),
+        include_superseded: true,
         now: moment(0),
     };
     told += &format!("{:?}", engine.search("alice", &search, &NOW).unwrap().hits);

@@ -60,6 +60,8 @@ fn answers(engine: &Engine, query: &str, kind: HitKind, method: Method) -> BTree
         method,
         filter: Filter::default(),
         threshold: None,
+        per_kind: std::collections::BTreeMap::new(),
+        include_superseded: true,
         now: moment(0),
     };
     let response = engine.search("alice", &request, &NOW).unwrap();
