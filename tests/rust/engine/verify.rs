@@ -84,7 +84,7 @@ fn a_reader_reports_what_only_a_writer_can_mend() {
     disk.inner().put(LOG, &bytes);
     let reader = open_as(&disk, true, Config::default()).unwrap();
     let found = errors(&reader);
-    assert!(found.len() == 1 && found[0].contains("line is no record"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("line is not a record"), "{found:?}");
     drop(reader);
     assert!(errors(&open(&disk).unwrap()).is_empty());
 }

@@ -1,18 +1,11 @@
 //! Work on indexes that failed for good, kept so that it can be replayed: ids and reasons, no
 //! content.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use super::backend::Backend;
-use super::layout::SideFile;
-use super::log::{Log, Mode, Rewrite};
-use super::store::Store;
+use super::log::{Log, LogFile, Rewrite};
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::ids::Owner;
 
 /// One piece of work that was given up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,37 +31,23 @@ pub struct DeadLetters {
     log: Log,
 }
 
-impl Store {
-    /// Opens a user's dead letters; the second value is what is in them, oldest first.
+impl DeadLetters {
+    /// Opens a file of dead letters; the second value is all of them, oldest first.
     ///
     /// # Errors
     /// `Io`.
-    pub fn dead_letters(&self, owner: &Owner) -> Result<(DeadLetters, Vec<DeadLetter>)> {
-        let path = self.layout().side_path(owner, SideFile::DeadLetters);
-        let (log, letters) =
-            open(Arc::clone(self.backend()), self.layout().root(), &path, self.mode())?;
-        Ok((DeadLetters { log }, letters))
+    pub(super) fn open(place: LogFile) -> Result<(Self, Vec<DeadLetter>)> {
+        let mut letters = Vec::new();
+        let (log, _) = Log::open(place, &mut |line| {
+            letters.push(
+                serde_json::from_slice(line.bytes)
+                    .map_err(|error| format!("not a dead letter: {error}"))?,
+            );
+            Ok(())
+        })?;
+        Ok((Self { log }, letters))
     }
-}
 
-fn open(
-    backend: Arc<dyn Backend>,
-    root: &Path,
-    path: &Path,
-    mode: Mode,
-) -> Result<(Log, Vec<DeadLetter>)> {
-    let mut letters = Vec::new();
-    let (log, _) = Log::open(backend, root, path, mode, &mut |line| {
-        letters.push(
-            serde_json::from_slice(line.bytes)
-                .map_err(|error| format!("not a dead letter: {error}"))?,
-        );
-        Ok(())
-    })?;
-    Ok((log, letters))
-}
-
-impl DeadLetters {
     /// Adds letters, durably.
     ///
     /// # Errors
@@ -90,25 +69,25 @@ impl DeadLetters {
 }
 
 /// Removes the letters about erased records; `true` if there was one.
-pub(super) fn scrub(
-    backend: &Arc<dyn Backend>,
-    root: &Path,
-    path: &Path,
-    gone: &dyn Fn(&str) -> bool,
-) -> Result<bool> {
-    let (log, letters) = open(Arc::clone(backend), root, path, Mode::ReadWrite)?;
+pub(super) fn scrub(place: LogFile, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
+    let (mut open, letters) = DeadLetters::open(place)?;
     let found = letters.iter().any(|letter| gone(&letter.id));
     if found {
-        DeadLetters { log }.settle(&|letter| gone(&letter.id))?;
+        open.settle(&|letter| gone(&letter.id))?;
     }
     Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
     use super::*;
     use crate::clock::FixedClock;
+    use crate::ids::Owner;
     use crate::store::testing::MemoryBackend;
+    use crate::store::{Mode, Store};
 
     #[test]
     fn letters_wait_until_they_are_settled() {

@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::backend::{Backend, EntryKind, io_error};
+use super::backend::{Backend, EntryKind};
+use super::files::io_error;
 use crate::error::Result;
 use crate::ids::{Owner, decode_file_name, encode_file_name};
 

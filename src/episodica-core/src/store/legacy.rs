@@ -2,17 +2,16 @@
 //! `<user>_episodes.json`. It becomes lines of the log.
 
 use std::collections::HashSet;
-use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::backend::{Backend, EntryKind, io_error, parent_of};
+use super::backend::{Backend, EntryKind, parent_of};
+use super::files::{self, io_error, replace_file};
 use super::layout::{Layout, LogKind};
 use super::line::encode_line;
 use super::quarantine;
-use super::store::replace_file;
 use crate::error::Result;
 use crate::ids::{Owner, encode_file_name};
 use crate::model::Problem;
@@ -48,15 +47,14 @@ pub(super) fn read(
     path: &Path,
     problems: &mut Vec<Problem>,
 ) -> Result<Vec<Vec<u8>>> {
-    let bytes = match backend.read(path) {
-        Err(error) if error.kind() == NotFound => return Ok(Vec::new()),
-        other => other.map_err(|error| io_error("cannot read the file", path, error))?,
+    let Some(bytes) = files::read(backend, path, "cannot read the file")? else {
+        return Ok(Vec::new());
     };
     let rows: Vec<&RawValue> = serde_json::from_slice(&bytes).unwrap_or_else(|error| {
         problems.push(Problem {
             path: path.to_owned(),
             line: Some(error.line() as u64),
-            message: format!("the file is no JSON array of records: {error}"),
+            message: format!("the file is not a JSON array of records: {error}"),
             remedy: "it is kept as it is; correct it by hand and put it back".into(),
             mended: false,
         });
@@ -68,7 +66,7 @@ pub(super) fn read(
         problems.push(Problem {
             path: path.to_owned(),
             line: None,
-            message: format!("elements of the array are no records: `{}`", others.len()),
+            message: format!("elements of the array are not records: `{}`", others.len()),
             remedy: "the file is kept as it is; the records in it were read".into(),
             mended: false,
         });
@@ -114,10 +112,7 @@ pub(super) fn convert(
         }
         let found = problems.len();
         let rows = read(backend, &path, problems)?;
-        let mut bytes = match backend.read(log) {
-            Err(error) if error.kind() == NotFound => Vec::new(),
-            other => other.map_err(|error| io_error("cannot read the log", log, error))?,
-        };
+        let mut bytes = files::read(backend, log, "cannot read the log")?.unwrap_or_default();
         if bytes.last().is_some_and(|byte| *byte != b'\n') {
             bytes.push(b'\n');
         }
@@ -132,9 +127,10 @@ pub(super) fn convert(
             }
         }
         replace_file(backend, log, &bytes)?;
-        match problems.len() > found {
-            true => backend.rename(&path, &quarantine::path_for(&path)).map_err(fail)?,
-            false => backend.remove_file(&path).map_err(fail)?,
+        if problems.len() > found {
+            backend.rename(&path, &quarantine::path_for(&path)).map_err(fail)?;
+        } else {
+            backend.remove_file(&path).map_err(fail)?;
         }
         backend.sync_dir(parent_of(&path)).map_err(fail)?;
     }

@@ -1,12 +1,13 @@
-//! One writer a store, across processes: an operating-system lock on `.lock`, which says who holds
-//! it.
+//! One writer per store, across processes: an operating-system lock on `.lock`, which says who
+//! holds it.
 //!
 //! The lock belongs to the open file, so the system frees it when its process dies, however it
-//! dies; what the file says then is stale and harmless.
+//! dies; the content of the file is stale and harmless then.
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, LockGuard, io_error};
+use super::backend::{Backend, LockGuard};
+use super::files::io_error;
 use super::layout::Layout;
 use crate::clock::Moment;
 use crate::error::{Error, ErrorKind, Result};
@@ -48,15 +49,13 @@ pub(crate) fn acquire(
     now: Moment,
 ) -> Result<Box<dyn LockGuard>> {
     let path = layout.lock_path();
-    let holder = serde_json::to_string(&Holder::this_process(now))
+    let myself = serde_json::to_string(&Holder::this_process(now))
         .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))?;
     let guard = backend
-        .try_lock(&path, &holder)
+        .try_lock(&path, &myself)
         .map_err(|error| io_error("cannot lock the store", &path, error))?;
     guard.ok_or_else(|| {
-        let known: Option<Holder> =
-            backend.read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let who = match known {
+        let who = match holder(backend, layout) {
             Some(holder) if holder.pid == std::process::id() => {
                 format!("this process, `{}`, since {}", holder.pid, holder.started)
             }
@@ -72,4 +71,10 @@ pub(crate) fn acquire(
                 "close it there first, or open this one read-only with `LightweightSearchSystem`",
             )
     })
+}
+
+/// Who wrote the store last, by the lock file; the process may be gone.
+pub(crate) fn holder(backend: &dyn Backend, layout: &Layout) -> Option<Holder> {
+    let bytes = backend.read(&layout.lock_path()).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }

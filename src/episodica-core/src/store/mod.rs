@@ -4,25 +4,40 @@
 //! the truth; everything else on disk (vector caches, snapshots) can be made again from them.
 //! docs/format.md defines every byte, the sync promises and what recovery does.
 //!
-//! All file operations go through [`backend::Backend`], so that tests can cut the power between any
-//! two of them. The store knows neither when a segment ends nor what a memory means; the engine
-//! calls it, nobody else does.
+//! Each module depends only on those before it:
+//! `backend -> files -> {line, layout, codec, handles, real} -> scan -> quarantine -> log ->
+//! {legacy, side, dead_letter, cache, snapshot, lock} -> shared -> {adopt, format, erase} ->
+//! log_store -> {file_logs, fold} -> loading -> user -> store -> derived`.
+//! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
+//! go through [`backend::Backend`], so that tests can cut the power between any two of them.
+//!
+//! The store knows neither when a segment ends nor what a memory means; only the engine calls it.
 
+mod adopt;
 pub mod backend;
 mod cache;
+mod codec;
 mod dead_letter;
+mod derived;
 mod erase;
+mod file_logs;
+mod files;
+mod fold;
+mod format;
+mod frugal;
+mod handles;
 pub mod layout;
 mod legacy;
-mod lenient;
 mod line;
+mod loading;
 mod lock;
 mod log;
-mod nemori;
+pub mod log_store;
 mod npy;
 mod quarantine;
-mod records;
+mod real;
 mod scan;
+mod shared;
 mod side;
 mod snapshot;
 #[expect(clippy::module_inception, reason = "one concept, one file: the store itself")]
@@ -31,18 +46,22 @@ mod store;
 pub mod testing;
 mod user;
 
-pub use backend::{Backend, RealBackend};
-pub use cache::{CacheRow, Sum, VectorCache, VectorCacheHead, WriteIndex};
+pub use backend::Backend;
+pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
+pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
+pub use codec::{SessionState, StateRecord};
 pub use dead_letter::{DeadLetter, DeadLetters};
 pub use erase::Erasure;
+pub use files::Sum;
+pub use fold::{History, LoadedUser};
+pub use format::FORMAT_VERSION;
 pub use layout::{DEFAULT_TENANT, Layout, LogKind, SideFile};
-pub(crate) use lenient::{MAX_JSON_DEPTH, is_too_deep};
 pub use line::MAX_LINE_BYTES;
 pub use lock::Holder;
 pub use log::{Log, LogPosition, LogSum, Mode, Recovery, Rewrite, encode_records};
-pub use records::{SessionState, StateRecord};
+pub use real::RealBackend;
 pub use scan::Line;
 pub use side::{AnswerCache, CachedAnswer, Trace, TraceStep};
 pub use snapshot::SnapshotHead;
-pub use store::{FORMAT_VERSION, Store};
-pub use user::{History, LoadedUser, UserStore};
+pub use store::Store;
+pub use user::UserStore;

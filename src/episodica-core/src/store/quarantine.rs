@@ -1,4 +1,4 @@
-//! Lines that are no records, kept beside their log: `<file>.quarantine.jsonl`.
+//! Lines that are not records, kept beside their log: `<file>.quarantine.jsonl`.
 //!
 //! One JSON object a line: `file`, `line` (its number then), `reason`, and `text`, or `base64`
 //! where the bytes are not UTF-8. What is longer than a mebibyte goes in pieces with a `part` from
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, BackendFile, io_error, parent_of};
+use super::backend::{Backend, BackendFile, parent_of};
+use super::files::{self, io_error, replace_file};
 use super::line::encode_line;
 use super::scan::BadLine;
-use super::store::replace_file;
 use crate::error::Result;
 
 /// Most bytes of a bad line in one row, so that memory stays bounded.
@@ -99,9 +99,8 @@ pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Resu
         part: Option<u64>,
     }
     let path = path_for(log);
-    let bytes = match backend.read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        other => other.map_err(|error| io_error("cannot read the quarantine", &path, error))?,
+    let Some(bytes) = files::read(backend, &path, "cannot read the quarantine")? else {
+        return Ok(false);
     };
     let keeps = |row: &&[u8]| match serde_json::from_slice(row) {
         Ok(Kept { text: Some(text), part: None }) => {
@@ -145,9 +144,10 @@ fn base64(bytes: &[u8]) -> String {
         let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
         let group = at(0) << 16 | at(1) << 8 | at(2);
         for digit in 0..4 {
-            match digit <= chunk.len() {
-                true => out.push(char::from(DIGITS[(group >> (18 - 6 * digit) & 63) as usize])),
-                false => out.push('='),
+            if digit <= chunk.len() {
+                out.push(char::from(DIGITS[(group >> (18 - 6 * digit) & 63) as usize]));
+            } else {
+                out.push('=');
             }
         }
     }

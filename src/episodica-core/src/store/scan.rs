@@ -4,14 +4,15 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use super::backend::{Backend, io_error};
+use super::backend::Backend;
+use super::files::io_error;
 use super::line::{MAX_LINE_BYTES, check_line};
 use crate::error::Result;
 
 /// How much is read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// A line as it stands in the file, without its line feed.
+/// A line of a log, without its line feed.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     /// Number of the line, from 1.
@@ -22,7 +23,10 @@ pub struct Line<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A line that is no record.
+/// Is shown the lines of a log; answers `Err(reason)` for a line that is not a record of the log.
+pub type Visit<'a> = &'a mut dyn FnMut(Line<'_>) -> Result<(), String>;
+
+/// A line that is not a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadLine {
     pub number: u64,
@@ -31,7 +35,7 @@ pub(crate) struct BadLine {
 }
 
 /// What one pass over a log found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Scan {
     /// Length of the part that holds whole lines.
     pub good_bytes: u64,
@@ -42,8 +46,21 @@ pub(crate) struct Scan {
     pub unterminated: bool,
     /// Records seen.
     pub records: u64,
-    /// Lines that are no records, torn one excepted.
+    /// Lines that are not records, a torn one excepted.
     pub bad: Vec<BadLine>,
+    /// Checksum over all bytes, where every line is a record that ends in a line feed.
+    pub checksum: Option<crc32fast::Hasher>,
+}
+
+/// Where reading begins: a place between two lines.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Start {
+    /// Offset in bytes.
+    pub bytes: u64,
+    /// Records before it.
+    pub records: u64,
+    /// Checksum over the bytes before it.
+    pub checksum: crc32fast::Hasher,
 }
 
 struct LineReader {
@@ -52,9 +69,10 @@ struct LineReader {
     /// The unread part of the buffer.
     start: usize,
     end: usize,
-    /// Where in the file `start` is.
+    /// Offset in the file of `start`.
     offset: u64,
     finished: bool,
+    checksum: crc32fast::Hasher,
 }
 
 struct Piece {
@@ -66,8 +84,16 @@ struct Piece {
 }
 
 impl LineReader {
-    fn new(source: Box<dyn Read + Send>) -> Self {
-        Self { source, buffer: vec![0; CHUNK_BYTES], start: 0, end: 0, offset: 0, finished: false }
+    fn new(source: Box<dyn Read + Send>, start: Start) -> Self {
+        Self {
+            source,
+            buffer: vec![0; CHUNK_BYTES],
+            start: 0,
+            end: 0,
+            offset: start.bytes,
+            finished: false,
+            checksum: start.checksum,
+        }
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -81,7 +107,10 @@ impl LineReader {
         loop {
             match self.source.read(&mut self.buffer[self.end..]) {
                 Ok(0) => self.finished = true,
-                Ok(count) => self.end += count,
+                Ok(count) => {
+                    self.checksum.update(&self.buffer[self.end..self.end + count]);
+                    self.end += count;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
@@ -98,7 +127,7 @@ impl LineReader {
             }
             searched = unread.len();
             if searched > MAX_LINE_BYTES {
-                // Too long to be one of ours: forget the text, keep counting.
+                // Too long to be a record: forget the text, keep counting.
                 dropped += searched as u64;
                 (self.start, self.end, searched) = (0, 0, 0);
             }
@@ -127,10 +156,9 @@ impl LineReader {
     }
 }
 
-/// Reads the log at `path` up to `limit` bytes; `visit` gets every line whose checksum holds and
-/// says why one is no record.
+/// Reads the log at `path` up to `limit` bytes; `visit` is shown every line whose checksum holds.
 ///
-/// Never fails for what the file holds. A file that isn't there is an empty log.
+/// Never fails because of what the file holds. A missing file is an empty log.
 ///
 /// # Errors
 /// `Io` when it can't be read.
@@ -138,63 +166,78 @@ pub(crate) fn scan(
     backend: &dyn Backend,
     path: &Path,
     limit: Option<u64>,
-    visit: &mut dyn FnMut(Line<'_>) -> Result<(), String>,
+    visit: Visit<'_>,
 ) -> Result<Scan> {
     let source = match backend.read_from(path, 0) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Scan::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
         other => other.map_err(|error| io_error("cannot read the log", path, error))?,
     };
     let source: Box<dyn Read + Send> = match limit {
         Some(limit) => Box::new(source.take(limit)),
         None => source,
     };
-    let mut reader = LineReader::new(source);
-    let mut found = Scan::default();
-    let mut number = 0;
-    while let Some(piece) =
-        reader.next().map_err(|error| io_error("cannot read the log", path, error))?
-    {
+    scan_from(source, Start::default(), visit)
+        .map_err(|error| io_error("cannot read the log", path, error))
+}
+
+/// Reads the lines of a source that stands at `start`; counts those before as good.
+///
+/// # Errors
+/// Those of the source.
+pub(crate) fn scan_from(
+    source: Box<dyn Read + Send>,
+    start: Start,
+    visit: Visit<'_>,
+) -> io::Result<Scan> {
+    let mut found = Scan { good_bytes: start.bytes, records: start.records, ..Scan::default() };
+    let mut number = start.records;
+    let mut reader = LineReader::new(source, start);
+    while let Some(piece) = reader.next()? {
         number += 1;
-        let raw = &reader.buffer[piece.range.clone()];
+        found.judge(&piece, &reader.buffer[piece.range.clone()], number, visit);
+    }
+    let whole = found.torn_bytes == 0 && !found.unterminated && found.bad.is_empty();
+    found.checksum = whole.then_some(reader.checksum);
+    Ok(found)
+}
+
+impl Scan {
+    fn judge(&mut self, piece: &Piece, raw: &[u8], number: u64, visit: Visit<'_>) {
         let text = raw.strip_suffix(b"\r").unwrap_or(raw);
         if piece.terminated && text.trim_ascii().is_empty() && !piece.overlong {
-            found.good_bytes += piece.bytes;
-            continue;
+            self.good_bytes += piece.bytes;
+            return;
         }
-        let mut judge = |bytes: &[u8]| match piece.overlong {
-            true => Err(format!("the line is longer than {MAX_LINE_BYTES} bytes")),
-            false => {
-                check_line(bytes).and_then(|_| visit(Line { number, offset: piece.offset, bytes }))
+        let mut show = |bytes: &[u8]| {
+            if piece.overlong {
+                return Err(format!("the line is longer than {MAX_LINE_BYTES} bytes"));
             }
+            check_line(bytes).and_then(|_| visit(Line { number, offset: piece.offset, bytes }))
         };
-        match judge(text) {
+        match show(text) {
             Ok(()) => {
-                found.records += 1;
-                found.good_bytes += piece.bytes;
-                found.unterminated = !piece.terminated;
+                self.records += 1;
+                self.good_bytes += piece.bytes;
+                self.unterminated = !piece.terminated;
             }
             Err(reason) if piece.terminated => {
-                found.bad.push(BadLine {
-                    number,
-                    range: piece.offset..piece.offset + piece.bytes,
-                    reason,
-                });
-                found.good_bytes += piece.bytes;
+                let range = piece.offset..piece.offset + piece.bytes;
+                self.bad.push(BadLine { number, range, reason });
+                self.good_bytes += piece.bytes;
             }
-            // The line feed itself may be what was damaged: then all before it is a whole record,
-            // checksum and all.
+            // The line feed itself may be the damaged byte: then everything before it is a whole
+            // record, checksum included.
             Err(_) => {
                 let whole = text
                     .split_last()
-                    .is_some_and(|(_, body)| check_line(body) == Ok(true) && judge(body).is_ok());
-                found.torn_bytes = if whole { 1 } else { piece.bytes };
-                found.good_bytes += piece.bytes - found.torn_bytes;
-                found.records += u64::from(whole);
-                found.unterminated = whole;
+                    .is_some_and(|(_, body)| check_line(body) == Ok(true) && show(body).is_ok());
+                self.torn_bytes = if whole { 1 } else { piece.bytes };
+                self.good_bytes += piece.bytes - self.torn_bytes;
+                self.records += u64::from(whole);
+                self.unterminated = whole;
             }
         }
     }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -5,16 +5,12 @@
 //! aside), go with the user, and go whole when any record is erased.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::SideFile;
-use super::log::Log;
-use super::store::Store;
+use super::log::{Log, LogFile};
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::ids::Owner;
 
 /// A model's answer under the hash of what it was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +33,21 @@ pub struct AnswerCache {
 }
 
 impl AnswerCache {
+    /// Opens a cache of answers.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn open(place: LogFile) -> Result<Self> {
+        let mut answers = HashMap::new();
+        let (log, _) = Log::open(place, &mut |line| {
+            let answer: CachedAnswer = serde_json::from_slice(line.bytes)
+                .map_err(|error| format!("not a cached answer: {error}"))?;
+            answers.insert(answer.hash.clone(), answer);
+            Ok(())
+        })?;
+        Ok(Self { log, answers })
+    }
+
     /// The answer to a prompt with this hash.
     pub fn get(&self, hash: &str) -> Option<&CachedAnswer> {
         self.answers.get(hash)
@@ -88,6 +99,19 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn open(place: LogFile) -> Result<Self> {
+        let (log, _) = Log::open(place, &mut |line| {
+            serde_json::from_slice::<TraceStep>(line.bytes)
+                .map(drop)
+                .map_err(|error| format!("not a trace: {error}"))
+        })?;
+        Ok(Self { log })
+    }
+
     /// Adds steps, durably.
     ///
     /// # Errors
@@ -113,61 +137,16 @@ impl Trace {
     }
 }
 
-impl Store {
-    /// Opens a user's cache of answers.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn answers(&self, owner: &Owner) -> Result<AnswerCache> {
-        let mut answers = HashMap::new();
-        let log = self.side_log(owner, SideFile::LlmCache, &mut |bytes| {
-            let answer: CachedAnswer = serde_json::from_slice(bytes)
-                .map_err(|error| format!("not a cached answer: {error}"))?;
-            answers.insert(answer.hash.clone(), answer);
-            Ok(())
-        })?;
-        Ok(AnswerCache { log, answers })
-    }
-
-    /// Opens a user's trace.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn trace(&self, owner: &Owner) -> Result<Trace> {
-        let check = &mut |bytes: &[u8]| {
-            serde_json::from_slice::<TraceStep>(bytes)
-                .map(drop)
-                .map_err(|error| format!("not a trace: {error}"))
-        };
-        Ok(Trace { log: self.side_log(owner, SideFile::Trace, check)? })
-    }
-
-    fn side_log(
-        &self,
-        owner: &Owner,
-        file: SideFile,
-        visit: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-    ) -> Result<Log> {
-        let path = self.layout().side_path(owner, file);
-        let (log, _) = Log::open(
-            Arc::clone(self.backend()),
-            self.layout().root(),
-            &path,
-            self.mode(),
-            &mut |line| visit(line.bytes),
-        )?;
-        Ok(log)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use super::*;
     use crate::clock::FixedClock;
-    use crate::store::Mode;
+    use crate::ids::Owner;
     use crate::store::testing::MemoryBackend;
+    use crate::store::{Mode, Store};
 
     #[test]
     fn answers_and_traces_come_back() {

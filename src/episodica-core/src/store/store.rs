@@ -1,85 +1,37 @@
-//! A store as a whole: its lock, the version of its format, and its users.
+//! A store as a whole: opened once, shared by its users.
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, EntryKind, LockGuard, RealBackend, io_error, parent_of};
+use super::backend::{Backend, EntryKind, parent_of};
+use super::file_logs::FileLogs;
+use super::files::io_error;
+use super::fold::LoadedUser;
+use super::frugal::Frugal;
 use super::layout::{DEFAULT_TENANT, Layout, LogKind};
-use super::lock;
 use super::log::{LogSum, Mode};
-use super::user::{LoadedUser, LogSource, UserStore};
-use super::{erase, legacy};
+use super::log_store::LogStore;
+use super::real::RealBackend;
+use super::shared::Shared;
+use super::user::UserStore;
+use super::{adopt, erase, format, legacy, lock};
 use crate::clock::Clock;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
 
-/// The version of the format that this code writes. It reads this one and every older one.
-pub const FORMAT_VERSION: u32 = 1;
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Format {
-    format_version: u32,
-    #[serde(default)]
-    created_by: String,
-}
-
-/// A store, open; clones share it. The last one dropped frees the lock.
+/// An open store; clones share it. The last one dropped frees the lock.
 #[derive(Debug, Clone)]
 pub struct Store {
-    pub(super) inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub backend: Arc<dyn Backend>,
-    pub layout: Layout,
-    pub mode: Mode,
-    open: Mutex<HashSet<Owner>>,
-    /// Files of another program that stand in for a canonical one; only while read-only.
-    foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
-    /// Users whose deletion a dead writer began and the next one finishes; only while read-only.
-    deleted: HashSet<Owner>,
-    problems: Vec<Problem>,
-    /// The end of a deletion may not be durable: after a power cut it would begin again, and take
-    /// with it what was written since.
-    pub intents_dirty: Mutex<bool>,
-    /// Dropped last.
-    lock: Mutex<Option<Box<dyn LockGuard>>>,
-}
-
-/// The right to have a user open; ends when dropped.
-#[derive(Debug)]
-pub(super) struct Registration {
-    store: Arc<Inner>,
-    owner: Owner,
-}
-
-impl Registration {
-    pub(super) fn new(store: &Arc<Inner>, owner: &Owner) -> Result<Self> {
-        match store.open.lock().insert(owner.clone()) {
-            true => Ok(Self { store: Arc::clone(store), owner: owner.clone() }),
-            false => Err(Error::internal(format!(
-                "the logs of this user are open already: `{}`",
-                owner.user
-            ))),
-        }
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.store.open.lock().remove(&self.owner);
-    }
+    pub(super) shared: Arc<Shared>,
+    logs: Arc<dyn LogStore>,
 }
 
 impl Store {
-    /// Opens the store at `root` on the operating system's files; made if it is not there (unless
-    /// read-only).
+    /// Opens the store at `root` on the operating system's files; created if it doesn't exist
+    /// (unless read-only).
     ///
     /// # Errors
     /// As [`Store::open_on`].
@@ -87,104 +39,52 @@ impl Store {
         Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
     }
 
-    /// Frees the writer's lock before the last clone is dropped. Nothing may be written afterwards.
-    pub fn release_lock(&self) {
-        drop(self.inner.lock.lock().take());
-    }
-
     /// Opens the store at `root` on any files. Writing, it takes the lock, finishes deletions that
-    /// a crash interrupted, and gives files that Nemori wrote under unencoded names the names that
-    /// are ours.
+    /// a crash interrupted, and renames files that Nemori wrote under unencoded names.
     ///
     /// # Errors
     /// `UnsupportedFormat` for a store of a newer version; `StoreLocked` naming the holder; `Io`,
-    /// also for a read-only store that isn't there.
+    /// also for a read-only store that doesn't exist.
     pub fn open_on(
         backend: Arc<dyn Backend>,
         root: &Path,
         mode: Mode,
         clock: &dyn Clock,
     ) -> Result<Self> {
-        let layout = Layout::new(root);
-        let there = backend
-            .stat(root)
-            .map_err(|error| io_error("cannot look at the store", root, error))?;
-        let mut inner = Inner {
-            backend,
-            layout,
-            mode,
-            open: Mutex::default(),
-            foreign: BTreeMap::new(),
-            deleted: HashSet::new(),
-            problems: Vec::new(),
-            intents_dirty: Mutex::new(false),
-            lock: Mutex::default(),
-        };
+        let mut shared = Shared::new(backend, root, mode);
+        shared.backend = Arc::new(Frugal::new(shared.backend, &shared.handles));
         match mode {
-            Mode::ReadOnly => {
-                if there.is_none() {
-                    let missing =
-                        std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
-                    return Err(Error::io("cannot read the store", root, missing));
-                }
-                inner.check_format()?;
-                let (intents, problems) = erase::pending(&*inner.backend, &inner.layout)?;
-                let whole = intents.into_iter().filter(|(_, intent)| intent.erasure.is_none());
-                inner.deleted = whole
-                    .filter_map(|(_, intent)| Owner::new(&intent.tenant, &intent.user).ok())
-                    .collect();
-                inner.problems = problems;
-                for (kind, user, path) in inner.layout.foreign_logs(&*inner.backend)? {
-                    inner.foreign.entry((kind, user)).or_default().push(path);
-                }
-            }
-            Mode::ReadWrite => {
-                inner
-                    .backend
-                    .create_dir_all(root)
-                    .map_err(|error| io_error("cannot make the store", root, error))?;
-                // Whoever made the directory may have died before its name was durable. (A parent
-                // that can't be read was not ours to make.)
-                match inner.backend.sync_dir(parent_of(root)) {
-                    Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
-                        return Err(io_error("cannot sync the directory", parent_of(root), error));
-                    }
-                    _ => {}
-                }
-                // A store of a newer version is left as it is, lock file included.
-                inner.check_format()?;
-                inner.lock =
-                    Mutex::new(Some(lock::acquire(&*inner.backend, &inner.layout, clock.now())?));
-                if inner.check_format()?.is_none() {
-                    inner.write_format()?;
-                }
-                // Names first: a deletion finds a user's logs under the one name they have.
-                inner.adopt_foreign_names()?;
-                let unreadable = erase::finish_pending(&inner)?;
-                inner.problems.extend(unreadable);
-            }
+            Mode::ReadOnly => open_for_reading(&mut shared)?,
+            Mode::ReadWrite => open_for_writing(&mut shared, clock)?,
         }
-        Ok(Self { inner: Arc::new(inner) })
+        let shared = Arc::new(shared);
+        let logs = Arc::new(FileLogs::new(&shared));
+        Ok(Self { shared, logs })
     }
 
-    /// May it be written?
+    /// Frees the writer's lock before the last clone is dropped. Nothing may be written afterwards.
+    pub fn release_lock(&self) {
+        drop(self.shared.lock.lock().take());
+    }
+
+    /// Whether it may be written.
     pub fn mode(&self) -> Mode {
-        self.inner.mode
+        self.shared.mode
     }
 
     /// Where everything is.
     pub fn layout(&self) -> &Layout {
-        &self.inner.layout
+        &self.shared.layout
     }
 
-    /// What the store's files are on.
+    /// The file operations of the store.
     pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.inner.backend
+        &self.shared.backend
     }
 
     /// What was wrong with the store as a whole when it was opened.
     pub fn problems(&self) -> &[Problem] {
-        &self.inner.problems
+        &self.shared.problems
     }
 
     /// Every tenant that has data, sorted; `default` always.
@@ -192,7 +92,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn tenants(&self) -> Result<Vec<String>> {
-        self.inner.layout.tenants(&*self.inner.backend)
+        self.shared.layout.tenants(&*self.shared.backend)
     }
 
     /// Every user of a tenant that has a log, sorted.
@@ -200,11 +100,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn users(&self, tenant: &str) -> Result<Vec<String>> {
-        let mut users = self.inner.layout.users(&*self.inner.backend, tenant)?;
-        users.retain(|user| {
-            !self.inner.deleted.iter().any(|owner| owner.tenant == tenant && owner.user == *user)
-        });
-        Ok(users)
+        self.logs.users(tenant, None, usize::MAX)
     }
 
     /// Has the user a log, or a file of another program that will become one?
@@ -212,36 +108,33 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn has_files(&self, owner: &Owner) -> Result<bool> {
-        let inner = &self.inner;
+        let Shared { layout, backend, .. } = &*self.shared;
         for kind in LogKind::ALL {
-            let mut places = vec![inner.layout.log_path(owner, kind)];
+            let mut places = vec![layout.log_path(owner, kind)];
             if owner.tenant == DEFAULT_TENANT && kind != LogKind::Messages {
-                places.extend(legacy::candidates(&inner.layout, owner, kind));
+                places.extend(legacy::candidates(layout, owner, kind));
             }
             for path in places {
-                if inner
-                    .backend
-                    .stat(&path)
-                    .map_err(|error| io_error("cannot look at a log", &path, error))?
-                    .is_some()
+                let stamp = backend.stat(&path);
+                if stamp.map_err(|error| io_error("cannot look at a log", &path, error))?.is_some()
                 {
                     return Ok(true);
                 }
             }
         }
-        // Unencoded names were taken over when the store was opened for writing; a reader has to
-        // look for them.
-        Ok(inner.mode == Mode::ReadOnly && self.users(&owner.tenant)?.contains(&owner.user))
+        // Unencoded names were renamed when the store was opened for writing; a reader has to look
+        // for them.
+        Ok(self.mode() == Mode::ReadOnly && self.users(&owner.tenant)?.contains(&owner.user))
     }
 
-    /// What is in the directories of a tenant that shouldn't be, or that somebody should look at:
-    /// links, quarantines, unfinished deletions.
+    /// What in the directories of a tenant needs a person's attention: links, quarantines,
+    /// unfinished deletions.
     ///
     /// # Errors
     /// `Io`.
     pub fn check_files(&self, tenant: &str) -> Result<Vec<Problem>> {
-        let (inner, mut problems) = (&self.inner, erase::stopped(&self.inner)?);
-        for (path, kind) in inner.layout.entries(&*inner.backend, tenant)? {
+        let mut problems = erase::stopped(&self.shared)?;
+        for (path, kind) in self.layout().entries(&**self.backend(), tenant)? {
             let problem = |message: &str, remedy: &str, mended| Problem {
                 path: path.clone(),
                 line: None,
@@ -250,15 +143,13 @@ impl Store {
                 mended,
             };
             if kind == EntryKind::Other {
-                let remedy = "replace it by the file or directory that it points to; the store does not follow it";
-                problems.push(problem("neither a plain file nor a directory", remedy, false));
+                let remedy = "replace it by a file or directory; the store neither follows links \
+                              nor opens FIFOs, sockets and devices";
+                problems.push(problem("neither a regular file nor a directory", remedy, false));
             } else if path.to_string_lossy().ends_with(".quarantine.jsonl") {
                 let remedy = "add what matters of them again, then remove the file";
-                problems.push(problem(
-                    "lines that were no records were set aside here",
-                    remedy,
-                    true,
-                ));
+                let message = "lines that are not records were set aside here";
+                problems.push(problem(message, remedy, true));
             }
         }
         Ok(problems)
@@ -270,14 +161,12 @@ impl Store {
     /// # Errors
     /// `Internal` if the user is open; `Io`.
     pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
-        let (user, loaded) = self.open_known_user(owner, None)?;
-        loaded
-            .map(|loaded| (user, loaded))
-            .ok_or_else(|| Error::internal("logs were known to nobody and not read"))
+        let (logs, head) = self.logs.open(owner)?;
+        UserStore::open(owner, logs, head)
     }
 
-    /// [`Store::open_user`] for somebody to whom the logs may be `known`: they are not read where
-    /// they are the same byte for byte and there is no more to be done than opening them.
+    /// [`Store::open_user`] for a caller to whom the logs may be `known`: they are not read if they
+    /// are the same byte for byte and need no mending.
     ///
     /// # Errors
     /// As [`Store::open_user`].
@@ -286,196 +175,72 @@ impl Store {
         owner: &Owner,
         known: Option<&[LogSum; 3]>,
     ) -> Result<(UserStore, Option<LoadedUser>)> {
-        let inner = &self.inner;
-        let registration = match inner.mode {
-            Mode::ReadWrite => {
-                let registration = Registration::new(inner, owner)?;
-                erase::finish_pending_of(inner, owner)?;
-                Some(registration)
-            }
-            Mode::ReadOnly => None,
-        };
-        let mut problems = Vec::new();
-        let sources = [
-            inner.source(owner, LogKind::Messages, &mut problems)?,
-            inner.source(owner, LogKind::Episodes, &mut problems)?,
-            inner.source(owner, LogKind::Semantic, &mut problems)?,
-        ];
-        let deleted = inner.deleted.contains(owner);
-        if let Some(known) = known.filter(|_| problems.is_empty() && !deleted)
-            && let Some((logs, read_at)) = UserStore::known_logs(inner, &sources, known)?
-        {
-            return Ok((UserStore::over(inner, owner, logs, read_at, registration), None));
+        let (logs, head) = self.logs.open(owner)?;
+        match known {
+            Some(known) => UserStore::open_known(owner, logs, head, known),
+            None => UserStore::open(owner, logs, head).map(|(user, loaded)| (user, Some(loaded))),
         }
-        let (user, mut loaded) = UserStore::open(inner, owner, sources, registration)?;
-        if deleted {
-            loaded = LoadedUser::default();
-        }
-        loaded.problems.splice(0..0, problems);
-        Ok((user, Some(loaded)))
+    }
+
+    /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how
+    /// many there were. The user must not be open. When this returns no byte of theirs is left;
+    /// after a crash in between, opening the store goes on with it.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Internal` if the user is open; `Io`: then call again, or open the store again.
+    pub fn erase_user(&self, owner: &Owner) -> Result<usize> {
+        self.logs.erase(owner)
     }
 }
 
-impl Inner {
-    pub(super) fn check_writable(&self) -> Result<()> {
-        match self.mode {
-            Mode::ReadWrite => Ok(()),
-            Mode::ReadOnly => {
-                Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
-                    .at(self.layout.root(), None))
-            }
-        }
-    }
-
-    /// The version stated; `None` where no version is.
-    fn check_format(&self) -> Result<Option<u32>> {
-        let path = self.layout.format_path();
-        let bytes = match self.backend.read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other
-                .map_err(|error| io_error("cannot read the version of the store", &path, error))?,
-        };
-        let format: Format = serde_json::from_slice(&bytes).map_err(|error| {
-            Error::new(ErrorKind::CorruptStore, "the version of the store can't be read")
-                .at(&path, Some(1))
-                .caused_by(error)
-                .with_hint(format!("if no newer version wrote the store, write {{\"format_version\":{FORMAT_VERSION}}} into the file"))
-        })?;
-        match format.format_version <= FORMAT_VERSION {
-            true => Ok(Some(format.format_version)),
-            false => Err(Error::new(
-                ErrorKind::UnsupportedFormat,
-                format!(
-                    "the store has format {}, written by `{}`; this version reads up to `{FORMAT_VERSION}`",
-                    format.format_version, format.created_by
-                ),
-            )
-            .at(&path, None)
-            .with_hint("update episodica")),
-        }
-    }
-
-    fn write_format(&self) -> Result<()> {
-        let format = Format {
-            format_version: FORMAT_VERSION,
-            created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")),
-        };
-        let mut bytes = serde_json::to_vec(&format)
-            .map_err(|error| Error::internal("format has no JSON form").caused_by(error))?;
-        bytes.push(b'\n');
-        replace_file(&*self.backend, &self.layout.format_path(), &bytes)
-    }
-
-    /// Gives logs under unencoded names their encoded ones, so that from here on every user has
-    /// exactly one name.
-    fn adopt_foreign_names(&mut self) -> Result<()> {
-        for (kind, user, path) in self.layout.foreign_logs(&*self.backend)? {
-            if path.extension().is_some_and(|extension| extension == "json") {
-                continue;
-            }
-            let Ok(owner) = Owner::new(DEFAULT_TENANT, &user) else { continue };
-            let canonical = self.layout.log_path(&owner, kind);
-            let fail = |error| io_error("cannot rename a log", &path, error);
-            if self.backend.stat(&canonical).map_err(fail)?.is_some() {
-                self.problems.push(Problem {
-                    path: path.clone(),
-                    line: None,
-                    message: format!(
-                        "the user has a log of this kind under two names; the other is `{}`",
-                        canonical.display()
-                    ),
-                    remedy: "append the lines of this file to the other and remove it".into(),
-                    mended: false,
-                });
-                continue;
-            }
-            self.backend.create_dir_all(parent_of(&canonical)).map_err(fail)?;
-            self.backend.rename(&path, &canonical).map_err(fail)?;
-            for directory in [parent_of(&path), parent_of(&canonical)] {
-                self.backend
-                    .sync_dir(directory)
-                    .map_err(|error| io_error("cannot sync the directory", directory, error))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn source(
-        &self,
-        owner: &Owner,
-        kind: LogKind,
-        problems: &mut Vec<Problem>,
-    ) -> Result<LogSource> {
-        let path = self.layout.log_path(owner, kind);
-        let mut source = LogSource { path, legacy: Vec::new() };
-        if owner.tenant != DEFAULT_TENANT || kind == LogKind::Messages {
-            return Ok(source);
-        }
-        if self.mode == Mode::ReadWrite {
-            legacy::convert(&*self.backend, &self.layout, owner, kind, &source.path, problems)?;
-            return Ok(source);
-        }
-        for path in self.foreign.get(&(kind, owner.user.clone())).into_iter().flatten() {
-            match path.extension().is_some_and(|extension| extension == "json") {
-                true => source.legacy.extend(legacy::read(&*self.backend, path, problems)?),
-                false if self.backend.stat(&source.path).ok().flatten().is_none() => {
-                    source.path.clone_from(path)
-                }
-                false => {}
-            }
-        }
-        Ok(source)
-    }
+fn exists(shared: &Shared) -> Result<bool> {
+    let root = shared.layout.root();
+    let stamp = shared.backend.stat(root);
+    Ok(stamp.map_err(|error| io_error("cannot look at the store", root, error))?.is_some())
 }
 
-/// Puts a small file in place atomically and durably.
-///
-/// # Errors
-/// `Io`; then the old file is in place, or the new one whose name is not yet durable.
-pub(super) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_with_pieces(backend, path, &[bytes])
+fn open_for_reading(shared: &mut Shared) -> Result<()> {
+    if !exists(shared)? {
+        let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
+        return Err(Error::io("cannot read the store", shared.layout.root(), missing));
+    }
+    format::check(&*shared.backend, &shared.layout)?;
+    let (intents, problems) = erase::pending(&*shared.backend, &shared.layout)?;
+    let whole = intents.into_iter().filter(|(_, intent)| intent.erasure.is_none());
+    shared.deleted =
+        whole.filter_map(|(_, intent)| Owner::new(&intent.tenant, &intent.user).ok()).collect();
+    shared.problems = problems;
+    for (kind, user, path) in shared.layout.foreign_logs(&*shared.backend)? {
+        shared.foreign.entry((kind, user)).or_default().push(path);
+    }
+    Ok(())
 }
 
-/// Replaces a file by the `pieces` one after the other, as [`replace_file`] does.
-///
-/// # Errors
-/// Those of [`replace_file`].
-pub(super) fn replace_with_pieces(
-    backend: &dyn Backend,
-    path: &Path,
-    pieces: &[&[u8]],
-) -> Result<()> {
-    put_pieces(backend, path, pieces)?;
+fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
+    let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
+    exists(shared)?;
     backend
-        .sync_dir(parent_of(path))
-        .map_err(|error| io_error("cannot sync the directory", parent_of(path), error))
-}
-
-/// Puts a small file in place atomically; its name is durable when the directory is synced.
-///
-/// # Errors
-/// `Io`; then the old file is in place.
-pub(super) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
-    put_pieces(backend, path, &[bytes])
-}
-
-fn put_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    let write = || {
-        if backend.stat(&temporary)?.is_some() {
-            backend.remove_file(&temporary)?;
+        .create_dir_all(&root)
+        .map_err(|error| io_error("cannot make the store", &root, error))?;
+    // Whoever made the directory may have died before its name was durable. (A parent that can't
+    // be read was not ours to make.)
+    match backend.sync_dir(parent_of(&root)) {
+        Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
+            return Err(io_error("cannot sync the directory", parent_of(&root), error));
         }
-        let mut file = backend.create_new(&temporary)?;
-        pieces.iter().try_for_each(|piece| file.append(piece))?;
-        file.sync_data()?;
-        backend.rename(&temporary, path)
-    };
-    write().map_err(|error| {
-        let _ = backend.remove_file(&temporary);
-        io_error("cannot write the file", path, error)
-    })
+        _ => {}
+    }
+    // A store of a newer version is left as it is, lock file included.
+    format::check(&*backend, &shared.layout)?;
+    shared.lock = Mutex::new(Some(lock::acquire(&*backend, &shared.layout, clock.now())?));
+    if format::check(&*backend, &shared.layout)?.is_none() {
+        format::write(&*backend, &shared.layout)?;
+    }
+    // Names first: a deletion finds a user's logs under the one name they have.
+    shared.problems = adopt::rename_foreign(&*backend, &shared.layout)?;
+    let unreadable = erase::finish_pending(shared)?;
+    shared.problems.extend(unreadable);
+    Ok(())
 }
 
 #[cfg(test)]

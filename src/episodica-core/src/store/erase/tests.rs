@@ -1,7 +1,15 @@
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::intents::place_intent;
 use super::*;
 use crate::clock::{FixedClock, Moment};
-use crate::model::Message;
+use crate::ids::Owner;
+use crate::model::{Episode, Message};
+use crate::store::codec::{read_episode, read_message};
 use crate::store::testing::MemoryBackend;
+use crate::store::{Mode, SideFile, Store};
 
 fn open(disk: &MemoryBackend) -> Store {
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
@@ -16,15 +24,13 @@ fn message(n: u64) -> Arc<Message> {
     let line = format!(
         r#"{{"message_id":"m{n}","seq":{n},"role":"user","content":"the words of {n}","timestamp":{n}}}"#
     );
-    Arc::new(nemori::read_message(&owner(), line.as_bytes()).unwrap())
+    Arc::new(read_message(&owner(), line.as_bytes()).unwrap())
 }
 
 fn episode(id: &str, messages: &[u64]) -> Arc<Episode> {
     let line = serde_json::json!({"episode_id": id, "content": format!("about {messages:?}"),
         "original_messages": messages.iter().map(|n| message(*n)).collect::<Vec<_>>()});
-    Arc::new(
-        nemori::read_episode(&owner(), line.to_string().as_bytes(), &HashMap::new()).unwrap().0,
-    )
+    Arc::new(read_episode(&owner(), line.to_string().as_bytes(), &HashMap::new()).unwrap().0)
 }
 
 fn traces(disk: &MemoryBackend, needle: &str) -> usize {
@@ -80,7 +86,7 @@ fn reading_only_never_shows_a_user_whose_deletion_began() {
     let disk = MemoryBackend::new();
     let store = open(&disk);
     store.open_user(&owner()).unwrap().0.append_messages(&[message(0)], &[]).unwrap();
-    place_intent(&store.inner, &owner(), None).unwrap();
+    place_intent(&store.shared, &owner(), None).unwrap();
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
     let reader =
         Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadOnly, &clock).unwrap();

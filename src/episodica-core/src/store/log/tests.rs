@@ -1,6 +1,11 @@
 use std::io::ErrorKind as IoKind;
 
+use std::path::Path;
+use std::sync::Arc;
+
 use super::*;
+use crate::store::backend::Backend;
+use crate::store::handles::Handles;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend};
 
 type Disk = CountdownBackend<MemoryBackend>;
@@ -8,15 +13,20 @@ const PATH: &str = "/s/messages/a_messages.jsonl";
 
 fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
     let mut seen = Vec::new();
-    let backend: Arc<dyn Backend> = Arc::new(disk.clone());
-    let (log, recovery) =
-        Log::open(backend, Path::new("/s"), Path::new(PATH), Mode::ReadWrite, &mut |line| {
-            let value: serde_json::Value =
-                serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
-            seen.push(value["n"].as_u64().ok_or("no number")?);
-            Ok(())
-        })
-        .unwrap();
+    let place = LogFile {
+        backend: Arc::new(disk.clone()),
+        root: "/s".into(),
+        path: PATH.into(),
+        mode: Mode::ReadWrite,
+        handles: Handles::new(4),
+    };
+    let (log, recovery) = Log::open(place, &mut |line| {
+        let value: serde_json::Value =
+            serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
+        seen.push(value["n"].as_u64().ok_or("no number")?);
+        Ok(())
+    })
+    .unwrap();
     (log, recovery, seen)
 }
 
@@ -83,7 +93,7 @@ fn a_torn_line_is_cut_and_a_bad_line_is_quarantined() {
         recovery.problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(
         told,
-        ["line is no record: no number", "the last line was never finished: `5` bytes"]
+        ["line is not a record: no number", "the last line was never finished: `5` bytes"]
     );
     log.append(&[row(3)]).unwrap();
     let (_, recovery, seen) = open(&disk);

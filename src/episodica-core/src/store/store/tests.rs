@@ -1,5 +1,6 @@
 use super::*;
 use crate::clock::{FixedClock, Moment};
+use crate::error::ErrorKind;
 use crate::model::Message;
 use crate::store::testing::{MemoryBackend, TempDir};
 

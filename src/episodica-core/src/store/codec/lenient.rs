@@ -5,6 +5,11 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
 use crate::clock::Moment;
+use crate::ids::Owner;
+use crate::model::Provenance;
+
+/// A record that was read, and notes for people about it; `Err` says why it is not a record.
+pub(crate) type Read<T> = Result<(T, Vec<String>), String>;
 
 /// Deepest nesting of a caller's JSON: what every reader of it survives.
 pub(crate) const MAX_JSON_DEPTH: usize = 128;
@@ -120,6 +125,32 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
         serde_json::Value::Null => String::new(),
         other => other.to_string(),
     })
+}
+
+/// Refuses a record that names another user.
+pub(super) fn check_owner(owner: &Owner, user_id: Option<&str>) -> Result<(), String> {
+    match user_id {
+        Some(user) if !user.is_empty() && user != owner.user => {
+            Err(format!("the record belongs to another user: `{user}`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One note for each date that can't be read.
+pub(super) fn note_dates(dates: &[(&str, &LooseMoment)]) -> Vec<String> {
+    let unreadable = |(key, date): &(&str, &LooseMoment)| match date {
+        LooseMoment::Unreadable(text) => {
+            Some(format!("`{key}` is not a date and was ignored: `{text}`"))
+        }
+        _ => None,
+    };
+    dates.iter().filter_map(unreadable).collect()
+}
+
+/// The provenance of a record that states none.
+pub(super) fn imported() -> Provenance {
+    Provenance { method: "imported".into(), ..Provenance::default() }
 }
 
 #[cfg(test)]

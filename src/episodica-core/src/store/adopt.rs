@@ -1,0 +1,84 @@
+//! Logs that other programs wrote, taken over under the names that are ours.
+
+use std::path::PathBuf;
+
+use super::backend::{Backend, parent_of};
+use super::files::{create_dir_all, io_error, sync_dir};
+use super::layout::{DEFAULT_TENANT, Layout, LogKind};
+use super::legacy;
+use super::log::Mode;
+use super::shared::Shared;
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::model::Problem;
+
+/// Where the lines of one log come from.
+#[derive(Debug, Default)]
+pub(super) struct LogSource {
+    /// The JSONL file.
+    pub path: PathBuf,
+    /// Records of a file in Nemori's oldest form, which may not be converted now (read-only).
+    pub legacy: Vec<Vec<u8>>,
+    /// What was wrong with such a file.
+    pub problems: Vec<Problem>,
+}
+
+/// Gives logs under unencoded names their encoded ones, so that every user has exactly one name;
+/// returns those that can't be renamed.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn rename_foreign(backend: &dyn Backend, layout: &Layout) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (kind, user, path) in layout.foreign_logs(backend)? {
+        if path.extension().is_some_and(|extension| extension == "json") {
+            continue;
+        }
+        let Ok(owner) = Owner::new(DEFAULT_TENANT, &user) else { continue };
+        let canonical = layout.log_path(&owner, kind);
+        let fail = |error| io_error("cannot rename a log", &path, error);
+        if backend.stat(&canonical).map_err(fail)?.is_some() {
+            problems.push(Problem {
+                path: path.clone(),
+                line: None,
+                message: format!(
+                    "the user has a log of this kind under two names; the other is `{}`",
+                    canonical.display()
+                ),
+                remedy: "append the lines of this file to the other and remove it".into(),
+                mended: false,
+            });
+            continue;
+        }
+        create_dir_all(backend, parent_of(&canonical))?;
+        backend.rename(&path, &canonical).map_err(fail)?;
+        for directory in [parent_of(&path), parent_of(&canonical)] {
+            sync_dir(backend, directory)?;
+        }
+    }
+    Ok(problems)
+}
+
+/// Where a user's log is. Writing, files in Nemori's oldest form are converted first.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn source(shared: &Shared, owner: &Owner, kind: LogKind) -> Result<LogSource> {
+    let (backend, layout) = (&*shared.backend, &shared.layout);
+    let mut source = LogSource { path: layout.log_path(owner, kind), ..LogSource::default() };
+    if owner.tenant != DEFAULT_TENANT || kind == LogKind::Messages {
+        return Ok(source);
+    }
+    if shared.mode == Mode::ReadWrite {
+        legacy::convert(backend, layout, owner, kind, &source.path, &mut source.problems)?;
+        return Ok(source);
+    }
+    for path in shared.foreign.get(&(kind, owner.user.clone())).into_iter().flatten() {
+        if path.extension().is_some_and(|extension| extension == "json") {
+            source.legacy.extend(legacy::read(backend, path, &mut source.problems)?);
+        } else if backend.stat(&source.path).ok().flatten().is_none() {
+            source.path.clone_from(path);
+        }
+    }
+    Ok(source)
+}

@@ -1,0 +1,145 @@
+//! The files of a user beside the logs: vector caches, the snapshot, dead letters, model answers.
+
+use super::cache::{self, VectorCache, VectorCacheHead, WriteIndex};
+use super::dead_letter::{DeadLetter, DeadLetters};
+use super::files::Sum;
+use super::layout::{LogKind, SideFile};
+use super::log::LogFile;
+use super::side::{AnswerCache, Trace};
+use super::snapshot::{self, SnapshotHead};
+use super::store::Store;
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::matrix::Matrix;
+use crate::model::Problem;
+use crate::pack::Unpacker;
+
+impl Store {
+    /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the
+    /// index there; without it there is no index. Returns length and checksum of the file with the
+    /// vectors.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Internal` if rows and vectors don't match; what `write_index` returns; `Io`.
+    /// The log is untouched; what is left of the cache is not believed.
+    pub fn save_vectors(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        head: &VectorCacheHead,
+        vectors: &Matrix<'_>,
+        write_index: Option<WriteIndex<'_>>,
+    ) -> Result<Sum> {
+        self.shared.check_writable()?;
+        let paths = self.layout().cache_paths(owner, kind);
+        cache::save(&**self.backend(), &paths, head, vectors, write_index)
+    }
+
+    /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None`
+    /// without one where there is none. `model` and `dimension` (if known) are those of the present
+    /// embedder.
+    ///
+    /// # Errors
+    /// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension;
+    /// `Io`.
+    pub fn load_vectors(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        model: &str,
+        dimension: Option<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<VectorCache>> {
+        let paths = self.layout().cache_paths(owner, kind);
+        cache::load(&**self.backend(), paths, model, dimension, problems)
+    }
+
+    /// Removes the vector cache of one log, manifest first.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn remove_vectors(&self, owner: &Owner, kind: LogKind) -> Result<()> {
+        self.shared.check_writable()?;
+        cache::remove(&**self.backend(), &self.layout().cache_paths(owner, kind))
+    }
+
+    /// Writes a snapshot of these packs, durably.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`: then the earlier one is in place, or none.
+    pub fn save_snapshot(
+        &self,
+        owner: &Owner,
+        head: &SnapshotHead,
+        packs: &[Vec<u8>],
+    ) -> Result<()> {
+        self.shared.check_writable()?;
+        snapshot::save(&**self.backend(), &self.layout().snapshot_path(owner), head, packs)
+    }
+
+    /// The head of a user's snapshot; `None` if there is none that can be read.
+    pub fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
+        snapshot::head(&**self.backend(), &self.layout().snapshot_path(owner))
+    }
+
+    /// A pack of a user's snapshot, to be read from the file; `None` if the head has none of this
+    /// number.
+    pub fn snapshot_pack(
+        &self,
+        owner: &Owner,
+        head: &SnapshotHead,
+        number: usize,
+    ) -> Option<Unpacker<'static>> {
+        snapshot::pack(&**self.backend(), &self.layout().snapshot_path(owner), head, number)
+    }
+
+    /// Removes a user's snapshot, durably.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn remove_snapshot(&self, owner: &Owner) -> Result<()> {
+        self.shared.check_writable()?;
+        snapshot::discard(&**self.backend(), &self.layout().snapshot_path(owner))
+    }
+
+    /// `count` vectors of a log; `None` if they are not those that the head means.
+    pub fn snapshot_vectors(
+        &self,
+        owner: &Owner,
+        head: &SnapshotHead,
+        kind: LogKind,
+        count: usize,
+    ) -> Option<Matrix<'static>> {
+        let path = self.layout().cache_paths(owner, kind).embeddings;
+        let (expected, shape) = (head.vectors[kind as usize].as_ref()?, (count, head.dimension));
+        cache::read_vectors(&**self.backend(), &path, expected, shape).ok()?.ok()
+    }
+
+    /// Opens a user's dead letters; the second value is all of them, oldest first.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn dead_letters(&self, owner: &Owner) -> Result<(DeadLetters, Vec<DeadLetter>)> {
+        DeadLetters::open(self.side_file(owner, SideFile::DeadLetters))
+    }
+
+    /// Opens a user's cache of model answers.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn answers(&self, owner: &Owner) -> Result<AnswerCache> {
+        AnswerCache::open(self.side_file(owner, SideFile::LlmCache))
+    }
+
+    /// Opens a user's trace.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn trace(&self, owner: &Owner) -> Result<Trace> {
+        Trace::open(self.side_file(owner, SideFile::Trace))
+    }
+
+    fn side_file(&self, owner: &Owner, file: SideFile) -> LogFile {
+        self.shared.log_file(self.layout().side_path(owner, file))
+    }
+}

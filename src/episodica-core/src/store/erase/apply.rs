@@ -1,0 +1,273 @@
+//! Carries out an erasure of records; doing it twice changes nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use super::erasure::Erasure;
+use super::removal::settle_directories;
+use crate::error::{Error, Result};
+use crate::ids::Owner;
+use crate::model::{Episode, SemanticMemory};
+use crate::store::codec::{
+    Deleted, StateRecord, is_deleted, is_state, message_of_line, read_episode, read_semantic,
+};
+use crate::store::files::remove;
+use crate::store::layout::{LogKind, SideFile};
+use crate::store::log::{Log, Rewrite, encode_records};
+use crate::store::scan::Line;
+use crate::store::shared::Shared;
+use crate::store::{dead_letter, quarantine};
+
+/// Shortest text that is searched for in the quarantine; below it, ids alone decide.
+const MIN_NEEDLE_BYTES: usize = 8;
+
+/// An erasure with its ids as sets, to judge lines by.
+struct Plan<'a> {
+    owner: &'a Owner,
+    messages: HashSet<&'a str>,
+    episodes: HashSet<&'a str>,
+    semantic: HashSet<&'a str>,
+    replace_episodes: HashMap<&'a str, &'a Episode>,
+    replace_semantic: HashMap<&'a str, &'a SemanticMemory>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(owner: &'a Owner, erasure: &'a Erasure) -> Self {
+        let set = |ids: &'a [String]| ids.iter().map(String::as_str).collect();
+        let episodes = erasure.replace_episodes.iter();
+        let semantic = erasure.replace_semantic.iter();
+        Self {
+            owner,
+            messages: set(&erasure.messages),
+            episodes: set(&erasure.episodes),
+            semantic: set(&erasure.semantic),
+            replace_episodes: episodes
+                .map(|episode| (episode.episode_id.as_str(), &**episode))
+                .collect(),
+            replace_semantic: semantic
+                .map(|memory| (memory.memory_id.as_str(), &**memory))
+                .collect(),
+        }
+    }
+
+    fn message(&self, line: &[u8]) -> Option<crate::model::Message> {
+        message_of_line(self.owner, line)
+            .filter(|message| self.messages.contains(message.message_id.as_str()))
+    }
+
+    fn episode(&self, line: &[u8]) -> Option<Episode> {
+        read_episode(self.owner, line, &HashMap::new()).ok().map(|(episode, _)| episode)
+    }
+
+    fn fact(&self, line: &[u8]) -> Option<SemanticMemory> {
+        read_semantic(self.owner, line).ok().map(|(memory, _)| memory)
+    }
+
+    fn is_gone(&self, id: &str) -> bool {
+        self.messages.contains(id) || self.episodes.contains(id) || self.semantic.contains(id)
+    }
+}
+
+/// Removes the records of an erasure from every file; returns how many files changed.
+pub(super) fn apply(
+    shared: &Shared,
+    owner: &Owner,
+    erasure: &Erasure,
+    logs: [&mut Log; 3],
+) -> Result<usize> {
+    let [messages, episodes, semantic] = logs;
+    let plan = Plan::new(owner, erasure);
+    let tainted = tainted_episodes(owner, erasure, episodes, false)?;
+    let mut files = 0;
+    // The quarantines first: they are searched for texts that the logs are about to lose.
+    let needles = needles(&plan, [messages, episodes, semantic])?;
+    let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
+    for log in [&*messages, &*episodes, &*semantic] {
+        files += usize::from(quarantine::scrub(&*shared.backend, log.path(), &needles)?);
+    }
+    if !plan.messages.is_empty() {
+        files += 1;
+        messages.rewrite(&mut |line| {
+            if plan.message(line.bytes).is_some() { Rewrite::Drop } else { Rewrite::Keep }
+        })?;
+    }
+    if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
+        files += 1;
+        rewrite_episodes(&plan, &tainted, episodes)?;
+    }
+    if !plan.semantic.is_empty() || !plan.replace_semantic.is_empty() || !plan.episodes.is_empty() {
+        files += 1;
+        rewrite_semantic(&plan, semantic)?;
+    }
+    files += remove_derived(shared, owner)?;
+    let letters = shared.log_file(shared.layout.side_path(owner, SideFile::DeadLetters));
+    files += usize::from(dead_letter::scrub(letters, &|id| plan.is_gone(id))?);
+    settle_directories(&*shared.backend, &shared.layout, owner)?;
+    Ok(files)
+}
+
+/// Line numbers of the episode log that go because an erased message stands in them.
+///
+/// # Errors
+/// `Internal` if `strict` and a current episode is neither erased nor replaced.
+pub(super) fn tainted_episodes(
+    owner: &Owner,
+    erasure: &Erasure,
+    log: &Log,
+    strict: bool,
+) -> Result<HashSet<u64>> {
+    let plan = Plan::new(owner, erasure);
+    let (mut tainted, mut current) = (HashMap::new(), HashMap::new());
+    if plan.messages.is_empty() {
+        return Ok(HashSet::new());
+    }
+    log.for_each(&mut |line| {
+        if is_deleted(line.bytes) {
+            if let Ok(gone) = serde_json::from_slice::<Deleted>(line.bytes) {
+                current.remove(&gone.deleted);
+            }
+        } else if !is_state(line.bytes)
+            && let Some(episode) = plan.episode(line.bytes)
+        {
+            let mut held = episode.original_messages.iter();
+            if held.any(|message| plan.messages.contains(message.message_id.as_str())) {
+                tainted.insert(line.number, episode.episode_id.clone());
+            }
+            current.insert(episode.episode_id, line.number);
+        }
+    })?;
+    let settled = |id: &str| plan.episodes.contains(id) || plan.replace_episodes.contains_key(id);
+    let left = tainted
+        .iter()
+        .find(|(number, id)| current.get(id.as_str()) == Some(*number) && !settled(id));
+    if let Some((number, id)) = left.filter(|_| strict) {
+        return Err(Error::internal(format!("an episode would keep an erased message: `{id}`"))
+            .at(log.path(), Some(*number)));
+    }
+    Ok(tainted.into_keys().collect())
+}
+
+/// The ids that go, and the texts by which quarantined copies of their records are known, as they
+/// stand in JSON.
+fn needles(plan: &Plan<'_>, logs: [&Log; 3]) -> Result<HashSet<String>> {
+    let [messages, episodes, semantic] = logs;
+    let gone = plan.messages.iter().chain(&plan.episodes).chain(&plan.semantic).copied();
+    let replaced = plan.replace_episodes.keys().chain(plan.replace_semantic.keys()).copied();
+    let mut needles: HashSet<String> = gone.chain(replaced).map(escaped).collect();
+    let mut add = |texts: &[&str]| {
+        let long = texts.iter().filter(|text| text.len() >= MIN_NEEDLE_BYTES);
+        needles.extend(long.map(|text| escaped(text)));
+    };
+    messages.for_each(&mut |line| {
+        if let Some(message) = plan.message(line.bytes) {
+            add(&[&message.content]);
+        }
+    })?;
+    episodes.for_each(&mut |line| {
+        if let Some(episode) = plan.episode(line.bytes)
+            && (plan.episodes.contains(episode.episode_id.as_str())
+                || plan.replace_episodes.contains_key(episode.episode_id.as_str()))
+        {
+            add(&[&episode.title, &episode.content, &episode.summary]);
+        }
+    })?;
+    semantic.for_each(&mut |line| {
+        if let Some(memory) = plan.fact(line.bytes)
+            && (plan.semantic.contains(memory.memory_id.as_str())
+                || plan.replace_semantic.contains_key(memory.memory_id.as_str()))
+        {
+            add(&[&memory.content]);
+        }
+    })?;
+    Ok(needles)
+}
+
+/// A text as it stands inside a JSON string.
+fn escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn rewrite_episodes(plan: &Plan<'_>, tainted: &HashSet<u64>, log: &mut Log) -> Result<()> {
+    let mut written = HashSet::new();
+    let id_of = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
+    let replacement =
+        |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
+    log.rewrite(
+        &mut |line| match decide(line, &id_of, &plan.episodes, &replacement, &mut written) {
+            Rewrite::Keep if tainted.contains(&line.number) => Rewrite::Drop,
+            other => other,
+        },
+    )
+}
+
+fn rewrite_semantic(plan: &Plan<'_>, log: &mut Log) -> Result<()> {
+    let mut written = HashSet::new();
+    let id_of = |line: &[u8]| plan.fact(line).map(|memory| memory.memory_id);
+    let replacement =
+        |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
+    log.rewrite(&mut |line| {
+        if is_state(line.bytes)
+            && let Ok(StateRecord::Learned { episode_id, .. }) = serde_json::from_slice(line.bytes)
+            && plan.episodes.contains(episode_id.as_str())
+        {
+            // What was learned of an erased episode is no longer a question.
+            return Rewrite::Drop;
+        }
+        decide(line, &id_of, &plan.semantic, &replacement, &mut written)
+    })
+}
+
+/// The fate of a line of the episode or semantic log. A removal of an erased id goes with it; one
+/// of a replaced id too, as the replacement is current.
+fn decide(
+    line: Line<'_>,
+    id_of: &dyn Fn(&[u8]) -> Option<String>,
+    gone: &HashSet<&str>,
+    replacement: &dyn Fn(&str) -> Option<Result<Vec<u8>>>,
+    written: &mut HashSet<String>,
+) -> Rewrite {
+    if is_state(line.bytes) {
+        return Rewrite::Keep;
+    }
+    if is_deleted(line.bytes) {
+        let id = serde_json::from_slice::<Deleted>(line.bytes)
+            .map(|gone| gone.deleted)
+            .unwrap_or_default();
+        let settled = gone.contains(id.as_str()) || replacement(&id).is_some();
+        return if settled { Rewrite::Drop } else { Rewrite::Keep };
+    }
+    let Some(id) = id_of(line.bytes) else { return Rewrite::Keep };
+    if gone.contains(id.as_str()) {
+        return Rewrite::Drop;
+    }
+    match replacement(&id) {
+        None => Rewrite::Keep,
+        Some(Ok(bytes)) if written.insert(id) => Rewrite::Replace(bytes),
+        // What the intent was encoded with can be encoded again; the first line of the id has the
+        // replacement already.
+        Some(_) => Rewrite::Drop,
+    }
+}
+
+/// Removes every file that holds texts of many records, or numbers made from them: traces, cached
+/// answers, vector caches, the snapshot, and what a crash left of a file being replaced.
+fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
+    let layout = &shared.layout;
+    let mut derived: Vec<PathBuf> =
+        [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side)).into();
+    derived.push(layout.snapshot_path(owner));
+    for kind in LogKind::ALL {
+        let caches = layout.cache_paths(owner, kind);
+        derived.extend([caches.manifest, caches.embeddings, caches.index]);
+    }
+    let leftovers = layout.user_files(&*shared.backend, owner)?.into_iter();
+    derived.extend(
+        leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")),
+    );
+    let mut files = 0;
+    for path in derived {
+        files += usize::from(remove(&*shared.backend, &path)?);
+    }
+    Ok(files)
+}

@@ -1,0 +1,46 @@
+//! What an erasure of records removes, and what it puts in their place.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Episode, SemanticMemory};
+
+/// Records to remove, and records to put in place of all revisions of others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Erasure {
+    /// Ids of messages. Every current episode that holds one of them must be removed or replaced in
+    /// the same erasure.
+    #[serde(default)]
+    pub messages: Vec<String>,
+    /// Ids of episodes; all revisions go.
+    #[serde(default)]
+    pub episodes: Vec<String>,
+    /// Ids of facts; all revisions go.
+    #[serde(default)]
+    pub semantic: Vec<String>,
+    /// Each takes the place of all revisions of its id.
+    #[serde(default)]
+    pub replace_episodes: Vec<Arc<Episode>>,
+    /// Each takes the place of all revisions of its id.
+    #[serde(default)]
+    pub replace_semantic: Vec<Arc<SemanticMemory>>,
+}
+
+impl Erasure {
+    /// Adds a later erasure: what it replaces or removes wins.
+    pub(super) fn merge(&mut self, later: Self) {
+        self.messages.extend(later.messages);
+        self.episodes.extend(later.episodes);
+        self.semantic.extend(later.semantic);
+        self.replace_episodes.retain(|old| {
+            !later.replace_episodes.iter().any(|new| new.episode_id == old.episode_id)
+        });
+        self.replace_episodes.extend(later.replace_episodes);
+        self.replace_semantic
+            .retain(|old| !later.replace_semantic.iter().any(|new| new.memory_id == old.memory_id));
+        self.replace_semantic.extend(later.replace_semantic);
+        self.replace_episodes.retain(|episode| !self.episodes.contains(&episode.episode_id));
+        self.replace_semantic.retain(|memory| !self.semantic.contains(&memory.memory_id));
+    }
+}

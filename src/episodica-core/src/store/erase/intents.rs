@@ -1,0 +1,168 @@
+//! Deletions under way: one file each in `intents/`, written before anything is removed and removed
+//! when everything is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::erasure::Erasure;
+use crate::error::Result;
+use crate::ids::{Owner, digest, to_hex};
+use crate::model::Problem;
+use crate::store::backend::{Backend, EntryKind};
+use crate::store::files::{self, io_error, put_file, remove, sync_up};
+use crate::store::layout::Layout;
+use crate::store::line::{check_line, encode_line};
+use crate::store::shared::Shared;
+
+/// A deletion under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::store) struct Intent {
+    pub tenant: String,
+    pub user: String,
+    /// `None`: everything of the user.
+    pub erasure: Option<Erasure>,
+}
+
+/// The file of a user's deletion.
+pub(super) fn intent_path(layout: &Layout, owner: &Owner) -> PathBuf {
+    let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
+    layout.intents().join(format!("{}.json", to_hex(&hash[..16])))
+}
+
+/// The deletion in a file; `None` if there is none, or none that can be read.
+pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
+    let Some(bytes) = files::read(backend, path, "cannot read a deletion under way")? else {
+        return Ok(None);
+    };
+    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    Ok((check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten())
+}
+
+/// Puts an intent in place. The deletion has begun when this returns, and is sure to be finished
+/// when [`sync_intent`] does.
+pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
+    let (backend, directory) = (&*shared.backend, shared.layout.intents());
+    // Nobody takes the directory away before there is something in it.
+    let _dirty = shared.intents_dirty.lock();
+    files::create_dir_all(backend, &directory)?;
+    let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
+    let mut line = Vec::new();
+    encode_line(&mut line, &intent)?;
+    put_file(backend, &intent_path(&shared.layout, owner), &line)
+}
+
+/// Makes a deletion that has begun sure to be finished.
+pub(super) fn sync_intent(shared: &Shared) -> Result<()> {
+    let (backend, directory) = (&*shared.backend, shared.layout.intents());
+    sync_up(backend, shared.layout.root(), &directory)
+}
+
+/// Ends a deletion, durably.
+pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
+    let (backend, directory) = (&*shared.backend, shared.layout.intents());
+    let mut dirty = shared.intents_dirty.lock();
+    *dirty = true;
+    remove(backend, path)?;
+    sync_removal(shared, &mut dirty)?;
+    // Another deletion may be under way; then the directory stays, and an empty one does no harm.
+    let _ = backend.remove_dir(&directory);
+    Ok(())
+}
+
+/// Makes the end of deletions durable where it may not be.
+pub(super) fn settle_intents(shared: &Shared) -> Result<()> {
+    sync_removal(shared, &mut shared.intents_dirty.lock())
+}
+
+fn sync_removal(shared: &Shared, dirty: &mut bool) -> Result<()> {
+    let directory = shared.layout.intents();
+    if *dirty {
+        match shared.backend.sync_dir(&directory) {
+            // Removed by another deletion, which had synced it before.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io_error("cannot sync the directory", &directory, error));
+            }
+            _ => *dirty = false,
+        }
+    }
+    Ok(())
+}
+
+/// Deletions under way, each with its file.
+type Pending = Vec<(PathBuf, Intent)>;
+
+/// Deletions under way, and what is wrong with those that can't be read.
+pub(in crate::store) fn pending(
+    backend: &dyn Backend,
+    layout: &Layout,
+) -> Result<(Pending, Vec<Problem>)> {
+    let directory = layout.intents();
+    let entries = backend
+        .list_dir(&directory)
+        .map_err(|error| io_error("cannot list the directory", &directory, error))?;
+    let (mut intents, mut problems) = (Vec::new(), Vec::new());
+    for (name, kind) in entries {
+        let path = directory.join(&name);
+        if kind != EntryKind::File || !name.ends_with(".json") {
+            continue;
+        }
+        match read_intent(backend, &path)? {
+            Some(intent) => intents.push((path, intent)),
+            None => {
+                let whose = match owner_of(backend, layout, &name)? {
+                    Some(owner) => {
+                        format!(" of user `{}` of tenant `{}`", owner.user, owner.tenant)
+                    }
+                    None => String::new(),
+                };
+                problems.push(Problem {
+                    path,
+                    line: None,
+                    message: format!("a deletion{whose} was interrupted and can't be read"),
+                    remedy: if whose.is_empty() {
+                        "no user with files has this intent: remove it".into()
+                    } else {
+                        "delete again what was to be deleted: that removes it".into()
+                    },
+                    mended: false,
+                });
+            }
+        }
+    }
+    Ok((intents, problems))
+}
+
+/// Deletions that an error stopped in this process. (At opening a writer finishes all of them; a
+/// reader shows none of their users.)
+pub(in crate::store) fn stopped(shared: &Shared) -> Result<Vec<Problem>> {
+    let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
+    problems.extend(intents.into_iter().map(|(path, intent)| Problem {
+        path,
+        line: None,
+        message: format!(
+            "a deletion of user `{}` of tenant `{}` was not finished",
+            intent.user, intent.tenant
+        ),
+        remedy: "delete again, or open the store for writing: that finishes it".into(),
+        mended: false,
+    }));
+    Ok(problems)
+}
+
+/// The user that the name of an intent file means.
+fn owner_of(backend: &dyn Backend, layout: &Layout, name: &str) -> Result<Option<Owner>> {
+    for tenant in layout.tenants(backend)? {
+        let owners = layout
+            .users(backend, &tenant)?
+            .into_iter()
+            .filter_map(|user| Owner::new(&tenant, &user).ok());
+        for owner in owners {
+            if intent_path(layout, &owner).file_name().is_some_and(|file| file == name) {
+                return Ok(Some(owner));
+            }
+        }
+    }
+    Ok(None)
+}

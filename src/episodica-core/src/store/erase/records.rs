@@ -1,0 +1,59 @@
+//! Removing records of a user whose logs are open.
+
+use super::apply::{apply, tainted_episodes};
+use super::erasure::Erasure;
+use super::intents::{
+    Intent, intent_path, place_intent, read_intent, remove_intent, settle_intents, sync_intent,
+};
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::store::log::Log;
+use crate::store::shared::Shared;
+
+/// Removes records, and every revision, quarantined copy, trace and cached model answer of them;
+/// returns the number of files that were removed or rewritten. `begun` is called when the deletion
+/// has begun: from then on nothing may be appended before [`finish_records`] has succeeded.
+///
+/// # Errors
+/// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`: then the
+/// deletion is finished by [`finish_records`], or when the store is opened.
+pub(in crate::store) fn erase_records(
+    shared: &Shared,
+    owner: &Owner,
+    mut erasure: Erasure,
+    logs: [&mut Log; 3],
+    begun: impl FnOnce(),
+) -> Result<usize> {
+    shared.check_writable()?;
+    let path = intent_path(&shared.layout, owner);
+    let earlier = read_intent(&*shared.backend, &path)?;
+    if let Some(Intent { erasure: Some(mut earlier), .. }) = earlier {
+        earlier.merge(erasure);
+        erasure = earlier;
+    }
+    tainted_episodes(owner, &erasure, logs[1], true)?;
+    place_intent(shared, owner, Some(erasure.clone()))?;
+    begun();
+    sync_intent(shared)?;
+    let files = apply(shared, owner, &erasure, logs)?;
+    remove_intent(shared, &path)?;
+    Ok(files)
+}
+
+/// Finishes a deletion that failed half-way, if there is one, so that nothing is written behind it.
+///
+/// # Errors
+/// `Io`: call again.
+pub(in crate::store) fn finish_records(
+    shared: &Shared,
+    owner: &Owner,
+    logs: [&mut Log; 3],
+) -> Result<()> {
+    let path = intent_path(&shared.layout, owner);
+    let intent = read_intent(&*shared.backend, &path)?;
+    if let Some(Intent { erasure: Some(erasure), .. }) = intent {
+        apply(shared, owner, &erasure, logs)?;
+        remove_intent(shared, &path)?;
+    }
+    settle_intents(shared)
+}

@@ -1,0 +1,117 @@
+//! Removing all files of a user, and finishing what a crash or an error interrupted.
+
+use std::sync::Arc;
+
+use super::apply::apply;
+use super::intents::{
+    Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intents,
+    sync_intent,
+};
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::model::Problem;
+use crate::store::backend::{Backend, parent_of};
+use crate::store::files::{io_error, remove};
+use crate::store::layout::{Layout, LogKind};
+use crate::store::log::Log;
+use crate::store::shared::{Registration, Shared};
+use std::path::Path;
+
+/// Removes every file of a user, who must not be open; returns how many there were. After a crash
+/// in between, opening the store goes on with it.
+///
+/// # Errors
+/// `ReadOnly`; `Internal` if the user is open; `Io`: then call again, or open the store again.
+pub(in crate::store) fn erase_user(shared: &Arc<Shared>, owner: &Owner) -> Result<usize> {
+    shared.check_writable()?;
+    let _registration = Registration::new(shared, owner)?;
+    let (backend, path) = (&*shared.backend, intent_path(&shared.layout, owner));
+    let begun = backend
+        .stat(&path)
+        .map_err(|error| io_error("cannot look for a deletion under way", &path, error))?
+        .is_some();
+    if !begun && shared.layout.user_files(backend, owner)?.is_empty() {
+        return Ok(0);
+    }
+    place_intent(shared, owner, None)?;
+    sync_intent(shared)?;
+    let files = remove_user_files(backend, &shared.layout, owner)?;
+    remove_intent(shared, &path)?;
+    Ok(files)
+}
+
+/// Finishes every deletion that a crash interrupted; returns what is wrong with those that can't be
+/// read. The caller has the writer's lock, and no user is open.
+pub(in crate::store) fn finish_pending(shared: &Shared) -> Result<Vec<Problem>> {
+    let (intents, problems) = pending(&*shared.backend, &shared.layout)?;
+    for (path, intent) in intents {
+        finish_intent(shared, &path, intent)?;
+    }
+    Ok(problems)
+}
+
+/// Finishes the deletion that an error interrupted in this process, before the user is opened
+/// again. The user is not open.
+pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Result<()> {
+    let path = intent_path(&shared.layout, owner);
+    match read_intent(&*shared.backend, &path)? {
+        Some(intent) => finish_intent(shared, &path, intent),
+        None => settle_intents(shared),
+    }
+}
+
+fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
+    let owner = Owner::new(&intent.tenant, &intent.user)?;
+    match intent.erasure {
+        None => {
+            remove_user_files(&*shared.backend, &shared.layout, &owner)?;
+        }
+        Some(erasure) => {
+            let open = |kind| {
+                let place = shared.log_file(shared.layout.log_path(&owner, kind));
+                Log::open(place, &mut |_| Ok(())).map(|(log, _)| log)
+            };
+            let [messages, episodes, semantic] = LogKind::ALL;
+            let (mut messages, mut episodes, mut semantic) =
+                (open(messages)?, open(episodes)?, open(semantic)?);
+            apply(shared, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
+        }
+    }
+    remove_intent(shared, path)
+}
+
+fn remove_user_files(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<usize> {
+    let files = layout.user_files(backend, owner)?;
+    files.iter().try_for_each(|path| remove(backend, path).map(drop))?;
+    settle_directories(backend, layout, owner)?;
+    Ok(files.len())
+}
+
+/// Makes removals durable: those of this run, and those of a run that failed before it could sync.
+/// So it syncs every directory, whatever is left in it.
+pub(super) fn settle_directories(
+    backend: &dyn Backend,
+    layout: &Layout,
+    owner: &Owner,
+) -> Result<()> {
+    for directory in layout.directories_of(owner) {
+        let mut place = directory.as_path();
+        loop {
+            let fail = |error| io_error("cannot sync the directory", place, error);
+            // A long id continues in directories whose names are part of it: they go with it,
+            // unless another long id shares them.
+            let continues =
+                place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
+            if !(continues && backend.remove_dir(place).is_ok())
+                && backend.stat(place).map_err(fail)?.is_some()
+            {
+                backend.sync_dir(place).map_err(fail)?;
+            }
+            if !continues {
+                break;
+            }
+            place = parent_of(place);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Whole files: replaced atomically, summed up, removed; and the store's errors about them.
+//!
+//! A file is replaced by writing and syncing `<file>.tmp`, renaming it over the file and syncing
+//! the directory: after a crash either the old file is there or the new one.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::backend::{Backend, Refusal, parent_of};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Length and checksum of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// CRC-32 in eight lower-case hex digits.
+    pub crc32: String,
+}
+
+/// Sums up the bytes given to it, or read through it.
+#[derive(Debug, Clone)]
+pub(crate) struct Summing<R> {
+    source: R,
+    hasher: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl<R> Summing<R> {
+    pub fn new(source: R) -> Self {
+        Self { source, hasher: crc32fast::Hasher::new(), bytes: 0 }
+    }
+
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// The sum of all bytes so far.
+    pub fn sum(self) -> Sum {
+        Sum { bytes: self.bytes, crc32: format!("{:08x}", self.hasher.finalize()) }
+    }
+}
+
+impl<R: Read> Summing<R> {
+    /// The sum of all bytes, those included that have not been read yet.
+    pub fn sum_to_end(mut self) -> io::Result<Sum> {
+        let mut chunk = vec![0; 256 << 10];
+        loop {
+            match self.read(&mut chunk) {
+                Ok(0) => return Ok(self.sum()),
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Summing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.add(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// The sum of a file that consists of these pieces.
+pub(crate) fn sum(pieces: &[&[u8]]) -> Sum {
+    let mut sum = Summing::new(());
+    pieces.iter().for_each(|piece| sum.add(piece));
+    sum.sum()
+}
+
+/// The sum of the file at `path`.
+///
+/// # Errors
+/// As [`Backend::read_from`].
+pub(crate) fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
+    Summing::new(backend.read_from(path, 0)?).sum_to_end()
+}
+
+/// The name under which the replacement of a file grows.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    name.into()
+}
+
+/// Replaces a file atomically and durably.
+///
+/// # Errors
+/// `Io`; then the old file is in place, or the new one under a name that is not durable yet.
+pub(crate) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_with_pieces(backend, path, &[bytes])
+}
+
+/// Replaces a file by the `pieces` one after the other, as [`replace_file`] does.
+///
+/// # Errors
+/// As [`replace_file`].
+pub(crate) fn replace_with_pieces(
+    backend: &dyn Backend,
+    path: &Path,
+    pieces: &[&[u8]],
+) -> Result<()> {
+    put_pieces(backend, path, pieces)?;
+    sync_dir(backend, parent_of(path))
+}
+
+/// Replaces a file atomically; its name is durable once the directory is synced.
+///
+/// # Errors
+/// `Io`; then the old file is in place.
+pub(crate) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+    put_pieces(backend, path, &[bytes])
+}
+
+fn put_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
+    let temporary = temporary(path);
+    let write = || {
+        if backend.stat(&temporary)?.is_some() {
+            backend.remove_file(&temporary)?;
+        }
+        let mut file = backend.create_new(&temporary)?;
+        pieces.iter().try_for_each(|piece| file.append(piece))?;
+        file.sync_data()?;
+        backend.rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        let _ = backend.remove_file(&temporary);
+        io_error("cannot write the file", path, error)
+    })
+}
+
+/// Removes a file; `false` if there was none.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
+    match backend.remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io_error("cannot remove the file", path, error)),
+    }
+}
+
+/// The whole file; `None` if there is none.
+///
+/// # Errors
+/// `Io` saying that the store could not `purpose`; `CorruptStore` for anything but a regular file.
+pub(crate) fn read(backend: &dyn Backend, path: &Path, purpose: &str) -> Result<Option<Vec<u8>>> {
+    match backend.read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error(purpose, path, error)),
+    }
+}
+
+/// Creates a directory and its missing parents durably.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn create_dir_all(backend: &dyn Backend, directory: &Path) -> Result<()> {
+    backend
+        .create_dir_all(directory)
+        .map_err(|error| io_error("cannot make the directory", directory, error))
+}
+
+/// Returns when the names in a directory survive a power cut.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn sync_dir(backend: &dyn Backend, directory: &Path) -> Result<()> {
+    backend
+        .sync_dir(directory)
+        .map_err(|error| io_error("cannot sync the directory", directory, error))
+}
+
+/// Returns when every name from `root` down to `directory`, and the names in it, survive a power
+/// cut.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn sync_up(backend: &dyn Backend, root: &Path, directory: &Path) -> Result<()> {
+    for place in directory.ancestors().take_while(|place| place.starts_with(root)) {
+        backend
+            .sync_dir(place)
+            .map_err(|error| io_error("cannot sync the directory", directory, error))?;
+    }
+    Ok(())
+}
+
+/// The operating system's number of an error, however deep it is wrapped.
+pub(crate) fn errno(error: &io::Error) -> Option<i32> {
+    let mut cause = error.get_ref().map(|inner| inner as &(dyn std::error::Error + 'static));
+    let mut number = error.raw_os_error();
+    while let (None, Some(inner)) = (number, cause) {
+        number = inner.downcast_ref::<io::Error>().and_then(errno);
+        cause = inner.source();
+    }
+    number
+}
+
+/// The store's error for a failed operation on `path`.
+pub(crate) fn io_error(context: &str, path: &Path, source: io::Error) -> Error {
+    let refusal = source.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());
+    let (message, hint) = match refusal {
+        None => return Error::io(context, path, source),
+        Some(Refusal::SymbolicLink) => (
+            "a symbolic link inside the store is not followed",
+            "replace the link by the file or directory that it points to",
+        ),
+        Some(Refusal::NotRegular) => (
+            "what has the name of a file of the store is not a regular file",
+            "move away the directory, FIFO, socket or device that has the name",
+        ),
+    };
+    Error::new(ErrorKind::CorruptStore, message).at(path, None).with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::MemoryBackend;
+
+    #[test]
+    fn a_replaced_file_is_durable_and_leaves_no_temporary() {
+        let disk = MemoryBackend::new();
+        let path = Path::new("/m/file");
+        disk.put(path, b"old");
+        disk.put(temporary(path), b"what a crash left");
+        replace_with_pieces(&disk, path, &[b"ne", b"w"]).unwrap();
+        let after = disk.after_power_cut();
+        assert_eq!(after.files().into_iter().collect::<Vec<_>>(), [(path.into(), b"new".to_vec())]);
+        assert_eq!(sum_of_file(&after, path).unwrap(), sum(&[b"new"]));
+    }
+}

@@ -1,0 +1,184 @@
+//! Lines of a user's logs, folded: revisions, removals, messages in their order.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::codec::{StateRecord, UNPLACED};
+use crate::model::{Episode, Message, Problem, SemanticMemory};
+
+/// Earlier revisions of records, oldest first, by id.
+pub type History<T> = HashMap<String, Vec<Arc<T>>>;
+
+/// Everything a user's logs hold.
+#[derive(Debug, Default)]
+pub struct LoadedUser {
+    /// In the order of their `seq`, each id once; messages that stand only inside of imported
+    /// episodes included.
+    pub messages: Vec<Arc<Message>>,
+    /// The `seq` of the next message.
+    pub next_seq: u64,
+    /// The current revision of every episode, in the order of first appearance; their messages are
+    /// shared with `messages`.
+    pub episodes: Vec<Arc<Episode>>,
+    /// Earlier revisions, oldest first, by id; all revisions of those that were taken out (merged).
+    pub episode_history: History<Episode>,
+    /// The current revision of every fact (superseded ones too: see
+    /// [`SemanticMemory::is_current`]), in the order of first appearance.
+    pub semantic: Vec<Arc<SemanticMemory>>,
+    /// Earlier revisions, oldest first, by id; all revisions of those that were taken out.
+    pub semantic_history: History<SemanticMemory>,
+    /// States of the message log, then the episode log, then the semantic log, each in order: later
+    /// ones win.
+    pub states: Vec<StateRecord>,
+    /// What was wrong, and what was done about it.
+    pub problems: Vec<Problem>,
+}
+
+/// Records of one kind by id, revisions folded.
+pub(super) struct Folded<T> {
+    current: Vec<Option<Arc<T>>>,
+    places: HashMap<String, usize>,
+    history: History<T>,
+}
+
+impl<T> Default for Folded<T> {
+    fn default() -> Self {
+        Self { current: Vec::new(), places: HashMap::new(), history: HashMap::new() }
+    }
+}
+
+impl<T> Folded<T> {
+    fn put(&mut self, id: &str, record: T) {
+        let record = Arc::new(record);
+        match self.places.get(id) {
+            None => {
+                self.places.insert(id.to_owned(), self.current.len());
+                self.current.push(Some(record));
+            }
+            Some(place) => {
+                if let Some(earlier) = self.current[*place].replace(record) {
+                    self.history.entry(id.to_owned()).or_default().push(earlier);
+                }
+            }
+        }
+    }
+
+    fn take_out(&mut self, id: &str) {
+        if let Some(earlier) = self.places.get(id).and_then(|place| self.current[*place].take()) {
+            self.history.entry(id.to_owned()).or_default().push(earlier);
+        }
+    }
+
+    /// Applies a line of the log, decoded by `read` if it is a record; returns notes about it.
+    pub fn apply(
+        &mut self,
+        entry: Entry<'_>,
+        id: fn(&T) -> String,
+        read: impl FnOnce(&[u8]) -> Result<(T, Vec<String>), String>,
+    ) -> Result<Vec<String>, String> {
+        match entry {
+            Entry::Deleted(id) => {
+                self.take_out(id);
+                Ok(Vec::new())
+            }
+            Entry::Record(line) => {
+                let (record, notes) = read(line)?;
+                let own = id(&record);
+                self.put(&own, record);
+                Ok(notes)
+            }
+        }
+    }
+
+    pub fn finish(self) -> (Vec<Arc<T>>, History<T>) {
+        (self.current.into_iter().flatten().collect(), self.history)
+    }
+}
+
+/// A line of a log that is not a state.
+pub(super) enum Entry<'a> {
+    Record(&'a [u8]),
+    Deleted(&'a str),
+}
+
+/// One string for all that are equal: roles, names and sessions repeat with every message.
+#[derive(Default)]
+pub(super) struct Interner(HashSet<Arc<str>>);
+
+impl Interner {
+    fn intern(&mut self, text: &mut Arc<str>) {
+        match self.0.get(&**text) {
+            Some(known) => *text = Arc::clone(known),
+            None => {
+                self.0.insert(Arc::clone(text));
+            }
+        }
+    }
+
+    pub fn message(&mut self, message: &mut Message) {
+        self.intern(&mut message.role);
+        for text in [&mut message.name, &mut message.session_id].into_iter().flatten() {
+            self.intern(text);
+        }
+    }
+}
+
+/// Adds the messages that stand only inside of episodes, gives a `seq` to those without, and sorts;
+/// returns the next free `seq`.
+///
+/// Imported messages come first where the numbers of the log leave room for them (they did come
+/// first, if the store began as another program's), else last.
+pub(super) fn place_messages<'a>(
+    messages: &mut Vec<Arc<Message>>,
+    episodes: impl Iterator<Item = &'a mut Arc<Episode>>,
+) -> u64 {
+    let logged: HashSet<&str> =
+        messages.iter().map(|message| message.message_id.as_str()).collect();
+    let mut extra: Vec<Arc<Message>> = Vec::new();
+    let mut extra_places: HashMap<String, usize> = HashMap::new();
+    // Episodes, and which of their positions take which of the extra messages.
+    let mut patches = Vec::new();
+    for episode in episodes {
+        let mut patch: Vec<(usize, usize)> = Vec::new();
+        for (position, message) in episode.original_messages.iter().enumerate() {
+            if !logged.contains(message.message_id.as_str()) {
+                let place = *extra_places.entry(message.message_id.clone()).or_insert_with(|| {
+                    extra.push(Arc::clone(message));
+                    extra.len() - 1
+                });
+                patch.push((position, place));
+            }
+        }
+        if !patch.is_empty() {
+            patches.push((episode, patch));
+        }
+    }
+    let placed =
+        || messages.iter().chain(&extra).map(|message| message.seq).filter(|seq| *seq != UNPLACED);
+    let end = placed().max().map_or(0, |seq| seq + 1);
+    let wanted = extra.iter().filter(|message| message.seq == UNPLACED).count() as u64;
+    let mut front = match placed().min() {
+        Some(first) if first < wanted => end,
+        _ => 0,
+    };
+    for message in &mut extra {
+        if message.seq == UNPLACED {
+            *message = Arc::new(Message { seq: front, ..Message::clone(message) });
+            front += 1;
+        }
+    }
+    let mut next = end.max(front);
+    for message in messages.iter_mut().filter(|message| message.seq == UNPLACED) {
+        *message = Arc::new(Message { seq: next, ..Message::clone(message) });
+        next += 1;
+    }
+    for (episode, patch) in patches {
+        let episode = Arc::make_mut(episode);
+        for (position, place) in patch {
+            episode.original_messages[position] = Arc::clone(&extra[place]);
+        }
+    }
+    messages.extend(extra);
+    messages.sort_by_key(|message| message.seq);
+    next
+}

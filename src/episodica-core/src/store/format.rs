@@ -1,0 +1,65 @@
+//! The version of the format, stated in `episodica.json` at the root of the store.
+
+use serde::{Deserialize, Serialize};
+
+use super::backend::Backend;
+use super::files::{read, replace_file};
+use super::layout::Layout;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The version of the format that this code writes. It reads this one and every older one.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Format {
+    format_version: u32,
+    #[serde(default)]
+    created_by: String,
+}
+
+/// The version that the store states; `None` if it states none.
+///
+/// # Errors
+/// `UnsupportedFormat` for a newer version; `CorruptStore` for a statement that can't be read;
+/// `Io`.
+pub(super) fn check(backend: &dyn Backend, layout: &Layout) -> Result<Option<u32>> {
+    let path = layout.format_path();
+    let Some(bytes) = read(backend, &path, "cannot read the version of the store")? else {
+        return Ok(None);
+    };
+    let format: Format = serde_json::from_slice(&bytes).map_err(|error| {
+        let hint = format!(
+            "if no newer version wrote the store, write {{\"format_version\":{FORMAT_VERSION}}} \
+             into the file"
+        );
+        Error::new(ErrorKind::CorruptStore, "the version of the store can't be read")
+            .at(&path, Some(1))
+            .caused_by(error)
+            .with_hint(hint)
+    })?;
+    if format.format_version > FORMAT_VERSION {
+        let message = format!(
+            "the store has format {}, written by `{}`; this version reads up to `{FORMAT_VERSION}`",
+            format.format_version, format.created_by
+        );
+        return Err(Error::new(ErrorKind::UnsupportedFormat, message)
+            .at(&path, None)
+            .with_hint("update episodica"));
+    }
+    Ok(Some(format.format_version))
+}
+
+/// States the present version, durably.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn write(backend: &dyn Backend, layout: &Layout) -> Result<()> {
+    let format = Format {
+        format_version: FORMAT_VERSION,
+        created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")),
+    };
+    let mut bytes = serde_json::to_vec(&format)
+        .map_err(|error| Error::internal("format has no JSON form").caused_by(error))?;
+    bytes.push(b'\n');
+    replace_file(backend, &layout.format_path(), &bytes)
+}

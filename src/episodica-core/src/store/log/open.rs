@@ -1,0 +1,377 @@
+//! Opening a log: read it once, mend it, and know how far it reaches.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::rewrite::Rewrite;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Problem;
+use crate::store::backend::{Backend, EntryKind, FileStamp};
+use crate::store::files::{Sum, io_error, remove, temporary};
+use crate::store::handles::{Handle, Handles};
+use crate::store::quarantine;
+use crate::store::scan::{BadLine, Line, Scan, Start, Visit, scan, scan_from};
+
+/// Whether the store may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Takes no lock, writes nothing, not even to repair.
+    ReadOnly,
+    /// The one writer.
+    ReadWrite,
+}
+
+/// What opening a log found and mended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Records shown.
+    pub records: u64,
+    /// Bytes of an unfinished last line: cut off, or skipped when read-only.
+    pub torn_bytes: u64,
+    /// Lines moved to the quarantine, or skipped when read-only.
+    pub quarantined: u64,
+    /// The same for people, one entry each.
+    pub problems: Vec<Problem>,
+}
+
+/// The end of a log: which state of it a cache was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LogPosition {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Records, from the first line on.
+    pub records: u64,
+}
+
+/// A beginning of a log: its end, and a checksum over all of it. The default is the empty one, with
+/// which every log begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSum {
+    /// The end.
+    #[serde(flatten)]
+    pub position: LogPosition,
+    /// CRC-32 in eight lower-case hex digits.
+    pub crc32: String,
+}
+
+impl Default for LogSum {
+    fn default() -> Self {
+        Self { position: LogPosition::default(), crc32: format!("{:08x}", 0) }
+    }
+}
+
+/// What the file needs before it may be appended to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    Sound,
+    /// Bytes behind the last acknowledged one have to be cut off.
+    Cut,
+    /// A sync failed: the file is not to be trusted.
+    Untrusted,
+}
+
+/// Which file a log is, and what it may do with it.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFile {
+    /// The file operations.
+    pub backend: Arc<dyn Backend>,
+    /// Directories are synced from here down.
+    pub root: PathBuf,
+    /// The file, somewhere below `root`; it need not exist yet.
+    pub path: PathBuf,
+    /// May it be written?
+    pub mode: Mode,
+    /// The files kept open.
+    pub handles: Arc<Handles>,
+}
+
+/// An open log; see the module's documentation.
+#[derive(Debug)]
+pub struct Log {
+    pub(super) place: LogFile,
+    /// The file, while it is kept open between two appends.
+    pub(super) handle: Handle,
+    /// Number of the file that this log has under its name; `None` while there is none.
+    pub(super) file_number: Option<u64>,
+    pub(super) position: LogPosition,
+    /// Over the acknowledged part; `None` where it would have to be read again.
+    pub(super) checksum: Option<crc32fast::Hasher>,
+    pub(super) health: Health,
+    /// The last record lacks its line feed.
+    pub(super) unterminated: bool,
+    /// A name in the directory was changed and perhaps not synced: nothing may be acknowledged
+    /// before it is.
+    pub(super) directory_dirty: bool,
+    /// The file was there at opening; its writer may have died before syncing.
+    pub(super) unsettled: bool,
+}
+
+impl Log {
+    /// Opens a log and shows every record to `visit`, oldest first.
+    ///
+    /// A line for which `visit` answers `Err(reason)` is quarantined. Any bytes are survived.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read or mended; `CorruptStore` for anything but a regular file.
+    pub(crate) fn open(place: LogFile, visit: Visit<'_>) -> Result<(Self, Recovery)> {
+        let mut log = Self::unread(place);
+        let recovery = log.load(visit)?;
+        Ok((log, recovery))
+    }
+
+    /// A log that nobody has read yet.
+    fn unread(place: LogFile) -> Self {
+        Self {
+            handle: place.handles.handle(),
+            place,
+            file_number: None,
+            position: LogPosition::default(),
+            checksum: None,
+            health: Health::Sound,
+            unterminated: false,
+            directory_dirty: false,
+            unsettled: false,
+        }
+    }
+
+    fn load(&mut self, visit: Visit<'_>) -> Result<Recovery> {
+        self.remove_leftovers()?;
+        let found = scan(&*self.place.backend, &self.place.path, None, visit)?;
+        self.take_over(&found)?;
+        let recovery = self.recovery(&found);
+        if self.place.mode == Mode::ReadWrite {
+            self.mend(&found)?;
+        }
+        Ok(recovery)
+    }
+
+    /// Opens a log whose beginning is known, and shows the records behind it to `visit`; `None` if
+    /// the log begins otherwise, or a line behind the beginning is not a record. Then nothing was
+    /// changed, and [`Log::open`] is the way.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub(crate) fn open_behind(
+        place: LogFile,
+        known: &LogSum,
+        visit: Visit<'_>,
+    ) -> Result<Option<(Self, Recovery)>> {
+        let mut log = Self::unread(place);
+        let fail = |error| io_error("cannot read the log", &log.place.path, error);
+        let source = log.place.backend.read_from(&log.place.path, 0);
+        let mut source = match source {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
+            other => other.map_err(fail)?,
+        };
+        let Some(start) = read_beginning(&mut source, known).map_err(fail)? else {
+            return Ok(None);
+        };
+        let found = scan_from(source, start, visit).map_err(fail)?;
+        if !found.bad.is_empty() || found.unterminated {
+            return Ok(None);
+        }
+        log.remove_leftovers()?;
+        log.take_over(&found)?;
+        let mut recovery = log.recovery(&found);
+        recovery.records -= known.position.records;
+        if log.place.mode == Mode::ReadWrite {
+            log.mend(&found)?;
+        }
+        Ok(Some((log, recovery)))
+    }
+
+    fn take_over(&mut self, found: &Scan) -> Result<()> {
+        self.file_number = self.stamp()?.map(|stamp| stamp.file_number);
+        self.unsettled = self.file_number.is_some();
+        self.directory_dirty = self.unsettled;
+        self.position = LogPosition { bytes: found.good_bytes, records: found.records };
+        self.checksum.clone_from(&found.checksum);
+        self.unterminated = found.unterminated;
+        Ok(())
+    }
+
+    /// Cuts off a torn line and moves bad ones to the quarantine.
+    fn mend(&mut self, found: &Scan) -> Result<()> {
+        if found.torn_bytes > 0 {
+            self.health = Health::Cut;
+            self.repair()?;
+        }
+        if !found.bad.is_empty() {
+            quarantine::save(&*self.place.backend, &self.place.path, &found.bad)?;
+            // Not every bad line is shown again: one whose checksum fails is left out before.
+            let mut drop_bad = |line: Line<'_>| {
+                let bad = found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start);
+                if bad.is_ok() { Rewrite::Drop } else { Rewrite::Keep }
+            };
+            self.replace_file(&found.bad, &mut drop_bad)?;
+        }
+        Ok(())
+    }
+
+    fn remove_leftovers(&self) -> Result<()> {
+        if self.place.mode == Mode::ReadOnly {
+            return Ok(());
+        }
+        let leftover = temporary(&self.place.path);
+        let stamp = self.place.backend.stat(&leftover);
+        if stamp.map_err(|error| io_error("cannot look for leftovers", &leftover, error))?.is_some()
+        {
+            remove(&*self.place.backend, &leftover)?;
+        }
+        Ok(())
+    }
+
+    fn recovery(&self, found: &Scan) -> Recovery {
+        let writable = self.place.mode == Mode::ReadWrite;
+        let quarantine = quarantine::path_for(&self.place.path);
+        let set_aside = |line: &BadLine| Problem {
+            path: self.place.path.clone(),
+            line: Some(line.number),
+            message: format!("line is not a record: {}", line.reason),
+            remedy: if writable {
+                format!("it was moved to `{}`; the other lines are untouched", quarantine.display())
+            } else {
+                "open the store for writing to move it to the quarantine".into()
+            },
+            mended: writable,
+        };
+        let mut problems: Vec<Problem> = found.bad.iter().map(set_aside).collect();
+        if found.torn_bytes > 0 && !found.unterminated {
+            let done = if writable { "cut off" } else { "skipped" };
+            problems.push(Problem {
+                path: self.place.path.clone(),
+                line: Some(found.records + found.bad.len() as u64 + 1),
+                message: format!("the last line was never finished: `{}` bytes", found.torn_bytes),
+                remedy: format!("it was {done}; nothing acknowledged is lost"),
+                mended: true,
+            });
+        }
+        Recovery {
+            records: found.records,
+            torn_bytes: found.torn_bytes,
+            quarantined: found.bad.len() as u64,
+            problems,
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.place.path
+    }
+
+    /// How far the acknowledged part reaches.
+    pub fn position(&self) -> LogPosition {
+        self.position
+    }
+
+    /// Length and checksum of the acknowledged part; `None` where a line without line feed ends it.
+    ///
+    /// # Errors
+    /// `Io` when it has to be read again and can't be.
+    pub fn sum(&mut self) -> Result<Option<LogSum>> {
+        if self.health != Health::Sound || self.unterminated {
+            return Ok(None);
+        }
+        if self.checksum.is_none() {
+            let path = &self.place.path;
+            let acknowledged = Some(self.position.bytes);
+            let found = scan(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
+            self.checksum = found.checksum.filter(|_| found.good_bytes == self.position.bytes);
+        }
+        let sum = |checksum: crc32fast::Hasher| LogSum {
+            position: self.position,
+            crc32: format!("{:08x}", checksum.finalize()),
+        };
+        Ok(self.checksum.clone().map(sum))
+    }
+
+    /// The state of the file on disk; `None` while there is none.
+    ///
+    /// # Errors
+    /// `Io` when it can't be asked; `CorruptStore` for anything but a regular file.
+    pub fn stamp(&self) -> Result<Option<FileStamp>> {
+        let path = &self.place.path;
+        let stamp = self.place.backend.stat(path);
+        let stamp = stamp.map_err(|error| io_error("cannot look at the log", path, error))?;
+        if stamp.is_some_and(|stamp| stamp.kind != EntryKind::File) {
+            let error = Error::new(ErrorKind::CorruptStore, "a log is not a regular file");
+            return Err(error.at(path, None).with_hint(
+                "a link, directory, FIFO or device in place of a log is not opened; move it away",
+            ));
+        }
+        Ok(stamp)
+    }
+
+    /// Reads the acknowledged part once more and reports what has been damaged since opening.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub fn check(&self) -> Result<Vec<Problem>> {
+        let path = &self.place.path;
+        let problem = |line, message, remedy: &str| Problem {
+            path: path.clone(),
+            line,
+            message,
+            remedy: remedy.into(),
+            mended: false,
+        };
+        if self.place.mode == Mode::ReadWrite {
+            let stamp = self.stamp()?;
+            let own = stamp.is_none_or(|stamp| {
+                Some(stamp.file_number) == self.file_number && stamp.bytes >= self.position.bytes
+            });
+            if !own || (stamp.is_none() && self.position.bytes > 0) {
+                let message = "the log was changed by another program while it was open".to_owned();
+                return Ok(vec![problem(None, message, "close the store and open it again")]);
+            }
+        }
+        let acknowledged = Some(self.position.bytes);
+        let found = scan(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
+        let remedy = "close the store and open it again, which moves the line to the quarantine; check the disk";
+        let damaged = |bad: &BadLine| {
+            problem(Some(bad.number), format!("line is no longer a record: {}", bad.reason), remedy)
+        };
+        // Read-only, lines that were bad from the beginning were reported at opening.
+        let writable = self.place.mode == Mode::ReadWrite;
+        Ok(found.bad.iter().filter(|_| writable).map(damaged).collect())
+    }
+
+    /// Shows every record of the acknowledged part to `visit`, oldest first, in bounded memory.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
+        let mut visit = |line: Line<'_>| {
+            visit(line);
+            Ok(())
+        };
+        let acknowledged = Some(self.position.bytes);
+        scan(&*self.place.backend, &self.place.path, acknowledged, &mut visit).map(|_| ())
+    }
+}
+
+/// Reads the bytes of a known beginning; where the next line starts, or `None` if the source begins
+/// otherwise.
+fn read_beginning(source: &mut dyn Read, known: &LogSum) -> io::Result<Option<Start>> {
+    let (mut checksum, mut left) = (crc32fast::Hasher::new(), known.position.bytes);
+    let mut chunk = vec![0; 256 << 10];
+    while left > 0 {
+        let most = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        match source.read(&mut chunk[..most]) {
+            Ok(0) => return Ok(None),
+            Ok(count) => {
+                checksum.update(&chunk[..count]);
+                left -= count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let sum =
+        Sum { bytes: known.position.bytes, crc32: format!("{:08x}", checksum.clone().finalize()) };
+    let LogPosition { bytes, records } = known.position;
+    Ok((sum.crc32 == known.crc32).then_some(Start { bytes, records, checksum }))
+}

@@ -1,0 +1,154 @@
+//! Replacing the file of a log: to leave lines out, or because a failed sync made it untrusted.
+
+use std::path::Path;
+
+use super::open::{Health, Log, LogPosition};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::files::{io_error, remove, temporary};
+use crate::store::scan::{BadLine, Line, scan};
+
+/// What [`Log::rewrite`] does with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rewrite {
+    /// Copy it byte by byte.
+    Keep,
+    /// Leave it out.
+    Drop,
+    /// Put these bytes in its place: whole lines, each with its line feed, as
+    /// [`encode_records`](super::encode_records) makes them.
+    Replace(Vec<u8>),
+}
+
+/// A durable copy of a log under its temporary name.
+struct Copied {
+    position: LogPosition,
+    checksum: crc32fast::Hasher,
+    file_number: u64,
+}
+
+impl Log {
+    /// Writes the log anew, each line as `decide` says, and puts it in place atomically: after a
+    /// crash the old file is there or the new.
+    ///
+    /// # Errors
+    /// `ReadOnly`, and `Io`; then the old file is in place and the log is as it was, or the new one
+    /// is and only its name is not durable yet: the next append syncs that first.
+    pub fn rewrite(&mut self, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
+        self.check_writable()?;
+        self.repair()?;
+        self.check_unchanged()?;
+        match self.file_number {
+            Some(_) => self.replace_file(&[], decide),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings the file back to its acknowledged part after a failed append.
+    pub(super) fn repair(&mut self) -> Result<()> {
+        match self.health {
+            Health::Sound => return Ok(()),
+            Health::Cut => {
+                let fail = |error| io_error("cannot cut back the log", &self.place.path, error);
+                let mut file = self.place.backend.open_append(&self.place.path).map_err(fail)?;
+                file.truncate(self.position.bytes).map_err(fail)?;
+                if let Err(error) = file.sync_data() {
+                    let error = fail(error);
+                    self.health = Health::Untrusted;
+                    return Err(error);
+                }
+            }
+            Health::Untrusted => self.replace_file(&[], &mut |_| Rewrite::Keep)?,
+        }
+        self.health = Health::Sound;
+        Ok(())
+    }
+
+    /// Replaces the file by a copy without the lines that `decide` drops. `known_bad` lines are
+    /// expected to be bad; any other line that turned bad keeps the old file in place.
+    pub(super) fn replace_file(
+        &mut self,
+        known_bad: &[BadLine],
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
+        let temporary = temporary(&self.place.path);
+        remove(&*self.place.backend, &temporary)?;
+        drop(self.handle.take());
+        let copied = self.write_copy(&temporary, known_bad, decide).and_then(|copied| {
+            self.place
+                .backend
+                .rename(&temporary, &self.place.path)
+                .map_err(|error| io_error("cannot replace the log", &self.place.path, error))?;
+            Ok(copied)
+        });
+        match copied {
+            Ok(copied) => {
+                self.directory_dirty = true;
+                self.health = Health::Sound;
+                self.unterminated = false;
+                self.unsettled = false;
+                self.position = copied.position;
+                self.checksum = Some(copied.checksum);
+                self.file_number = Some(copied.file_number);
+                self.sync_directory()
+            }
+            Err(error) => {
+                let _ = self.place.backend.remove_file(&temporary);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_copy(
+        &self,
+        temporary: &Path,
+        known_bad: &[BadLine],
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<Copied> {
+        const FLUSH_BYTES: usize = 1 << 20;
+        let fail = |error| io_error("cannot write the new log", temporary, error);
+        let (backend, path) = (&*self.place.backend, &self.place.path);
+        let mut file = backend.create_new(temporary).map_err(fail)?;
+        let mut pending = Vec::with_capacity(FLUSH_BYTES);
+        let (mut position, mut checksum) = (LogPosition::default(), crc32fast::Hasher::new());
+        let mut failed = None;
+        let found = scan(backend, path, Some(self.position.bytes), &mut |line| {
+            let before = pending.len();
+            match decide(line) {
+                Rewrite::Drop => return Ok(()),
+                Rewrite::Keep => {
+                    pending.extend_from_slice(line.bytes);
+                    pending.push(b'\n');
+                }
+                Rewrite::Replace(bytes) => pending.extend_from_slice(&bytes),
+            }
+            let added = &pending[before..];
+            checksum.update(added);
+            position.bytes += added.len() as u64;
+            position.records += added.iter().filter(|byte| **byte == b'\n').count() as u64;
+            if pending.len() >= FLUSH_BYTES && failed.is_none() {
+                failed = file.append(&pending).err();
+                pending.clear();
+            }
+            Ok(())
+        })?;
+        // A line that was good when it was acknowledged and is bad now means that the disk is
+        // failing: keep the old file, such as it is.
+        let news =
+            found.bad.iter().find(|bad| !known_bad.iter().any(|known| known.range == bad.range));
+        if news.is_some() || found.good_bytes != self.position.bytes {
+            return Err(Error::new(
+                ErrorKind::CorruptStore,
+                "the log changed on disk while it was open",
+            )
+            .at(path, news.map(|bad| bad.number))
+            .with_hint("close the store and open it again; check the disk"));
+        }
+        let rest = failed.or_else(|| file.append(&pending).err());
+        if let Some(error) = rest.or_else(|| file.sync_data().err()) {
+            return Err(fail(error));
+        }
+        let stamp = backend.stat(temporary).map_err(fail)?;
+        let file_number = stamp.map_or(0, |stamp| stamp.file_number);
+        Ok(Copied { position, checksum, file_number })
+    }
+}

@@ -1,0 +1,316 @@
+//! The operating system's files.
+//!
+//! [`RealBackend`] refuses symbolic links below the root of the store, and anything but regular
+//! files: a FIFO in the place of a log would make whoever opens it wait for ever. The root itself
+//! may be a link: it is the caller's own choice of a place.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err::{self as fs, OpenOptions};
+
+use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Refusal};
+
+/// The operating system's files.
+#[derive(Debug, Clone)]
+pub struct RealBackend {
+    root: PathBuf,
+}
+
+impl RealBackend {
+    /// Below `root`, symbolic links are refused.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Refuses `path` if a name below the root, the last one included, is a symbolic link.
+    fn guard(&self, path: &Path) -> io::Result<()> {
+        let Ok(inside) = path.strip_prefix(&self.root) else { return Ok(()) };
+        let mut place = self.root.clone();
+        for part in inside.components() {
+            place.push(part);
+            match std::fs::symlink_metadata(&place) {
+                Ok(metadata) if metadata.is_symlink() => {
+                    return Err(Refusal::SymbolicLink.into());
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct RealFile(fs::File);
+
+impl BackendFile for RealFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+#[derive(Debug)]
+struct RealLock(
+    #[expect(dead_code, reason = "held for its effect: closing the file frees the lock")]
+    std::fs::File,
+);
+
+impl LockGuard for RealLock {}
+
+#[cfg(unix)]
+fn file_number(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn file_number(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
+fn entry_kind(kind: std::fs::FileType) -> EntryKind {
+    match (kind.is_file(), kind.is_dir()) {
+        (true, _) => EntryKind::File,
+        (_, true) => EntryKind::Directory,
+        _ => EntryKind::Other,
+    }
+}
+
+/// Opens a file without waiting, and only if it is a regular one: whoever opens a FIFO for reading
+/// waits until somebody writes.
+fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> {
+    #[cfg(unix)]
+    {
+        use fs_err::os::unix::fs::OpenOptionsExt;
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits();
+        options.custom_flags(nonblocking.cast_signed());
+    }
+    let file = match options.open(path) {
+        Ok(file) => file,
+        // A FIFO without a reader, or a socket, can't even be opened for writing.
+        Err(error) => {
+            let irregular = std::fs::symlink_metadata(path)
+                .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_symlink());
+            return Err(if irregular { Refusal::NotRegular.into() } else { error });
+        }
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(Refusal::NotRegular.into()) }
+}
+
+impl Backend for RealBackend {
+    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        if let Some(parent) = path.parent() {
+            self.guard(parent)?;
+        }
+        match std::fs::symlink_metadata(path) {
+            Ok(metadata) => {
+                // The root may be a link; what the store asks of it is the directory behind.
+                let metadata = if path == self.root && metadata.is_symlink() {
+                    fs::metadata(path)?
+                } else {
+                    metadata
+                };
+                let modified = metadata
+                    .modified()
+                    .ok()
+                    .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+                Ok(Some(FileStamp {
+                    kind: entry_kind(metadata.file_type()),
+                    bytes: metadata.len(),
+                    modified: modified.map_or(0, |since| since.as_nanos()),
+                    file_number: file_number(&metadata),
+                }))
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
+        self.guard(path)?;
+        let entries = match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut list = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().into_string() {
+                list.push((name, entry_kind(entry.file_type()?)));
+            }
+        }
+        Ok(list)
+    }
+
+    fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        self.guard(path)?;
+        let mut file = open_regular(OpenOptions::new().read(true), path)?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
+        Ok(Box::new(file))
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
+        self.guard(path)?;
+        Ok(Box::new(RealFile(OpenOptions::new().append(true).create_new(true).open(path)?)))
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
+        self.guard(path)?;
+        Ok(Box::new(RealFile(open_regular(OpenOptions::new().append(true), path)?)))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.guard(path)?;
+        fs::create_dir(path)
+    }
+
+    #[cfg(unix)]
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(path)?.sync_all()
+    }
+
+    /// Directories can't be opened for syncing here; renaming is ordered by the file system's
+    /// journal.
+    #[cfg(not(unix))]
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.guard(from)?;
+        self.guard(to)?;
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        if let Some(parent) = path.parent() {
+            self.guard(parent)?;
+        }
+        fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.guard(path)?;
+        // The kind of the error (not empty) matters to the caller, and it is never shown.
+        std::fs::remove_dir(path)
+    }
+
+    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.guard(path)?;
+        let options = &mut OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = open_regular(options, path)?.into_file();
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+        file.set_len(0)?;
+        file.write_all(holder.as_bytes())?;
+        Ok(Some(Box::new(RealLock(file))))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::store::files::io_error;
+    use crate::store::testing::TempDir;
+
+    #[test]
+    fn symbolic_links_below_the_root_are_refused() {
+        let place = TempDir::new();
+        let (root, outside) = (place.path().join("store"), place.path().join("outside"));
+        fs::create_dir(&root).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("secret"), "x").unwrap();
+        std::os::unix::fs::symlink(&outside, root.join("messages")).unwrap();
+        std::os::unix::fs::symlink(outside.join("secret"), root.join("file")).unwrap();
+        let backend = RealBackend::new(&root);
+        for path in [root.join("messages/secret"), root.join("file")] {
+            let error = io_error("cannot read", &path, backend.read(&path).unwrap_err());
+            assert_eq!(error.kind(), ErrorKind::CorruptStore);
+            assert_eq!(
+                error.to_string(),
+                format!("a symbolic link inside the store is not followed in `{}`", path.display())
+            );
+            assert!(backend.open_append(&path).is_err());
+        }
+        assert!(backend.create_new(&root.join("messages/new")).is_err());
+        assert!(backend.list_dir(&root.join("messages")).is_err());
+        assert_eq!(backend.stat(&root.join("file")).unwrap().unwrap().kind, EntryKind::Other);
+    }
+
+    #[test]
+    fn nothing_but_regular_files_is_opened_and_nobody_waits() {
+        let place = TempDir::new();
+        let (fifo, socket, directory) = (
+            place.path().join("fifo"),
+            place.path().join("socket"),
+            place.path().join("directory"),
+        );
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        fs::create_dir(&directory).unwrap();
+        let backend = RealBackend::new(place.path());
+        for path in [&fifo, &socket, &directory] {
+            let outcomes = [
+                backend.read(path).map(drop),
+                backend.open_append(path).map(drop),
+                backend.try_lock(path, "me").map(drop),
+            ];
+            for outcome in outcomes {
+                let error = io_error("cannot open", path, outcome.unwrap_err());
+                let expected = format!(
+                    "what has the name of a file of the store is not a regular file in `{}`",
+                    path.display()
+                );
+                assert_eq!((error.kind(), error.to_string()), (ErrorKind::CorruptStore, expected));
+            }
+        }
+    }
+
+    #[test]
+    fn the_root_itself_may_be_a_link() {
+        let place = TempDir::new();
+        fs::create_dir(place.path().join("real")).unwrap();
+        let root = place.path().join("link");
+        std::os::unix::fs::symlink(place.path().join("real"), &root).unwrap();
+        let backend = RealBackend::new(&root);
+        backend.create_dir_all(&root.join("a/b")).unwrap();
+        backend.create_new(&root.join("a/b/c")).unwrap().append(b"x").unwrap();
+        assert_eq!(backend.read(&root.join("a/b/c")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_lock_is_held_once_until_it_is_dropped() {
+        let place = TempDir::new();
+        let backend = RealBackend::new(place.path());
+        let path = place.path().join(".lock");
+        let guard = backend.try_lock(&path, "one").unwrap().unwrap();
+        assert!(backend.try_lock(&path, "two").unwrap().is_none());
+        assert_eq!(backend.read(&path).unwrap(), b"one");
+        drop(guard);
+        assert!(backend.try_lock(&path, "two").unwrap().is_some());
+    }
+}

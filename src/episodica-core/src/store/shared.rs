@@ -1,0 +1,101 @@
+//! What everything in an open store shares: the file operations, the layout, who has which user
+//! open.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::backend::{Backend, LockGuard};
+use super::handles::Handles;
+use super::layout::{Layout, LogKind};
+use super::log::{LogFile, Mode};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::model::Problem;
+
+/// An open store, below its users.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub backend: Arc<dyn Backend>,
+    pub layout: Layout,
+    pub mode: Mode,
+    pub handles: Arc<Handles>,
+    /// Users whose logs are open for writing.
+    open: Mutex<HashSet<Owner>>,
+    /// Files of another program that stand in for a canonical one; only while read-only.
+    pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
+    /// Users whose deletion a dead writer began and the next one finishes; only while read-only.
+    pub deleted: HashSet<Owner>,
+    /// What was wrong with the store as a whole when it was opened.
+    pub problems: Vec<Problem>,
+    /// The end of a deletion may not be durable: after a power cut the deletion would begin again,
+    /// and take with it what was written since.
+    pub intents_dirty: Mutex<bool>,
+    /// The writer's lock; dropped last.
+    pub lock: Mutex<Option<Box<dyn LockGuard>>>,
+}
+
+impl Shared {
+    pub fn new(backend: Arc<dyn Backend>, root: &Path, mode: Mode) -> Self {
+        Self {
+            backend,
+            layout: Layout::new(root),
+            mode,
+            handles: Handles::new(Handles::default_limit()),
+            open: Mutex::default(),
+            foreign: BTreeMap::new(),
+            deleted: HashSet::new(),
+            problems: Vec::new(),
+            intents_dirty: Mutex::new(false),
+            lock: Mutex::default(),
+        }
+    }
+
+    pub fn check_writable(&self) -> Result<()> {
+        match self.mode {
+            Mode::ReadWrite => Ok(()),
+            Mode::ReadOnly => {
+                Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
+                    .at(self.layout.root(), None))
+            }
+        }
+    }
+
+    /// The log at `path`, as this store may use it.
+    pub fn log_file(&self, path: PathBuf) -> LogFile {
+        LogFile {
+            backend: Arc::clone(&self.backend),
+            root: self.layout.root().to_owned(),
+            path,
+            mode: self.mode,
+            handles: Arc::clone(&self.handles),
+        }
+    }
+}
+
+/// The right to have a user open for writing; ends when dropped.
+#[derive(Debug)]
+pub(super) struct Registration {
+    shared: Arc<Shared>,
+    owner: Owner,
+}
+
+impl Registration {
+    /// # Errors
+    /// `Internal` if the user is open already.
+    pub fn new(shared: &Arc<Shared>, owner: &Owner) -> Result<Self> {
+        if !shared.open.lock().insert(owner.clone()) {
+            let message = format!("the logs of this user are open already: `{}`", owner.user);
+            return Err(Error::internal(message));
+        }
+        Ok(Self { shared: Arc::clone(shared), owner: owner.clone() })
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.shared.open.lock().remove(&self.owner);
+    }
+}

@@ -1,0 +1,203 @@
+//! Logs in memory: the model that every other [`LogStore`] is compared with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::ids::Owner;
+use crate::model::Problem;
+use crate::store::erase::Erasure;
+use crate::store::layout::LogKind;
+use crate::store::log::{LogPosition, LogSum, Recovery, encode_records};
+use crate::store::log_store::{Answer, Batch, Head, LogStore, Turn, UserLogs};
+use crate::store::scan::{Line, Visit};
+
+/// The logs of one user: lines without their line feeds.
+#[derive(Debug, Default)]
+struct State {
+    head: Head,
+    lines: [Vec<Vec<u8>>; 3],
+}
+
+impl State {
+    /// The present head: ends are counted in lines.
+    fn head(&self) -> Head {
+        Head { ends: self.lines.each_ref().map(|lines| lines.len() as u64), ..self.head }
+    }
+}
+
+type Users = Arc<Mutex<BTreeMap<Owner, State>>>;
+
+/// Logs in memory, of any number of users and writers; clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryLogs {
+    users: Users,
+}
+
+#[derive(Debug)]
+struct MemoryUserLogs {
+    owner: Owner,
+    users: Users,
+}
+
+impl MemoryUserLogs {
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(self.users.lock().entry(self.owner.clone()).or_default())
+    }
+}
+
+impl LogStore for MemoryLogs {
+    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+        let logs = MemoryUserLogs { owner: owner.clone(), users: Arc::clone(&self.users) };
+        let head = logs.with(|state| {
+            state.head.epoch += 1;
+            state.head()
+        });
+        Ok((Box::new(logs), head))
+    }
+
+    fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        let users = self.users.lock();
+        let known = users
+            .iter()
+            .filter(|(owner, state)| {
+                owner.tenant == tenant && state.lines.iter().any(|lines| !lines.is_empty())
+            })
+            .map(|(owner, _)| owner.user.clone());
+        Ok(known
+            .filter(|user| after.is_none_or(|after| user.as_str() > after))
+            .take(limit)
+            .collect())
+    }
+
+    fn erase(&self, owner: &Owner) -> Result<usize> {
+        Ok(usize::from(self.users.lock().remove(owner).is_some()))
+    }
+}
+
+impl UserLogs for MemoryUserLogs {
+    fn head(&self) -> Result<Head> {
+        Ok(self.with(|state| state.head()))
+    }
+
+    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>> {
+        let lines = self.with(|state| state.lines[kind as usize].clone());
+        let before = known.position.records as usize;
+        if lines.len() < before || sum(&lines[..before]) != *known {
+            return Ok(None);
+        }
+        let mut offset = known.position.bytes;
+        for (at, bytes) in lines.iter().enumerate().skip(before) {
+            visit(Line { number: at as u64 + 1, offset, bytes })
+                .map_err(|reason| Error::internal(format!("not a record: {reason}")))?;
+            offset += bytes.len() as u64 + 1;
+        }
+        let records = (lines.len() - before) as u64;
+        Ok(Some(Recovery { records, ..Recovery::default() }))
+    }
+
+    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer> {
+        Ok(self.with(|state| {
+            let present = state.head();
+            if (present.generation, present.epoch) != (expected.generation, expected.epoch)
+                || present.end(batch.kind) != expected.end(batch.kind)
+            {
+                return Answer::Conflict(present);
+            }
+            let lines = batch.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            state.lines[batch.kind as usize].extend(lines.map(<[u8]>::to_vec));
+            state.head.last_batch = Some(batch.id);
+            Answer::Done(state.head())
+        }))
+    }
+
+    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)> {
+        self.with(|state| {
+            let present = state.head();
+            if (present.generation, present.epoch) != (expected.generation, expected.epoch) {
+                return Ok((Answer::Conflict(present), 0));
+            }
+            let drop_ids = |lines: &mut Vec<Vec<u8>>, key: &str, gone: &[String]| {
+                lines.retain(|line| {
+                    let record: Value = serde_json::from_slice(line).unwrap_or_default();
+                    let id = record.get(key).or(record.get("deleted")).and_then(Value::as_str);
+                    !id.is_some_and(|id| gone.iter().any(|gone| gone == id))
+                });
+            };
+            let [messages, episodes, semantic] = &mut state.lines;
+            drop_ids(messages, "message_id", &erasure.messages);
+            drop_ids(episodes, "episode_id", &erasure.episodes);
+            drop_ids(semantic, "memory_id", &erasure.semantic);
+            for episode in &erasure.replace_episodes {
+                let mut line = encode_records(&[episode])?;
+                line.pop();
+                replace(episodes, "episode_id", &episode.episode_id, line);
+            }
+            for fact in &erasure.replace_semantic {
+                let mut line = encode_records(&[fact])?;
+                line.pop();
+                replace(semantic, "memory_id", &fact.memory_id, line);
+            }
+            state.head.generation += 1;
+            Ok((Answer::Done(state.head()), 1))
+        })
+    }
+
+    fn is_erasing(&self) -> bool {
+        false
+    }
+
+    fn finish_erasure(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn position(&self, kind: LogKind) -> LogPosition {
+        self.with(|state| sum(&state.lines[kind as usize]).position)
+    }
+
+    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
+        Ok(Some(self.with(|state| sum(&state.lines[kind as usize]))))
+    }
+
+    fn check(&self) -> Result<Vec<Problem>> {
+        Ok(Vec::new())
+    }
+
+    fn path(&self, kind: LogKind) -> PathBuf {
+        kind.name().into()
+    }
+
+    fn turn(&self) -> Result<Turn> {
+        Ok(Turn::Mine)
+    }
+}
+
+/// Puts a line in the place of the first line with this id, and drops the others.
+fn replace(lines: &mut Vec<Vec<u8>>, key: &str, id: &str, replacement: Vec<u8>) {
+    let has_id = |line: &Vec<u8>| {
+        let record: Value = serde_json::from_slice(line).unwrap_or_default();
+        record.get(key).or(record.get("deleted")).and_then(Value::as_str) == Some(id)
+    };
+    let Some(first) = lines.iter().position(has_id) else { return };
+    lines[first] = replacement;
+    let mut at = 0;
+    lines.retain(|line| {
+        at += 1;
+        at - 1 <= first || !has_id(line)
+    });
+}
+
+fn sum(lines: &[Vec<u8>]) -> LogSum {
+    let (mut checksum, mut bytes) = (crc32fast::Hasher::new(), 0);
+    for line in lines {
+        checksum.update(line);
+        checksum.update(b"\n");
+        bytes += line.len() as u64 + 1;
+    }
+    let position = LogPosition { bytes, records: lines.len() as u64 };
+    LogSum { position, crc32: format!("{:08x}", checksum.finalize()) }
+}
