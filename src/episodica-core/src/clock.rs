@@ -1,4 +1,4 @@
-//! Time: the moment type, and the only place that asks the operating system what time it is.
+//! Time: the moment type, and the only place that asks the operating system for the time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
 
-/// A moment: microseconds since 1970 in UTC, and the offset of the clock that wrote it down.
+/// A moment: microseconds since 1970 in UTC, and the UTC offset of the clock that recorded it.
 ///
 /// Two moments are equal, and ordered, by their instant alone; the offset only says what "today"
 /// meant to the speaker. In JSON a moment is RFC 3339 with its own offset
@@ -53,7 +53,7 @@ impl Moment {
     /// Reads ISO 8601 / RFC 3339: a date, a date and time, with or without offset (without = UTC).
     ///
     /// # Errors
-    /// `InvalidInput` where the text is no date.
+    /// `InvalidInput` where the text is not a date.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = || {
             Error::invalid(format!(
@@ -81,7 +81,7 @@ impl Moment {
         self.micros
     }
 
-    /// Seconds east of Greenwich of the clock that wrote it down.
+    /// Seconds east of Greenwich of the clock that recorded it.
     pub fn offset_seconds(self) -> i32 {
         self.offset_seconds
     }
@@ -91,7 +91,7 @@ impl Moment {
         (self.micros as f64 - earlier.micros as f64) / 1e6
     }
 
-    /// The wall-clock date and time where it was written.
+    /// The wall-clock date and time where it was recorded.
     pub fn local(self) -> jiff::civil::DateTime {
         let micros = self.micros + i64::from(self.offset_seconds) * 1_000_000;
         EPOCH.saturating_add(jiff::SignedDuration::from_micros(micros))
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// What time it is. Shared by everything that stamps a record, so that tests can set it.
+/// A source of the present time, shared by everything that dates a record, so that tests can set it.
 pub trait Clock: Send + Sync {
     /// The present moment, in UTC.
     fn now(&self) -> Moment;
@@ -171,7 +171,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move: for tests and reproducible stores.
+/// A clock that stands still until it is advanced: for tests and reproducible stores.
 #[derive(Debug, Clone)]
 pub struct FixedClock(Arc<AtomicI64>);
 
@@ -181,7 +181,7 @@ impl FixedClock {
         Self(Arc::new(AtomicI64::new(start.micros)))
     }
 
-    /// Moves it on by `seconds`.
+    /// Advances it by `seconds`.
     pub fn advance(&self, seconds: f64) {
         self.0.fetch_add((seconds * 1e6) as i64, Ordering::SeqCst);
     }

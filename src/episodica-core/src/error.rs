@@ -166,6 +166,19 @@ impl Error {
         self.location.as_ref().and_then(|(_, line)| *line)
     }
 
+    /// The operating system's number of the failure, where one caused it.
+    pub fn errno(&self) -> Option<i32> {
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let number = error.downcast_ref::<std::io::Error>().and_then(|io| io.raw_os_error());
+            if number.is_some() {
+                return number;
+            }
+            cause = error.source();
+        }
+        None
+    }
+
     /// The whole chain in one line: context, then each cause.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();

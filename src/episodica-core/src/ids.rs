@@ -1,7 +1,7 @@
 //! Identity: validated owner ids, their file names, and record ids that follow from what they name.
 //!
-//! Nothing here is random. A record's id is a hash of its owner and of what makes it itself, so the
-//! same input gives the same store.
+//! Nothing here is random. A record's id is a hash of its owner and its content, so the same input
+//! gives the same store.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Longest user or tenant id, in bytes of UTF-8.
 pub const MAX_OWNER_ID_BYTES: usize = 512;
 
-/// Longest piece of a file name that an encoded id may take; longer ids continue in a subdirectory.
+/// Longest piece of a file name for an encoded id; longer ids continue in a subdirectory.
 const MAX_NAME_PIECE: usize = 180;
 
 /// Ends the name of a directory in which a long encoded id continues.
@@ -84,7 +84,7 @@ fn check_owner_id(what: &str, id: &str) -> Result<()> {
 /// .` stand for themselves (a dot not at the start, nor after a dot), an upper-case ASCII letter is
 /// `^` and its lower-case form, every other byte is `%` and two hex digits. What is longer than 180
 /// characters continues in a subdirectory whose name ends in `~`.
-pub fn encode_file_name(id: &str) -> String {
+pub(crate) fn encode_file_name(id: &str) -> String {
     let mut name = String::with_capacity(id.len());
     let mut piece = 0;
     for byte in id.bytes() {
@@ -110,7 +110,7 @@ pub fn encode_file_name(id: &str) -> String {
 
 /// The id that [`encode_file_name`] encoded; also takes names that other programs wrote unencoded
 /// (`Alice`). `None` for malformed escapes.
-pub fn decode_file_name(name: &str) -> Option<String> {
+pub(crate) fn decode_file_name(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -133,8 +133,8 @@ pub fn decode_file_name(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A hash over the parts, each with its length, so that no two lists of parts run together.
-pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
+/// SHA-256 over the parts, each preceded by its length, so that no two lists of parts run together.
+pub(crate) fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
@@ -144,7 +144,7 @@ pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
 }
 
 /// The first 128 bits of a [`digest`] in the form of a UUID of version 8 (RFC 9562).
-pub fn uuid8(hash: &[u8; 32]) -> String {
+pub(crate) fn uuid8(hash: &[u8; 32]) -> String {
     let mut bytes = [0_u8; 16];
     bytes.copy_from_slice(&hash[..16]);
     bytes[6] = bytes[6] & 0x0f | 0x80;
@@ -153,7 +153,7 @@ pub fn uuid8(hash: &[u8; 32]) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// The id of a record of `kind` that is made unique among the owner's by `parts`.
+/// The id of a record of `kind`, derived from `parts`, which distinguish it among the owner's.
 pub fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
     let mut all: Vec<&[u8]> = vec![owner.tenant.as_bytes(), owner.user.as_bytes(), kind.as_bytes()];
     all.extend_from_slice(parts);
@@ -162,18 +162,18 @@ pub fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
 
 /// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer),
 /// case kept.
-pub fn vector_id(tenant: &str, uri: &str, layer: &str) -> String {
+pub(crate) fn vector_id(tenant: &str, uri: &str, layer: &str) -> String {
     uuid8(&digest(&[tenant.as_bytes(), uri.as_bytes(), layer.as_bytes()]))
 }
 
-/// The content hash by which caches know a text again: SHA-256, hex.
+/// The content hash by which caches recognise a text: SHA-256, hex.
 pub fn content_hash(text: &str) -> String {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     to_hex(&hash)
 }
 
 /// Lower-case hexadecimal.
-pub fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()

@@ -1,5 +1,4 @@
-//! Vectors row by row, in one of two precisions: what an index holds, a cache stores, and neither
-//! has to convert for the other.
+//! Vectors row by row, in one of two precisions, shared by indexes and caches without conversion.
 //!
 //! Half precision (IEEE 754 binary16) keeps 11 significant bits: of unit vectors it changes an
 //! inner product by about 0.0001, and it takes half the bytes. Which of the two an index uses is
@@ -11,7 +10,7 @@ use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2};
 
 use crate::error::{Error, Result};
 
-/// Rows that are converted at a time, where someone wants single precision.
+/// Rows converted to single precision at a time.
 const CHUNK: usize = 4_096;
 
 /// A matrix of vectors, one a row: borrowed (from an index) or owned (read from a file; `'static`).
@@ -81,12 +80,12 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// How many vectors.
+    /// Number of vectors.
     pub fn nrows(&self) -> usize {
         self.dim().0
     }
 
-    /// Length of each.
+    /// Length of each vector.
     pub fn ncols(&self) -> usize {
         self.dim().1
     }
@@ -104,7 +103,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The same rows, owned: moved if they were, else copied.
+    /// The same rows, owned: moved if they were owned, else copied.
     pub fn into_owned(self) -> Matrix<'static> {
         match self {
             Self::Single(rows) => rows.into_owned().into(),
@@ -124,8 +123,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Parts one below the other. One part stays what it is; of several, all become halves if one
-    /// is.
+    /// Parts one below the other. A single part keeps its precision; of several, all become halves if
+    /// one is.
     ///
     /// # Errors
     /// `Internal` for parts of different widths, or none.
@@ -172,11 +171,11 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Gives all rows in single precision, some thousand at a time, each time with the place of the
-    /// first.
+    /// Passes all rows in single precision to `each`, some thousand at a time, with the number of
+    /// the first.
     ///
     /// # Errors
-    /// The first of `each`; then no more are given.
+    /// The first error of `each`; then no more rows follow.
     pub fn for_each_chunk(
         &self,
         mut each: impl FnMut(usize, ArrayView2<'_, f32>) -> Result<()>,

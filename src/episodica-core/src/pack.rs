@@ -1,10 +1,9 @@
-//! Columns of plain numbers and texts, one after the other: how indexes lie in a snapshot.
+//! Columns of plain numbers and texts, one after the other: the form of indexes in a snapshot.
 //!
-//! Nothing in it says what it is: it is read by the version that wrote it. Before the values of
-//! each column stand their number and a checksum, so that values go straight to where they are used
-//! and nothing damaged gets there; a checksum over those of all columns tells one pack from
-//! another. Numbers stand in the byte order of the machine, which is little-endian wherever
-//! snapshots are written.
+//! A pack does not describe itself: only the version that wrote it reads it. The values of each
+//! column follow their number and a checksum, so that they can be read straight into place and
+//! damage is noticed; a checksum over those of all columns tells one pack from another. Numbers are
+//! in the byte order of the machine, which is little-endian wherever snapshots are written.
 
 use std::io::Read;
 
@@ -21,10 +20,10 @@ pub struct PackSum {
     pub crc32: u32,
 }
 
-/// What stands before a column: how many values, and their checksum.
+/// Bytes before a column: the number of its values, and their checksum.
 const HEAD: usize = 8 + 4;
 
-/// Takes columns in.
+/// Collects columns.
 #[derive(Debug, Default)]
 pub struct Packer {
     bytes: Vec<u8>,
@@ -43,32 +42,32 @@ impl Packer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends a value of many forms as JSON; for what is small.
+    /// Appends a small value of any form, as JSON.
     ///
     /// # Panics
-    /// For a map whose keys are no strings.
+    /// For a map whose keys are not strings.
     pub fn json<T: Serialize + ?Sized>(&mut self, value: &T) {
         self.column(&serde_json::to_vec(value).expect("invariant: the value has a JSON form"));
     }
 
-    /// All of it.
+    /// The pack and its sum.
     pub fn finish(self) -> (Vec<u8>, PackSum) {
         let sum = PackSum { bytes: self.bytes.len() as u64, crc32: self.heads.finalize() };
         (self.bytes, sum)
     }
 }
 
-/// Gives columns back in their order; `None` where what comes is no such column.
+/// Reads columns in their order; `None` where the next one is not what was asked for.
 pub struct Unpacker<'a> {
     source: Box<dyn Read + Send + 'a>,
     expected: PackSum,
-    /// Bytes that may still come.
+    /// Bytes that may still follow.
     left: u64,
     heads: crc32fast::Hasher,
 }
 
 impl<'a> Unpacker<'a> {
-    /// Over a source that begins with a pack, the one that is `expected`.
+    /// Reads a source that begins with the `expected` pack.
     pub fn new(source: Box<dyn Read + Send + 'a>, expected: PackSum) -> Self {
         Self { source, expected, left: expected.bytes, heads: crc32fast::Hasher::new() }
     }
@@ -80,7 +79,7 @@ impl<'a> Unpacker<'a> {
         self.heads.update(&head);
         let (count, crc) = head.split_first_chunk::<8>()?;
         let count = u64::from_le_bytes(*count);
-        // No more is made room for than the pack can hold.
+        // Allocates no more than the pack can hold.
         self.left = self
             .left
             .checked_sub((HEAD as u64).checked_add(count.checked_mul(size_of::<T>() as u64)?)?)?;
@@ -100,7 +99,7 @@ impl<'a> Unpacker<'a> {
         serde_json::from_slice(&self.column::<u8>()?).ok()
     }
 
-    /// Was this the pack that was expected, to its end?
+    /// Was this the expected pack, read to its end?
     pub fn is_whole(self) -> bool {
         self.left == 0 && self.heads.finalize() == self.expected.crc32
     }

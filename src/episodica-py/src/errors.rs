@@ -19,10 +19,13 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let made = py
         .import("episodica.errors")
         .and_then(|module| module.call_method1("from_native", arguments));
-    match made {
-        Ok(exception) => PyErr::from_value(exception),
-        Err(failure) => failure,
-    }
+    let numbered = made.and_then(|exception| {
+        if let (ErrorKind::Io, Some(errno)) = (error.kind(), error.errno()) {
+            exception.setattr("errno", errno)?;
+        }
+        Ok(PyErr::from_value(exception))
+    });
+    numbered.unwrap_or_else(|failure| failure)
 }
 
 /// A failure that only a bug can cause.

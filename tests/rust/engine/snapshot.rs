@@ -174,6 +174,67 @@ fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
     same(&everything(&engine), &from_the_logs(&disk), "handed on");
 }
 
+/// Bytes of the snapshot's packs that an opening reads: none if it is not used.
+fn uses_the_snapshot(disk: &Disk) -> bool {
+    disk.take_operations();
+    open(disk).unwrap().load_user("alice", &NOW).unwrap();
+    let reads = format!("read_from {}", path().display());
+    // The head, and then each of the packs.
+    disk.take_operations().iter().filter(|operation| **operation == reads).count() > 1
+}
+
+#[test]
+fn a_killed_process_leaves_a_snapshot_and_the_lines_behind_it() {
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    engine.add_messages("alice", talk(34, 60), None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    let AnyRecord::Episode(episode) = records(&engine, "alice", RecordKind::Episode).remove(0)
+    else {
+        panic!("an episode")
+    };
+    for text in ["They spoke of tea.", "They spoke of tea and of coffee."] {
+        engine.update("alice", &episode.episode_id, text, &NOW).unwrap();
+    }
+    let AnyRecord::Semantic(fact) = records(&engine, "alice", RecordKind::Semantic).remove(1)
+    else {
+        panic!("a fact")
+    };
+    engine.update("alice", &fact.memory_id, "They like tea.", &NOW).unwrap();
+    engine.add_messages("alice", talk(60, 63), None, &NOW).unwrap();
+    let killed = Disk::new(disk.inner().after_process_death());
+    drop(engine);
+    assert!(uses_the_snapshot(&killed));
+    let opened = open(&killed).unwrap();
+    let before = everything(&opened);
+    same(&before, &from_the_logs(&killed), "killed");
+    assert!(opened.verify(None, &NOW).unwrap().problems.is_empty());
+    // It goes on, and is closed with a snapshot of all.
+    opened.add_messages("alice", talk(63, 70), None, &NOW).unwrap();
+    same(&everything(&opened), &from_the_logs(&killed), "gone on");
+    close(&opened);
+    drop(opened);
+    assert!(uses_the_snapshot(&killed));
+    same(&everything(&open(&killed).unwrap()), &from_the_logs(&killed), "closed");
+}
+
+#[test]
+fn a_torn_line_behind_the_snapshot_is_cut_off_and_a_bad_one_set_aside() {
+    const LOG: &str = "/m/messages/alice_messages.jsonl";
+    for (tail, used) in [(&b"{\"message_id\":\"x\",\"con"[..], true), (b"{bad}\n", false)] {
+        let disk = furnished();
+        let whole = disk.inner().files().remove(Path::new(LOG)).unwrap();
+        disk.inner().put(LOG, &[&whole, tail].concat());
+        let image = Disk::new(disk.inner().after_process_death());
+        assert_eq!(uses_the_snapshot(&image), used);
+        let engine = open(&disk).unwrap();
+        let found = engine.verify(None, &NOW).unwrap().problems;
+        assert!(found.iter().any(|problem| problem.path == Path::new(LOG)), "{found:?}");
+        assert_eq!(disk.inner().files()[Path::new(LOG)], whole);
+        same(&everything(&engine), &from_the_logs(&disk), "mended");
+    }
+}
+
 #[test]
 fn a_snapshot_that_holds_is_read_and_not_written_again() {
     let disk = furnished();

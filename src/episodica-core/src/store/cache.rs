@@ -1,9 +1,9 @@
-//! Vectors on disk: a cache beside a log, believed only as far as its checksums reach.
+//! Vectors on disk: a cache beside a log, trusted only as far as its checksums reach.
 //!
 //! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
 //! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
 //! content hash of every row, length and CRC-32 of the two others, and a checksum of its own. The
-//! manifest is written last; whatever disagrees with it is a cache that isn't there. The caller
+//! manifest is written last; a cache that disagrees with it counts as missing. The caller
 //! compares rows with records: it embeds what is missing or changed, and drops what has no record.
 
 use std::borrow::Cow;
@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, parent_of};
 use super::files::{self, Sum, Summing, io_error, sum_of_file};
-use super::layout::CachePaths;
+use super::layout::{CachePaths, LogKind};
 use super::line::{check_line, encode_line};
 use super::log::LogPosition;
 use super::npy;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ids::{Owner, vector_id};
 use crate::matrix::Matrix;
 use crate::model::Problem;
 
@@ -27,7 +28,7 @@ const MANIFEST_VERSION: u32 = 1;
 
 const REMEDY: &str = "it is rebuilt from the log by itself; `rebuild_indices` does so at once";
 
-/// Which text a vector was made from.
+/// The text that a vector was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRow {
     /// Id of the record.
@@ -39,7 +40,34 @@ pub struct CacheRow {
     pub hash: String,
 }
 
-/// What the vectors are.
+impl CacheRow {
+    /// The id of the vector, for tools that keep vectors elsewhere: it follows from the record's
+    /// URI and the layer.
+    ///
+    /// ```
+    /// use episodica_core::ids::Owner;
+    /// use episodica_core::store::{CacheRow, LogKind};
+    ///
+    /// # fn main() -> episodica_core::Result<()> {
+    /// let row = CacheRow { id: "e1".into(), layer: "l0".into(), hash: String::new() };
+    /// let alice = Owner::new("default", "alice")?;
+    /// let id = row.vector_id(&alice, LogKind::Episodes);
+    /// assert_eq!((id.len(), &id[14..15]), (36, "8"));
+    /// assert_ne!(id, row.vector_id(&Owner::new("default", "Alice")?, LogKind::Episodes));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn vector_id(&self, owner: &Owner, kind: LogKind) -> String {
+        let word = match kind {
+            LogKind::Messages => "message",
+            LogKind::Episodes => "episode",
+            LogKind::Semantic => "semantic",
+        };
+        vector_id(&owner.tenant, &owner.uri(word, &self.id), &self.layer)
+    }
+}
+
+/// Model, length and rows of the vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VectorCacheHead {
     /// Name and version of the embedding model.
@@ -48,16 +76,16 @@ pub struct VectorCacheHead {
     pub dimension: usize,
     /// The structure of the index (`flat`, `hnsw`), in the words of whoever writes it.
     pub index_kind: String,
-    /// How far the log reached.
+    /// The end of the log when they were written.
     pub log: LogPosition,
-    /// One row a vector, in the order of the vectors.
+    /// One row per vector, in the order of the vectors.
     pub rows: Vec<CacheRow>,
 }
 
-/// A cache that agrees with its manifest.
+/// A cache that matches its manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorCache {
-    /// What the vectors are.
+    /// Model, length and rows of the vectors.
     pub head: VectorCacheHead,
     /// The vectors, shape `(rows, dimension)`, each of length 1, in the precision of the file.
     pub vectors: Matrix<'static>,
@@ -73,6 +101,9 @@ pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest<'a> {
     version: u32,
+    /// Missing in manifests of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<Cow<'a, Owner>>,
     normalized: bool,
     embeddings: Sum,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,9 +116,15 @@ struct Manifest<'a> {
 }
 
 impl<'a> Manifest<'a> {
-    fn new(head: &'a VectorCacheHead, embeddings: Sum, index: Option<Sum>) -> Self {
+    fn new(
+        owner: &'a Owner,
+        head: &'a VectorCacheHead,
+        embeddings: Sum,
+        index: Option<Sum>,
+    ) -> Self {
         Self {
             version: MANIFEST_VERSION,
+            owner: Some(Cow::Borrowed(owner)),
             normalized: true,
             embeddings,
             index,
@@ -144,6 +181,7 @@ pub(super) fn read_vectors(
 /// untouched; what is left of the cache is not believed.
 pub(super) fn save(
     backend: &dyn Backend,
+    owner: &Owner,
     paths: &CachePaths,
     head: &VectorCacheHead,
     vectors: &Matrix<'_>,
@@ -154,18 +192,18 @@ pub(super) fn save(
         return Err(Error::internal(message));
     }
     files::create_dir_all(backend, parent_of(&paths.manifest))?;
+    let embeddings = npy::encode(vectors);
+    let pieces = embeddings.pieces();
+    files::replace_with_pieces(backend, &paths.embeddings, &pieces)?;
     let index = match write_index {
-        Some(write) => Some(save_index(backend, &paths.index, write)?),
+        Some(write) => Some(save_index(backend, &paths.index, &pieces, write)?),
         None => {
             files::remove(backend, &paths.index)?;
             None
         }
     };
-    let embeddings = npy::encode(vectors);
-    let pieces = embeddings.pieces();
-    files::replace_with_pieces(backend, &paths.embeddings, &pieces)?;
     let (sum, mut line) = (files::sum(&pieces), Vec::new());
-    encode_line(&mut line, &Manifest::new(head, sum.clone(), index))?;
+    encode_line(&mut line, &Manifest::new(owner, head, sum.clone(), index))?;
     files::replace_file(backend, &paths.manifest, &line)?;
     Ok(sum)
 }
@@ -174,9 +212,11 @@ pub(super) fn save(
 /// one where there is none. `model` and `dimension` (if known) are those of the present embedder.
 ///
 /// # Errors
-/// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension; `Io`.
+/// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension. A
+/// file that can't be read is a problem, not an error: the cache is made again from the log.
 pub(super) fn load(
     backend: &dyn Backend,
+    owner: &Owner,
     paths: CachePaths,
     model: &str,
     dimension: Option<usize>,
@@ -191,8 +231,13 @@ pub(super) fn load(
             mended: true,
         });
     };
-    let Some(bytes) = files::read(backend, &paths.manifest, "cannot read the file")? else {
-        return Ok(None);
+    let bytes = match backend.read(&paths.manifest) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            problem(&paths.manifest, unreadable(&error));
+            return Ok(None);
+        }
     };
     let manifest = match read_manifest(&bytes) {
         Ok(manifest) => manifest,
@@ -201,6 +246,10 @@ pub(super) fn load(
             return Ok(None);
         }
     };
+    if manifest.owner.as_deref().is_some_and(|named| named != owner) {
+        problem(&paths.manifest, "the cache belongs to another user".into());
+        return Ok(None);
+    }
     check_model(&paths, &manifest, model, dimension)?;
     let shape = (manifest.rows.len(), manifest.dimension);
     let vectors = match read_vectors(backend, &paths.embeddings, &manifest.embeddings, shape) {
@@ -209,7 +258,10 @@ pub(super) fn load(
             problem(&paths.embeddings, message);
             return Ok(None);
         }
-        Err(error) => return Err(io_error("cannot read the file", &paths.embeddings, error)),
+        Err(error) => {
+            problem(&paths.embeddings, unreadable(&error));
+            return Ok(None);
+        }
     };
     let index = match &manifest.index {
         None => None,
@@ -224,7 +276,10 @@ pub(super) fn load(
                 problem(&paths.index, "the index is missing".into());
                 None
             }
-            Err(error) => return Err(io_error("cannot read the index", &paths.index, error)),
+            Err(error) => {
+                problem(&paths.index, unreadable(&error));
+                None
+            }
         },
     };
     Ok(Some(VectorCache { head: manifest.into_head(), vectors, index }))
@@ -242,22 +297,43 @@ pub(super) fn remove(backend: &dyn Backend, paths: &CachePaths) -> Result<()> {
     if any { files::sync_dir(backend, parent_of(&paths.manifest)) } else { Ok(()) }
 }
 
-fn save_index(backend: &dyn Backend, path: &Path, write: WriteIndex<'_>) -> Result<Sum> {
+fn unreadable(error: &io::Error) -> String {
+    format!("the cache can't be read: {error}")
+}
+
+fn save_index(
+    backend: &dyn Backend,
+    path: &Path,
+    vectors: &[&[u8]],
+    write: WriteIndex<'_>,
+) -> Result<Sum> {
     let temporary = files::temporary(path);
-    let written =
-        files::remove(backend, &temporary).and_then(|_| write(&temporary)).and_then(|()| {
-            let finish = || {
-                let sum = sum_of_file(backend, &temporary)?;
-                backend.open_append(&temporary)?.sync_data()?;
-                backend.rename(&temporary, path)?;
-                Ok(sum)
-            };
-            finish().map_err(|error| io_error("cannot write the index", path, error))
-        });
+    let fail = |error| io_error("cannot write the index", path, error);
+    files::remove(backend, &temporary)?;
+    let written = write(&temporary).and_then(|()| {
+        let finish = || {
+            let sum = sum_of_file(backend, &temporary)?;
+            backend.open_append(&temporary)?.sync_data()?;
+            backend.rename(&temporary, path)?;
+            Ok(sum)
+        };
+        finish().map_err(fail)
+    });
     if written.is_err() {
         let _ = backend.remove_file(&temporary);
     }
-    written
+    written.map_err(|error| {
+        // An index library says that it failed, not why. A file of the same size fails for the
+        // same reason, and with the operating system's own words.
+        let probe = || {
+            let mut file = backend.create_new(&temporary)?;
+            vectors.iter().try_for_each(|piece| file.append(piece))?;
+            file.sync_data()
+        };
+        let cause = probe().err().filter(|_| error.kind() == ErrorKind::Index);
+        let _ = backend.remove_file(&temporary);
+        cause.map_or(error, fail)
+    })
 }
 
 fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {

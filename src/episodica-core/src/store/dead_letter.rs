@@ -1,5 +1,4 @@
-//! Work on indexes that failed for good, kept so that it can be replayed: ids and reasons, no
-//! content.
+//! Index work that failed for good, kept so that it can be replayed: ids and reasons, no content.
 
 use serde::{Deserialize, Serialize};
 

@@ -32,7 +32,7 @@ impl Store {
     ) -> Result<Sum> {
         self.shared.check_writable()?;
         let paths = self.layout().cache_paths(owner, kind);
-        cache::save(&**self.backend(), &paths, head, vectors, write_index)
+        cache::save(&**self.backend(), owner, &paths, head, vectors, write_index)
     }
 
     /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None`
@@ -51,7 +51,7 @@ impl Store {
         problems: &mut Vec<Problem>,
     ) -> Result<Option<VectorCache>> {
         let paths = self.layout().cache_paths(owner, kind);
-        cache::load(&**self.backend(), paths, model, dimension, problems)
+        cache::load(&**self.backend(), owner, paths, model, dimension, problems)
     }
 
     /// Removes the vector cache of one log, manifest first.
@@ -74,12 +74,12 @@ impl Store {
         packs: &[Vec<u8>],
     ) -> Result<()> {
         self.shared.check_writable()?;
-        snapshot::save(&**self.backend(), &self.layout().snapshot_path(owner), head, packs)
+        snapshot::save(&**self.backend(), self.layout(), owner, head, packs)
     }
 
     /// The head of a user's snapshot; `None` if there is none that can be read.
     pub fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
-        snapshot::head(&**self.backend(), &self.layout().snapshot_path(owner))
+        snapshot::head(&**self.backend(), self.layout(), owner)
     }
 
     /// A pack of a user's snapshot, to be read from the file; `None` if the head has none of this
@@ -90,7 +90,7 @@ impl Store {
         head: &SnapshotHead,
         number: usize,
     ) -> Option<Unpacker<'static>> {
-        snapshot::pack(&**self.backend(), &self.layout().snapshot_path(owner), head, number)
+        snapshot::pack(&**self.backend(), self.layout(), owner, head, number)
     }
 
     /// Removes a user's snapshot, durably.
@@ -99,7 +99,7 @@ impl Store {
     /// `ReadOnly`; `Io`.
     pub fn remove_snapshot(&self, owner: &Owner) -> Result<()> {
         self.shared.check_writable()?;
-        snapshot::discard(&**self.backend(), &self.layout().snapshot_path(owner))
+        snapshot::discard(&**self.backend(), self.layout(), owner)
     }
 
     /// `count` vectors of a log; `None` if they are not those that the head means.

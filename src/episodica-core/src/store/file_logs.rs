@@ -6,6 +6,7 @@
 //! processes write, they move to the user's own lock file, and the end is compared under its lock;
 //! nothing above changes.)
 
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,15 +15,17 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::adopt::{self, LogSource};
 use super::backend::FileStamp;
+use super::codec::{LogHeader, is_state};
 use super::erase::{self, Erasure};
 use super::files::io_error;
 use super::layout::LogKind;
+use super::line::check_line;
 use super::lock;
 use super::log::{Log, LogFile, LogPosition, LogSum, Mode, Recovery};
 use super::log_store::{Answer, Batch, BatchId, Head, LogStore, Turn, UserLogs};
 use super::scan::{Line, Visit};
 use super::shared::{Registration, Shared};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
 
@@ -57,6 +60,7 @@ impl LogStore for FileLogs {
             adopt::source(shared, owner, episodes)?,
             adopt::source(shared, owner, semantic)?,
         ];
+        check_header(shared, owner, &sources[messages as usize])?;
         let mut logs = FileUserLogs {
             owner: owner.clone(),
             shared: Arc::clone(shared),
@@ -173,6 +177,10 @@ impl FileUserLogs {
 }
 
 impl UserLogs for FileUserLogs {
+    fn mode(&self) -> Mode {
+        self.shared.mode
+    }
+
     fn head(&self) -> Result<Head> {
         let head = self.known_head();
         if self.shared.mode == Mode::ReadWrite {
@@ -288,6 +296,35 @@ impl UserLogs for FileUserLogs {
             Mode::ReadWrite => Turn::Mine,
             Mode::ReadOnly => Turn::Other(lock::holder(&*self.shared.backend, &self.shared.layout)),
         })
+    }
+}
+
+/// The longest header: two ids of 512 bytes, each byte escaped.
+const MAX_HEADER_BYTES: u64 = 8 << 10;
+
+/// Refuses a message log that says it is another user's, before anything in it is shown or mended.
+fn check_header(shared: &Shared, owner: &Owner, source: &LogSource) -> Result<()> {
+    let fail = |error| io_error("cannot read the log", &source.path, error);
+    let file = match shared.backend.read_from(&source.path, 0) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(fail)?,
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(fail)?;
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // A damaged header is a bad line like any other.
+    let sound = is_state(line) && check_line(line) == Ok(true);
+    match serde_json::from_slice::<LogHeader>(line) {
+        Ok(header) if sound && header != LogHeader::new(owner) => {
+            let message = format!(
+                "the log belongs to user `{}` of tenant `{}`, not to `{}`",
+                header.user_id, header.tenant, owner.user
+            );
+            Err(Error::new(ErrorKind::CorruptStore, message)
+                .at(&source.path, Some(1))
+                .with_hint("rename the file to its user's name, or move it away"))
+        }
+        _ => Ok(()),
     }
 }
 

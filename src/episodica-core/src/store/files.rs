@@ -203,6 +203,13 @@ pub(crate) fn errno(error: &io::Error) -> Option<i32> {
     number
 }
 
+/// Did an operation fail because the disk, or the caller's share of it, is full?
+pub(crate) fn is_disk_full(error: &Error) -> bool {
+    let cause = std::error::Error::source(error);
+    let kind = cause.and_then(|cause| cause.downcast_ref()).map(io::Error::kind);
+    matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+}
+
 /// The store's error for a failed operation on `path`.
 pub(crate) fn io_error(context: &str, path: &Path, source: io::Error) -> Error {
     let refusal = source.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());

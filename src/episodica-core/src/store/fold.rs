@@ -9,6 +9,16 @@ use crate::model::{Episode, Message, Problem, SemanticMemory};
 /// Earlier revisions of records, oldest first, by id.
 pub type History<T> = HashMap<String, Vec<Arc<T>>>;
 
+/// What opening a user with a known beginning of the logs gives.
+#[derive(Debug)]
+pub enum Opened {
+    /// The logs begin otherwise, or need mending: everything in them.
+    Whole(LoadedUser),
+    /// The records behind the beginning, in the order of the logs: every revision by itself, and no
+    /// history.
+    Behind(LoadedUser),
+}
+
 /// Everything a user's logs hold.
 #[derive(Debug, Default)]
 pub struct LoadedUser {
@@ -39,6 +49,16 @@ pub(super) struct Folded<T> {
     current: Vec<Option<Arc<T>>>,
     places: HashMap<String, usize>,
     history: History<T>,
+}
+
+impl LoadedUser {
+    /// Is there neither a record nor a state?
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+            && self.episodes.is_empty()
+            && self.semantic.is_empty()
+            && self.states.is_empty()
+    }
 }
 
 impl<T> Default for Folded<T> {

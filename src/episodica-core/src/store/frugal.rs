@@ -79,3 +79,130 @@ impl Backend for Frugal {
         self.retry(|inner| inner.try_lock(path, holder))
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::clock::{FixedClock, Moment};
+    use crate::ids::Owner;
+    use crate::model::Message;
+    use crate::store::testing::MemoryBackend;
+    use crate::store::{Mode, Store};
+
+    /// A process that may have so many files open.
+    #[derive(Debug)]
+    struct Scarce {
+        disk: MemoryBackend,
+        open: Arc<AtomicUsize>,
+        limit: usize,
+    }
+
+    #[derive(Debug)]
+    struct Counted {
+        file: Box<dyn BackendFile>,
+        open: Arc<AtomicUsize>,
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.open.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    impl BackendFile for Counted {
+        fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.file.append(bytes)
+        }
+        fn sync_data(&mut self) -> io::Result<()> {
+            self.file.sync_data()
+        }
+        fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+            self.file.truncate(bytes)
+        }
+    }
+
+    impl Scarce {
+        fn check(&self) -> io::Result<()> {
+            let emfile = rustix::io::Errno::MFILE.raw_os_error();
+            let left = self.limit - self.open.load(Ordering::SeqCst);
+            if left == 0 { Err(io::Error::from_raw_os_error(emfile)) } else { Ok(()) }
+        }
+
+        fn counted(
+            &self,
+            open: impl FnOnce() -> io::Result<Box<dyn BackendFile>>,
+        ) -> io::Result<Box<dyn BackendFile>> {
+            self.check()?;
+            let file = open()?;
+            self.open.fetch_add(1, Ordering::SeqCst);
+            Ok(Box::new(Counted { file, open: Arc::clone(&self.open) }))
+        }
+    }
+
+    impl Backend for Scarce {
+        fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+            self.disk.stat(path)
+        }
+        fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
+            self.check()?;
+            self.disk.list_dir(path)
+        }
+        fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+            self.check()?;
+            self.disk.read_from(path, offset)
+        }
+        fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
+            self.counted(|| self.disk.create_new(path))
+        }
+        fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
+            self.counted(|| self.disk.open_append(path))
+        }
+        fn create_dir(&self, path: &Path) -> io::Result<()> {
+            self.disk.create_dir(path)
+        }
+        fn sync_dir(&self, path: &Path) -> io::Result<()> {
+            self.check()?;
+            self.disk.sync_dir(path)
+        }
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.disk.rename(from, to)
+        }
+        fn remove_file(&self, path: &Path) -> io::Result<()> {
+            self.disk.remove_file(path)
+        }
+        fn remove_dir(&self, path: &Path) -> io::Result<()> {
+            self.disk.remove_dir(path)
+        }
+        fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
+            self.disk.try_lock(path, holder)
+        }
+    }
+
+    #[test]
+    fn more_users_than_file_handles_can_be_written() {
+        let open = Arc::new(AtomicUsize::new(0));
+        let (disk, limit) = (MemoryBackend::new(), 6);
+        let scarce = Scarce { disk, open: Arc::clone(&open), limit };
+        let clock = FixedClock::new(Moment::new(0, 0).unwrap());
+        let store =
+            Store::open_on(Arc::new(scarce), Path::new("/m"), Mode::ReadWrite, &clock).unwrap();
+        let message = serde_json::json!({"message_id": "m", "seq": 0, "role": "user",
+            "content": "hello", "timestamp": "2026-11-01T08:00:00Z"});
+        let message: Arc<Message> = Arc::new(serde_json::from_value(message).unwrap());
+        let mut users = Vec::new();
+        for n in 0..40 {
+            let owner = Owner::new("default", &format!("user{n}")).unwrap();
+            let (user, _) = store.open_user(&owner).unwrap();
+            user.append_messages(&[Arc::clone(&message)], &[]).unwrap();
+            users.push(user);
+        }
+        assert!(open.load(Ordering::SeqCst) <= limit);
+        for user in &users {
+            user.append_messages(&[Arc::clone(&message)], &[]).unwrap();
+        }
+        drop(users);
+        assert_eq!(open.load(Ordering::SeqCst), 0, "a closed user keeps no file open");
+    }
+}

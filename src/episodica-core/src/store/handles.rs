@@ -47,11 +47,6 @@ impl Handles {
         usize::try_from(allowed).map_or(MAX_KEPT_FILES, |allowed| allowed.min(MAX_KEPT_FILES))
     }
 
-    /// Changes how many files are kept open.
-    pub fn set_limit(&self, limit: usize) {
-        self.kept.lock().resize(NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN));
-    }
-
     /// Closes every kept file; `false` if there was none.
     pub fn release(&self) -> bool {
         let mut kept = self.kept.lock();

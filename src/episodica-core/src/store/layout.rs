@@ -1,4 +1,4 @@
-//! Which file holds what: the paths of a store, and the way back from a file name to its user.
+//! The paths of a store, and the way back from a file name to its user.
 //!
 //! Names are those of [`encode_file_name`]; names that another program wrote unencoded
 //! (`Alice_episodes.jsonl`) mean the user they spell.
@@ -41,10 +41,10 @@ impl LogKind {
     }
 }
 
-/// Files that a user may have beside the logs and their caches.
+/// Files of a user beside the logs and their caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SideFile {
-    /// Work on indexes that failed for good, to be replayed: no content.
+    /// Index work that failed for good, to be replayed: no content.
     DeadLetters,
     /// Prompts and answers, kept for inspection: content.
     Trace,
@@ -68,15 +68,15 @@ impl SideFile {
 /// The three files of a vector cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachePaths {
-    /// The library's own index.
+    /// The index, in the form of its library.
     pub index: PathBuf,
     /// The vectors as a NumPy array.
     pub embeddings: PathBuf,
-    /// What the two are made from, with checksums.
+    /// Model, rows and checksums of the two.
     pub manifest: PathBuf,
 }
 
-/// Every ending of a file that belongs to a user, a longer one before those it ends in.
+/// Every ending of a user's file, a longer one before those that it ends in.
 const ENDINGS: [&str; 13] = [
     "_messages.jsonl",
     "_episodes.jsonl",
@@ -93,7 +93,7 @@ const ENDINGS: [&str; 13] = [
     ".json",
 ];
 
-/// What is put behind the name of a file, itself a file of the same user.
+/// Endings after the name of a file that make another file of the same user.
 const AFTER: [&str; 2] = [".tmp", ".quarantine.jsonl"];
 
 /// The paths below one root.
@@ -118,7 +118,7 @@ impl Layout {
         self.root.join("episodica.json")
     }
 
-    /// The file whose lock is the writer's.
+    /// The file with the writer's lock.
     pub fn lock_path(&self) -> PathBuf {
         self.root.join(".lock")
     }
@@ -243,7 +243,7 @@ impl Layout {
         Ok(users)
     }
 
-    /// Everything in the directories of a tenant, to any depth; sorted.
+    /// Every entry in the directories of a tenant, at any depth; sorted.
     ///
     /// # Errors
     /// `Io` when a directory can't be read.
@@ -293,7 +293,7 @@ impl Layout {
             .collect()
     }
 
-    /// Every file of a user, whatever wrote it, found by listing and not by guessing.
+    /// Every file of a user, whichever program wrote it: found by listing, not by guessing.
     ///
     /// # Errors
     /// `Io` when a directory can't be read.
@@ -314,7 +314,7 @@ impl Layout {
         Ok(files)
     }
 
-    /// Names of another program that stand where the canonical file of their user is wanted:
+    /// Logs under names of another program, where the canonical name of their user belongs:
     /// `(kind, user, path)`.
     ///
     /// # Errors
@@ -346,7 +346,7 @@ impl Layout {
     }
 }
 
-/// The user whom a file name without its ending means: encoded if it is an encoding, else
+/// The user that a file name without its ending means: decoded if it is an encoding, else
 /// literally.
 fn user_of_stem(stem: &str) -> String {
     decode_file_name(stem)
@@ -354,7 +354,7 @@ fn user_of_stem(stem: &str) -> String {
         .unwrap_or_else(|| stem.to_owned())
 }
 
-/// A file name without its ending; `None` for a name that is nobody's.
+/// A file name without its ending; `None` for a name that no user's file has.
 fn stem_of(name: &str) -> Option<&str> {
     let mut bare = name;
     while let Some(shorter) = AFTER.iter().find_map(|after| bare.strip_suffix(after)) {

@@ -1,15 +1,15 @@
-//! One line of a log: a JSON object whose last key is the checksum of what stands before it.
+//! One line of a log: a JSON object whose last key is the checksum of everything before it.
 //!
 //! `{"message_id":"m1","content":"hello","crc":"89abcdef"}`: CRC-32 (IEEE) in eight lower-case hex
-//! digits over every byte of the line before `,"crc"`. A line without that key is taken as it is:
+//! digits over every byte of the line before `,"crc"`. A line without that key is accepted:
 //! other programs and people write such lines.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// Longest line that is written or read, in bytes: above the largest episode of ordinary messages,
-/// below what memory has no room for.
+/// Longest line that is written or read, in bytes: more than the largest episode of ordinary
+/// messages, less than would exhaust memory.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
 const KEY: &[u8] = b",\"crc\":\"";
@@ -53,10 +53,10 @@ pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<
     Ok(())
 }
 
-/// Does the line, without its line feed, keep its checksum? `Ok(false)` for a line that has none.
+/// Does the checksum of the line (without its line feed) match? `Ok(false)` if it has none.
 ///
 /// # Errors
-/// What is wrong, for people.
+/// The reason, for people.
 pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
     let Some((body, tail)) = line.len().checked_sub(TAIL).map(|at| line.split_at(at)) else {
         return Ok(false);
@@ -67,21 +67,20 @@ pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
         // A key that lost a byte or two is still our key; treating it as absent would let damaged
         // text pass unchecked.
         let alike = key.iter().zip(KEY).filter(|(have, want)| have == want).count();
-        return match alike + 2 >= KEY.len()
-            && alike + end.iter().zip(END).filter(|(have, want)| have == want).count()
-                < TAIL - DIGITS
-        {
-            true => Err("the checksum key is damaged".into()),
-            false => Ok(false),
-        };
+        let ends_alike = end.iter().zip(END).filter(|(have, want)| have == want).count();
+        if alike + 2 >= KEY.len() && alike + ends_alike < TAIL - DIGITS {
+            return Err("the checksum key is damaged".into());
+        }
+        return Ok(false);
     }
-    match digits == format!("{:08x}", crc32fast::hash(body)).as_bytes() {
-        true => Ok(true),
-        false => Err("the checksum does not match".into()),
+    if digits == format!("{:08x}", crc32fast::hash(body)).as_bytes() {
+        Ok(true)
+    } else {
+        Err("the checksum does not match".into())
     }
 }
 
-/// What of a line is the record itself, so that it is the same with and without a checksum.
+/// The part of a line that is the same with and without a checksum.
 pub(crate) fn identity(line: &[u8]) -> &[u8] {
     match check_line(line) {
         Ok(true) => &line[..line.len() - TAIL],
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn only_objects_are_encoded() {
         let mut out = b"kept".to_vec();
         assert!(encode_line(&mut out, &3).is_err());
         assert!(encode_line(&mut out, &serde_json::json!({})).is_err());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::codec::{
-    Deleted, StateRecord, is_deleted, is_state, read_episode, read_message, read_semantic,
+    Deleted, StateRecord, UNPLACED, is_deleted, is_state, read_episode, read_message, read_semantic,
 };
 use super::fold::{Entry, Folded, Interner, LoadedUser, place_messages};
 use super::layout::LogKind;
@@ -40,10 +40,12 @@ impl<'a> Reading<'a> {
         let states = &mut self.states;
         let visit = &mut |line: Line<'_>| -> Result<(), String> {
             if is_state(line.bytes) {
-                states.push(
-                    serde_json::from_slice(line.bytes)
-                        .map_err(|error| format!("not a state: {error}"))?,
-                );
+                let state = serde_json::from_slice(line.bytes)
+                    .map_err(|error| format!("not a state: {error}"))?;
+                // Headers, and what a later version writes.
+                if state != StateRecord::Unknown {
+                    states.push(state);
+                }
             } else if is_deleted(line.bytes) {
                 let gone: Deleted = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a removal: {error}"))?;
@@ -142,17 +144,103 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     })
 }
 
-/// Opens the logs without showing their records; `false` if they are not, byte for byte, what is
-/// `known` of them.
+/// The records behind a known beginning of the logs. `Err` if the logs begin otherwise, or what
+/// stands behind needs more than adding to what is known (bad lines, removals, messages without a
+/// place); it says what was mended all the same.
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn is_known(logs: &dyn UserLogs, known: &[LogSum; 3]) -> Result<bool> {
-    let read = |kind: LogKind| {
-        let recovery = logs.read(kind, &known[kind as usize], &mut |_| Ok(()))?;
-        Ok(recovery.is_some_and(|found| found.records == 0 && found.problems.is_empty()))
-    };
-    let others = || -> Result<bool> { Ok(read(LogKind::Messages)? && read(LogKind::Semantic)?) };
-    let (episodes, others) = rayon::join(|| read(LogKind::Episodes), others);
-    Ok(episodes? && others?)
+pub(super) fn load_behind(
+    logs: &dyn UserLogs,
+    owner: &Owner,
+    known: &[LogSum; 3],
+) -> Result<Result<LoadedUser, Vec<Problem>>> {
+    let conversation = || conversation_behind(logs, owner, known);
+    let facts = || facts_behind(logs, owner, known);
+    let (conversation, facts) = rayon::join(conversation, facts);
+    let ((whole, mut behind), (facts_whole, facts)) = (conversation?, facts?);
+    behind.problems.extend(facts.problems);
+    if !(whole && facts_whole) {
+        return Ok(Err(behind.problems));
+    }
+    behind.semantic = facts.semantic;
+    behind.states.extend(facts.states);
+    behind.next_seq = behind.messages.iter().map(|message| message.seq + 1).max().unwrap_or(0);
+    Ok(Ok(behind))
+}
+
+fn conversation_behind(
+    logs: &dyn UserLogs,
+    owner: &Owner,
+    known: &[LogSum; 3],
+) -> Result<(bool, LoadedUser)> {
+    let mut behind = LoadedUser::default();
+    let (mut messages, mut episodes) = (Vec::new(), Vec::new());
+    let mut whole = read_behind(logs, LogKind::Messages, known, &mut behind, &mut |line| {
+        let message = read_message(owner, line)?;
+        check_placed(&message)?;
+        messages.push(Arc::new(message));
+        Ok(())
+    })?;
+    let ids: HashMap<&str, &Arc<Message>> =
+        messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
+    whole &= read_behind(logs, LogKind::Episodes, known, &mut behind, &mut |line| {
+        let episode = faultless(read_episode(owner, line, &ids)?)?;
+        episode.original_messages.iter().try_for_each(|message| check_placed(message))?;
+        episodes.push(Arc::new(episode));
+        Ok(())
+    })?;
+    drop(ids);
+    (behind.messages, behind.episodes) = (messages, episodes);
+    Ok((whole, behind))
+}
+
+fn facts_behind(
+    logs: &dyn UserLogs,
+    owner: &Owner,
+    known: &[LogSum; 3],
+) -> Result<(bool, LoadedUser)> {
+    let (mut behind, mut facts) = (LoadedUser::default(), Vec::new());
+    let whole = read_behind(logs, LogKind::Semantic, known, &mut behind, &mut |line| {
+        facts.push(Arc::new(faultless(read_semantic(owner, line)?)?));
+        Ok(())
+    })?;
+    behind.semantic = facts;
+    Ok((whole, behind))
+}
+
+/// Shows the records behind a known beginning to `record`; `false` if the log begins otherwise, or
+/// a line is more than a record or state.
+fn read_behind(
+    logs: &dyn UserLogs,
+    kind: LogKind,
+    known: &[LogSum; 3],
+    behind: &mut LoadedUser,
+    record: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+) -> Result<bool> {
+    let recovery = logs.read(kind, &known[kind as usize], &mut |line| {
+        if is_deleted(line.bytes) {
+            return Err("a removal".into());
+        }
+        if !is_state(line.bytes) {
+            return record(line.bytes);
+        }
+        let state =
+            serde_json::from_slice(line.bytes).map_err(|error| format!("not a state: {error}"))?;
+        if state != StateRecord::Unknown {
+            behind.states.push(state);
+        }
+        Ok(())
+    })?;
+    let whole = recovery.is_some();
+    behind.problems.extend(recovery.into_iter().flat_map(|found| found.problems));
+    Ok(whole)
+}
+
+fn check_placed(message: &Message) -> Result<(), String> {
+    if message.seq == UNPLACED { Err("a message without a place".into()) } else { Ok(()) }
+}
+
+fn faultless<T>((record, notes): (T, Vec<String>)) -> Result<T, String> {
+    if notes.is_empty() { Ok(record) } else { Err(notes.join("; ")) }
 }

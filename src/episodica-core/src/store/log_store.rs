@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use super::erase::Erasure;
 use super::layout::LogKind;
 use super::lock::Holder;
-use super::log::{LogPosition, LogSum, Recovery};
+use super::log::{LogPosition, LogSum, Mode, Recovery};
 use super::scan::Visit;
 use crate::error::Result;
 use crate::ids::Owner;
@@ -111,6 +111,9 @@ pub trait LogStore: fmt::Debug + Send + Sync {
 
 /// The three logs of one user, open until dropped.
 pub trait UserLogs: fmt::Debug + Send + Sync {
+    /// Whether the logs may be written.
+    fn mode(&self) -> Mode;
+
     /// How far the logs reach now. Read-only, this is how a view learns that it is out of date: the
     /// head differs from that of the opening.
     ///
@@ -178,3 +181,6 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// `Io`.
     fn turn(&self) -> Result<Turn>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 //! docs/format.md defines every byte, the sync promises and what recovery does.
 //!
 //! Each module depends only on those before it:
-//! `backend -> files -> {line, layout, codec, handles, real} -> scan -> quarantine -> log ->
+//! `backend -> files -> {line, layout, codec, handles, real, root, reserve} -> scan -> quarantine -> log ->
 //! {legacy, side, dead_letter, cache, snapshot, lock} -> shared -> {adopt, format, erase} ->
 //! log_store -> {file_logs, fold} -> loading -> user -> store -> derived`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
@@ -36,6 +36,8 @@ pub mod log_store;
 mod npy;
 mod quarantine;
 mod real;
+mod reserve;
+mod root;
 mod scan;
 mod shared;
 mod side;
@@ -53,7 +55,7 @@ pub use codec::{SessionState, StateRecord};
 pub use dead_letter::{DeadLetter, DeadLetters};
 pub use erase::Erasure;
 pub use files::Sum;
-pub use fold::{History, LoadedUser};
+pub use fold::{History, LoadedUser, Opened};
 pub use format::FORMAT_VERSION;
 pub use layout::{DEFAULT_TENANT, Layout, LogKind, SideFile};
 pub use line::MAX_LINE_BYTES;

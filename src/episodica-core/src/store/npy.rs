@@ -1,7 +1,7 @@
 //! The NumPy array format, version 1.0, for little-endian matrices of float32 and float16 in C
-//! order: what we write, so what we read.
+//! order: only what the store itself writes is read.
 //!
-//! Numbers go to the file and come from it as they stand in memory, in one piece.
+//! Numbers are written and read as they are in memory, in one piece.
 
 use std::io::{self, Read};
 
@@ -14,10 +14,10 @@ use crate::matrix::Matrix;
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 /// Data begins at a multiple of this, as the format demands.
 const ALIGNMENT: usize = 64;
-/// How the format calls single and half precision.
+/// Names of single and half precision in the format.
 const SINGLE: &str = "<f4";
 const HALF: &str = "<f2";
-/// Read at a time, so that what a checksum passes over is still in the processor's cache.
+/// Bytes read at a time, so that a checksum finds them still in the processor's cache.
 const CHUNK: usize = 256 << 10;
 
 const _: () =

@@ -2,7 +2,7 @@
 //!
 //! One JSON object a line: `file`, `line` (its number then), `reason`, and `text`, or `base64`
 //! where the bytes are not UTF-8. What is longer than a mebibyte goes in pieces with a `part` from
-//! 0. Nothing reads it back; it is for people who want to save what they can.
+//! 0. Nothing reads it back; it is for people who want to recover the text.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -32,15 +32,15 @@ struct Row<'a> {
     base64: Option<String>,
 }
 
-/// Where the bad lines of `log` go.
+/// The quarantine of a log.
 pub(crate) fn path_for(log: &Path) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".quarantine.jsonl");
     name.into()
 }
 
-/// Copies the bad lines into the quarantine and syncs it; those that are there already (a crash
-/// came between) are not written twice.
+/// Copies the bad lines into the quarantine and syncs it; lines that a crash left there already are
+/// not written twice.
 ///
 /// # Errors
 /// `Io`; the log is untouched then.
@@ -87,7 +87,7 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
     backend.sync_dir(parent_of(&path)).map_err(fail)
 }
 
-/// Removes every row in whose text one of `needles` (in JSON form) stands, and every row that can't
+/// Removes every row whose text contains one of `needles` (in JSON form), and every row that can't
 /// be searched (`base64`, `part`). `true` if there was one.
 ///
 /// # Errors
@@ -123,7 +123,7 @@ pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Resu
     Ok(true)
 }
 
-/// The file, ready for whole lines, and what it holds.
+/// The file, ready for whole lines, and its content.
 fn open(backend: &dyn Backend, path: &Path) -> std::io::Result<(Box<dyn BackendFile>, Vec<u8>)> {
     if backend.stat(path)?.is_none() {
         return Ok((backend.create_new(path)?, Vec::new()));

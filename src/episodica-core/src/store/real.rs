@@ -184,7 +184,11 @@ impl Backend for RealBackend {
 
     #[cfg(unix)]
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(path)?.sync_all()
+        use fs_err::os::unix::fs::OpenOptionsExt;
+        let directory = rustix::fs::OFlags::DIRECTORY.bits();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(directory.cast_signed());
+        options.open(path)?.sync_all()
     }
 
     /// Directories can't be opened for syncing here; renaming is ordered by the file system's

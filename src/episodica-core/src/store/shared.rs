@@ -11,6 +11,8 @@ use super::backend::{Backend, LockGuard};
 use super::handles::Handles;
 use super::layout::{Layout, LogKind};
 use super::log::{LogFile, Mode};
+use super::reserve::Reserve;
+use super::root::Root;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
@@ -20,8 +22,10 @@ use crate::model::Problem;
 pub(super) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub layout: Layout,
+    pub root: Arc<Root>,
     pub mode: Mode,
     pub handles: Arc<Handles>,
+    pub reserve: Reserve,
     /// Users whose logs are open for writing.
     open: Mutex<HashSet<Owner>>,
     /// Files of another program that stand in for a canonical one; only while read-only.
@@ -42,7 +46,9 @@ impl Shared {
         Self {
             backend,
             layout: Layout::new(root),
+            root: Arc::new(Root::new(root)),
             mode,
+            reserve: Reserve::new(root),
             handles: Handles::new(Handles::default_limit()),
             open: Mutex::default(),
             foreign: BTreeMap::new(),
@@ -53,9 +59,11 @@ impl Shared {
         }
     }
 
+    /// # Errors
+    /// `ReadOnly`; `Io` if the directory is no longer the one that was opened.
     pub fn check_writable(&self) -> Result<()> {
         match self.mode {
-            Mode::ReadWrite => Ok(()),
+            Mode::ReadWrite => self.root.check(&*self.backend),
             Mode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
                     .at(self.layout.root(), None))
@@ -67,7 +75,7 @@ impl Shared {
     pub fn log_file(&self, path: PathBuf) -> LogFile {
         LogFile {
             backend: Arc::clone(&self.backend),
-            root: self.layout.root().to_owned(),
+            root: Arc::clone(&self.root),
             path,
             mode: self.mode,
             handles: Arc::clone(&self.handles),

@@ -1,8 +1,8 @@
-//! What a model was asked and what it answered: the cache that saves asking again, and the trace
-//! for people to read.
+//! Questions to models and their answers: the cache that saves asking again, and the trace for
+//! people to read.
 //!
 //! Both hold private text. They are logs like the others (a torn line is cut off, a damaged one set
-//! aside), go with the user, and go whole when any record is erased.
+//! aside), are removed with the user, and are removed whole when any record is erased.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use crate::error::Result;
 /// A model's answer under the hash of what it was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CachedAnswer {
-    /// Of model, prompt and form of the answer.
+    /// Hash of model, prompt and form of the answer.
     pub hash: String,
     /// The model that answered.
     pub model: String,
     /// The answer, as it came.
     pub text: String,
-    /// When.
+    /// When it came.
     pub at: Moment,
 }
 
@@ -67,7 +67,7 @@ impl AnswerCache {
 /// One question and its answer, for inspection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TraceStep {
-    /// Ids of the records that came of it.
+    /// Ids of the records that resulted.
     pub ids: Vec<String>,
     /// Which step asked: `boundary`, `episode`, `predict`, `extract`, `reconcile`.
     pub phase: String,
@@ -77,18 +77,18 @@ pub struct TraceStep {
     pub prompt_version: String,
     /// The task.
     pub system: String,
-    /// The material.
+    /// The input.
     pub user: String,
     /// The answer, as it came; empty if none did.
     pub answer: String,
-    /// Why there is no answer, or why it was not used; empty if it was.
+    /// Why there is no answer, or why it was not used; empty if it was used.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failure: String,
     /// The answer came from the cache.
     pub cached: bool,
     /// Prompt and completion tokens.
     pub tokens: u64,
-    /// When.
+    /// When it came.
     pub at: Moment,
 }
 
@@ -120,7 +120,7 @@ impl Trace {
         self.log.append(steps).map(drop)
     }
 
-    /// The steps that a record came of, oldest first.
+    /// The steps that led to a record, oldest first.
     ///
     /// # Errors
     /// `Io`.

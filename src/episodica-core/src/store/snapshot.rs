@@ -6,16 +6,18 @@
 //! packs are sound; otherwise it counts as missing. It holds the texts of records, so it goes with
 //! every deletion.
 
+use std::borrow::Cow;
 use std::io::Read;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, parent_of};
 use super::files::{Sum, create_dir_all, remove, replace_with_pieces, sync_dir};
+use super::layout::Layout;
 use super::line::{check_line, encode_line};
 use super::log::LogSum;
 use crate::error::Result;
+use crate::ids::Owner;
 use crate::pack::{PackSum, Unpacker};
 
 /// The longest first line.
@@ -36,26 +38,44 @@ pub struct SnapshotHead {
     pub packs: Vec<PackSum>,
 }
 
+/// The first line.
+#[derive(Serialize, Deserialize)]
+struct Named<'a> {
+    owner: Cow<'a, Owner>,
+    #[serde(flatten)]
+    head: Cow<'a, SnapshotHead>,
+}
+
+impl<'a> Named<'a> {
+    fn line(owner: &'a Owner, head: &'a SnapshotHead) -> Result<Vec<u8>> {
+        let mut line = Vec::new();
+        let named = Self { owner: Cow::Borrowed(owner), head: Cow::Borrowed(head) };
+        encode_line(&mut line, &named)?;
+        Ok(line)
+    }
+}
+
 /// Writes a snapshot of these packs, durably.
 ///
 /// # Errors
 /// `Io`: then the earlier one is in place, or none.
 pub(super) fn save(
     backend: &dyn Backend,
-    path: &Path,
+    layout: &Layout,
+    owner: &Owner,
     head: &SnapshotHead,
     packs: &[Vec<u8>],
 ) -> Result<()> {
-    create_dir_all(backend, parent_of(path))?;
-    let mut line = Vec::new();
-    encode_line(&mut line, head)?;
+    let path = layout.snapshot_path(owner);
+    create_dir_all(backend, parent_of(&path))?;
+    let line = Named::line(owner, head)?;
     let parts: Vec<&[u8]> = std::iter::once(&line).chain(packs).map(Vec::as_slice).collect();
-    replace_with_pieces(backend, path, &parts)
+    replace_with_pieces(backend, &path, &parts)
 }
 
-/// The head of a snapshot; `None` if there is none that can be read.
-pub(super) fn head(backend: &dyn Backend, path: &Path) -> Option<SnapshotHead> {
-    let mut source = backend.read_from(path, 0).ok()?;
+/// The head of a snapshot; `None` if there is none that can be read and is this user's.
+pub(super) fn head(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Option<SnapshotHead> {
+    let mut source = backend.read_from(&layout.snapshot_path(owner), 0).ok()?;
     let mut bytes = Vec::new();
     // A head is short: without a line feed by then, the file is not a snapshot.
     while bytes.len() < MAX_HEAD_BYTES && !bytes.contains(&b'\n') {
@@ -64,20 +84,23 @@ pub(super) fn head(backend: &dyn Backend, path: &Path) -> Option<SnapshotHead> {
         }
     }
     let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
-    (check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten()
+    let named: Named<'_> =
+        (check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten()?;
+    (*named.owner == *owner).then(|| named.head.into_owned())
 }
 
 /// A pack of a snapshot, to be read from the file; `None` if the head has none of this number.
 pub(super) fn pack(
     backend: &dyn Backend,
-    path: &Path,
+    layout: &Layout,
+    owner: &Owner,
     head: &SnapshotHead,
     number: usize,
 ) -> Option<Unpacker<'static>> {
-    let mut line = Vec::new();
-    encode_line(&mut line, head).ok()?;
+    let line = Named::line(owner, head).ok()?;
     let before: u64 = head.packs.get(..number)?.iter().map(|pack| pack.bytes).sum();
-    let source = backend.read_from(path, line.len() as u64 + before).ok()?;
+    let source =
+        backend.read_from(&layout.snapshot_path(owner), line.len() as u64 + before).ok()?;
     Some(Unpacker::new(source, *head.packs.get(number)?))
 }
 
@@ -85,6 +108,7 @@ pub(super) fn pack(
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn discard(backend: &dyn Backend, path: &Path) -> Result<()> {
-    if remove(backend, path)? { sync_dir(backend, parent_of(path)) } else { Ok(()) }
+pub(super) fn discard(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<()> {
+    let path = layout.snapshot_path(owner);
+    if remove(backend, &path)? { sync_dir(backend, parent_of(&path)) } else { Ok(()) }
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::backend::{Backend, EntryKind, parent_of};
 use super::file_logs::FileLogs;
 use super::files::io_error;
-use super::fold::LoadedUser;
+use super::fold::{LoadedUser, Opened};
 use super::frugal::Frugal;
 use super::layout::{DEFAULT_TENANT, Layout, LogKind};
 use super::log::{LogSum, Mode};
@@ -165,21 +165,18 @@ impl Store {
         UserStore::open(owner, logs, head)
     }
 
-    /// [`Store::open_user`] for a caller to whom the logs may be `known`: they are not read if they
-    /// are the same byte for byte and need no mending.
+    /// [`Store::open_user`] for a caller who knows a beginning of the logs: only what stands behind
+    /// it is read, if the logs begin like that, byte for byte, and need no mending.
     ///
     /// # Errors
     /// As [`Store::open_user`].
-    pub fn open_known_user(
+    pub fn open_user_behind(
         &self,
         owner: &Owner,
-        known: Option<&[LogSum; 3]>,
-    ) -> Result<(UserStore, Option<LoadedUser>)> {
+        known: &[LogSum; 3],
+    ) -> Result<(UserStore, Opened)> {
         let (logs, head) = self.logs.open(owner)?;
-        match known {
-            Some(known) => UserStore::open_known(owner, logs, head, known),
-            None => UserStore::open(owner, logs, head).map(|(user, loaded)| (user, Some(loaded))),
-        }
+        UserStore::open_behind(owner, logs, head, known)
     }
 
     /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how
@@ -233,6 +230,7 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
     // A store of a newer version is left as it is, lock file included.
     format::check(&*backend, &shared.layout)?;
     shared.lock = Mutex::new(Some(lock::acquire(&*backend, &shared.layout, clock.now())?));
+    shared.root.pin(&*backend)?;
     if format::check(&*backend, &shared.layout)?.is_none() {
         format::write(&*backend, &shared.layout)?;
     }
@@ -240,6 +238,7 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
     shared.problems = adopt::rename_foreign(&*backend, &shared.layout)?;
     let unreadable = erase::finish_pending(shared)?;
     shared.problems.extend(unreadable);
+    shared.reserve.refill(&*backend);
     Ok(())
 }
 

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
-use super::codec::{Deleted, StateRecord};
+use super::codec::{Deleted, LogHeader, StateRecord};
 use super::erase::Erasure;
-use super::fold::LoadedUser;
+use super::fold::{LoadedUser, Opened};
 use super::layout::LogKind;
 use super::line::encode_line;
 use super::loading;
-use super::log::{LogPosition, LogSum};
+use super::log::{LogPosition, LogSum, Mode};
 use super::log_store::{Answer, Batch, BatchId, Head, UserLogs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -24,6 +24,7 @@ use crate::model::{Episode, Message, Problem, SemanticMemory};
 /// The logs of one user, open; for writing, at most one per user and store.
 #[derive(Debug)]
 pub struct UserStore {
+    owner: Owner,
     logs: Box<dyn UserLogs>,
     /// The head at opening.
     opened: Head,
@@ -43,26 +44,31 @@ impl UserStore {
         opened: Head,
     ) -> Result<(Self, LoadedUser)> {
         let loaded = loading::load(&*logs, owner)?;
-        Ok((Self::over(logs, opened)?, loaded))
+        Ok((Self::over(owner, logs, opened)?, loaded))
     }
 
-    /// Opens the logs without reading them, if they are, byte for byte, what is `known` of them;
-    /// else reads them.
-    pub(super) fn open_known(
+    /// Opens the logs and reads what stands behind their `known` beginning; everything, if they
+    /// begin otherwise.
+    pub(super) fn open_behind(
         owner: &Owner,
         logs: Box<dyn UserLogs>,
         opened: Head,
         known: &[LogSum; 3],
-    ) -> Result<(Self, Option<LoadedUser>)> {
-        if loading::is_known(&*logs, known)? {
-            return Ok((Self::over(logs, opened)?, None));
+    ) -> Result<(Self, Opened)> {
+        match loading::load_behind(&*logs, owner, known)? {
+            Ok(behind) => Ok((Self::over(owner, logs, opened)?, Opened::Behind(behind))),
+            Err(mended) => {
+                let (user, mut loaded) = Self::open(owner, logs, opened)?;
+                loaded.problems.splice(0..0, mended);
+                Ok((user, Opened::Whole(loaded)))
+            }
         }
-        Self::open(owner, logs, opened).map(|(user, loaded)| (user, Some(loaded)))
     }
 
-    fn over(logs: Box<dyn UserLogs>, opened: Head) -> Result<Self> {
+    fn over(owner: &Owner, logs: Box<dyn UserLogs>, opened: Head) -> Result<Self> {
         let head = logs.head()?;
         Ok(Self {
+            owner: owner.clone(),
             logs,
             opened,
             ends: head.ends.map(Mutex::new),
@@ -123,6 +129,7 @@ impl UserStore {
         states: &[StateRecord],
     ) -> Result<LogPosition> {
         let mut lines = Vec::new();
+        let mut count = (records.len() + deleted.len() + states.len()) as u64;
         records.iter().try_for_each(|record| encode_line(&mut lines, record))?;
         deleted
             .iter()
@@ -133,10 +140,17 @@ impl UserStore {
         let mut expected = self.expected();
         expected.ends[kind as usize] = *end;
         let number = self.batches.fetch_add(1, Ordering::Relaxed);
+        if kind == LogKind::Messages && *end == 0 && count > 0 {
+            let mut named = Vec::new();
+            encode_line(&mut named, &LogHeader::new(&self.owner))?;
+            named.append(&mut lines);
+            lines = named;
+            count += 1;
+        }
         let batch = Batch {
             kind,
             lines: &lines,
-            records: (records.len() + deleted.len() + states.len()) as u64,
+            records: count,
             id: BatchId { epoch: self.opened.epoch, number },
         };
         match self.logs.append(&expected, &batch)? {
@@ -213,6 +227,11 @@ impl UserStore {
             **end = new;
         }
         Ok(())
+    }
+
+    /// Whether the logs may be written.
+    pub fn mode(&self) -> Mode {
+        self.logs.mode()
     }
 
     /// How far a log reaches.

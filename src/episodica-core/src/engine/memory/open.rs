@@ -12,7 +12,9 @@ use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms};
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::store::{LoadedUser, LogKind, SessionState, StateRecord, Store, UserStore};
+use crate::store::{
+    LoadedUser, Opened as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
+};
 
 /// From so many messages on, vectors are read while records are indexed.
 const PARALLEL_FROM: usize = 1_024;
@@ -31,27 +33,23 @@ impl UserMemory {
         control: &dyn Control,
     ) -> Result<Self> {
         let head = if stale.is_none() { snapshot_head(store, &owner, to) } else { None };
-        let open = || store.open_known_user(&owner, head.as_ref().map(|head| &head.logs));
-        let restored = || head.as_ref().and_then(|head| restore(store, &owner, head, to));
-        let (opened, restored) =
-            if head.is_some() { rayon::join(open, restored) } else { (open(), None) };
-        let (user_store, loaded) = match (opened?, restored) {
-            ((user_store, None), Some(Restored { view, next_seq })) => {
-                let positions = LogKind::ALL.map(|kind| user_store.position(kind));
-                let opened = Opened {
-                    view,
-                    next_seq,
-                    problems: Vec::new(),
-                    vectors_changed: false,
-                    snapshot: Some(positions),
-                };
-                return Ok(Self::new(owner, user_store, opened));
-            }
-            ((user_store, Some(loaded)), _) => (user_store, loaded),
-            ((user_store, None), None) => {
-                // A store refuses to open the same user twice.
-                drop(user_store);
-                store.open_user(&owner)?
+        let (user_store, loaded) = match &head {
+            None => store.open_user(&owner)?,
+            Some(head) => {
+                let open = || store.open_user_behind(&owner, &head.logs);
+                let (opened, restored) = rayon::join(open, || restore(store, &owner, head, to));
+                match (opened?, restored) {
+                    ((user_store, Logs::Behind(behind)), Some(restored)) => {
+                        let parts = (restored, behind);
+                        return Self::from_snapshot(owner, user_store, head, parts, to, control);
+                    }
+                    ((user_store, Logs::Whole(loaded)), _) => (user_store, loaded),
+                    ((user_store, Logs::Behind(_)), None) => {
+                        // A store refuses to open the same user twice.
+                        drop(user_store);
+                        store.open_user(&owner)?
+                    }
+                }
             }
         };
         let named = owner.clone();
@@ -60,6 +58,32 @@ impl UserMemory {
             None => KnownVectors::read(store, &named, to),
         };
         Self::from_logs(owner, user_store, loaded, known, to, control)
+    }
+
+    /// Adds to the view of a snapshot the records that were written since.
+    fn from_snapshot(
+        owner: Owner,
+        store: UserStore,
+        head: &SnapshotHead,
+        (restored, behind): (Restored, LoadedUser),
+        to: &Indexing<'_>,
+        control: &dyn Control,
+    ) -> Result<Self> {
+        let Restored { mut view, next_seq } = restored;
+        view.add(&behind, to, control)?;
+        let changed = !behind.is_empty();
+        let opened = Opened {
+            view,
+            next_seq: next_seq.max(behind.next_seq),
+            problems: behind.problems,
+            vectors_changed: changed,
+            snapshot: Some(head.logs.each_ref().map(|log| log.position)),
+        };
+        let user = Self::new(owner, store, opened);
+        if changed {
+            user.embed_missing(to, control)?;
+        }
+        Ok(user)
     }
 
     fn from_logs(
@@ -95,32 +119,38 @@ impl View {
     /// The view of loaded records, without vectors.
     pub fn build(loaded: LoadedUser, to: &Indexing<'_>, control: &dyn Control) -> Result<Self> {
         let mut view = Self::default();
+        view.add(&loaded, to, control)?;
+        view.episodes.set_history(loaded.episode_history);
+        view.facts.set_history(loaded.semantic_history);
+        Ok(view)
+    }
+
+    /// Adds loaded records and states, without vectors; a known id is its next revision.
+    fn add(&mut self, loaded: &LoadedUser, to: &Indexing<'_>, control: &dyn Control) -> Result<()> {
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
             control.check()?;
             let readings: Vec<_> =
                 batch.par_iter().map(|message| to.read_message(&message.content)).collect();
-            view.add_messages(batch, &readings);
+            self.add_messages(batch, &readings);
         }
         for batch in loaded.episodes.chunks(EMBED_BATCH) {
             control.check()?;
             let terms: Vec<_> = batch.par_iter().map(|episode| episode_terms(episode)).collect();
             for (episode, terms) in batch.iter().zip(&terms) {
-                view.put_episode(Arc::clone(episode), terms, None, to)?;
+                self.put_episode(Arc::clone(episode), terms, None, to)?;
                 // Another program's episodes come with that program's facts.
                 if to.config.semantic_memory && episode.provenance.method != "imported" {
-                    view.backlog.to_learn(&episode.episode_id, episode.revision);
+                    self.backlog.to_learn(&episode.episode_id, episode.revision);
                 }
             }
         }
         for state in &loaded.states {
-            view.apply_state(state);
+            self.apply_state(state);
         }
         for fact in &loaded.semantic {
-            view.put_fact(Arc::clone(fact), None, to)?;
+            self.put_fact(Arc::clone(fact), None, to)?;
         }
-        view.episodes.set_history(loaded.episode_history);
-        view.facts.set_history(loaded.semantic_history);
-        Ok(view)
+        Ok(())
     }
 
     fn apply_state(&mut self, state: &StateRecord) {

@@ -4,7 +4,6 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::ids::Owner;
 use crate::store::Store;
-use crate::store::layout::LogKind;
 use crate::store::log::Mode;
 use crate::store::testing::MemoryBackend;
 
@@ -152,4 +151,58 @@ fn another_model_is_named() {
             .unwrap()
             .is_some()
     );
+}
+
+#[test]
+fn a_cache_that_cant_be_read_is_a_missing_cache() {
+    for name in ["a.manifest.json", "a_embeddings.npy", "a.faiss"] {
+        let disk = saved(&both()[1]);
+        let path = Path::new("/m/episodes/vector_db").join(name);
+        disk.remove_file(&path).unwrap();
+        disk.create_dir_all(&path).unwrap();
+        let mut problems = Vec::new();
+        let found = load(&disk, &mut problems);
+        assert_eq!(found.is_some(), name == "a.faiss", "the vectors alone are a cache, too");
+        assert_eq!((problems.len(), problems[0].mended), (1, true));
+        let expected = "the cache can't be read: is a directory";
+        assert_eq!((problems[0].message.as_str(), &problems[0].path), (expected, &path));
+    }
+}
+
+#[test]
+fn a_cache_of_another_user_is_not_believed() {
+    let disk = saved(&both()[1]);
+    for (path, bytes) in disk.files() {
+        if let Some(name) = path.file_name().unwrap().to_string_lossy().strip_prefix('a') {
+            disk.put(path.with_file_name(format!("b{name}")), &bytes);
+        }
+    }
+    let (mut problems, b) = (Vec::new(), Owner::new("default", "b").unwrap());
+    let found = store(&disk).load_vectors(&b, KIND, "table-1", Some(2), &mut problems).unwrap();
+    assert_eq!(found, None);
+    assert_eq!(problems[0].message, "the cache belongs to another user");
+}
+
+#[test]
+fn a_full_disk_is_not_blamed_on_the_index() {
+    let disk = MemoryBackend::new();
+    let store = store(&disk);
+    let full = disk.clone();
+    // The library only says that it failed, after it has filled the disk.
+    let mut write = |_: &Path| {
+        full.limit(Some(full.files().values().map(Vec::len).sum()));
+        Err(Error::new(ErrorKind::Index, "cannot write the index"))
+    };
+    let vectors = &both()[1];
+    let error = store.save_vectors(&owner(), KIND, &head(), vectors, Some(&mut write)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert_eq!(
+        error.chain(),
+        "cannot write the index in `/m/episodes/vector_db/a.faiss`: no space left on device"
+    );
+    assert!(error.hint().is_some());
+    disk.limit(None);
+    let mut write = |_: &Path| Err(Error::new(ErrorKind::Index, "the graph is broken"));
+    let error = store.save_vectors(&owner(), KIND, &head(), vectors, Some(&mut write)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Index, "where the disk has room, it was the index");
 }

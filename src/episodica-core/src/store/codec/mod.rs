@@ -15,5 +15,5 @@ pub(crate) use episode::read_episode;
 pub(crate) use lenient::{MAX_JSON_DEPTH, is_too_deep};
 pub(crate) use message::{UNPLACED, message_of_line, read_message};
 pub(crate) use semantic::read_semantic;
-pub(crate) use state::{Deleted, is_deleted, is_state};
+pub(crate) use state::{Deleted, LogHeader, is_deleted, is_state};
 pub use state::{SessionState, StateRecord};

@@ -1,11 +1,12 @@
-//! What stands in the logs besides messages, episodes and memories: removals, and how far the work
-//! on them is.
+//! Lines other than messages, episodes and facts: headers, removals, and how far work on the
+//! records has come.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Moment;
+use crate::ids::Owner;
 
-/// How far a session is on its way into the memory.
+/// How far the processing of a session has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
@@ -13,15 +14,15 @@ pub enum SessionState {
     Active,
     /// Closed by the caller; its last buffer is being segmented.
     Closing,
-    /// Its episodes are in the log; their memories are being learned.
+    /// Its episodes are in the log; their facts are being learned.
     Extracting,
-    /// Its memories are in the log; they are being indexed.
+    /// Its facts are in the log; they are being indexed.
     Indexing,
     /// Done.
     Closed,
 }
 
-/// A line that says how far the work is. Later lines win.
+/// A line that says how far work has come. Later lines win.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StateRecord {
@@ -34,8 +35,7 @@ pub enum StateRecord {
         /// Since when.
         at: Moment,
     },
-    /// The semantic memories of an episode are all in the log (semantic log, in one append with
-    /// them).
+    /// The facts of an episode are all in the log (semantic log, in one append with them).
     Learned {
         /// The episode.
         episode_id: String,
@@ -51,6 +51,21 @@ pub enum StateRecord {
     /// Written by a later version within the same format; kept in the log, without a meaning here.
     #[serde(other)]
     Unknown,
+}
+
+/// The first line of a message log: whose it is. (Other records name their user themselves.)
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "log")]
+pub(crate) struct LogHeader {
+    pub tenant: String,
+    pub user_id: String,
+}
+
+impl LogHeader {
+    /// The header of a user's log.
+    pub fn new(owner: &Owner) -> Self {
+        Self { tenant: owner.tenant.clone(), user_id: owner.user.clone() }
+    }
 }
 
 /// Takes the record with this id out of the current ones; its lines stay as history.

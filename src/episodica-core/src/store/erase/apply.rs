@@ -1,8 +1,8 @@
 //! Carries out an erasure of records; doing it twice changes nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
+use super::derived::remove_derived;
 use super::erasure::Erasure;
 use super::removal::settle_directories;
 use crate::error::{Error, Result};
@@ -11,8 +11,7 @@ use crate::model::{Episode, SemanticMemory};
 use crate::store::codec::{
     Deleted, StateRecord, is_deleted, is_state, message_of_line, read_episode, read_semantic,
 };
-use crate::store::files::remove;
-use crate::store::layout::{LogKind, SideFile};
+use crate::store::layout::SideFile;
 use crate::store::log::{Log, Rewrite, encode_records};
 use crate::store::scan::Line;
 use crate::store::shared::Shared;
@@ -248,26 +247,4 @@ fn decide(
         // replacement already.
         Some(_) => Rewrite::Drop,
     }
-}
-
-/// Removes every file that holds texts of many records, or numbers made from them: traces, cached
-/// answers, vector caches, the snapshot, and what a crash left of a file being replaced.
-fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
-    let layout = &shared.layout;
-    let mut derived: Vec<PathBuf> =
-        [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side)).into();
-    derived.push(layout.snapshot_path(owner));
-    for kind in LogKind::ALL {
-        let caches = layout.cache_paths(owner, kind);
-        derived.extend([caches.manifest, caches.embeddings, caches.index]);
-    }
-    let leftovers = layout.user_files(&*shared.backend, owner)?.into_iter();
-    derived.extend(
-        leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")),
-    );
-    let mut files = 0;
-    for path in derived {
-        files += usize::from(remove(&*shared.backend, &path)?);
-    }
-    Ok(files)
 }

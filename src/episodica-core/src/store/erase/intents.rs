@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::derived::remove_derived;
 use super::erasure::Erasure;
 use crate::error::Result;
 use crate::ids::{Owner, digest, to_hex};
 use crate::model::Problem;
 use crate::store::backend::{Backend, EntryKind};
-use crate::store::files::{self, io_error, put_file, remove, sync_up};
+use crate::store::files::{self, io_error, is_disk_full, put_file, remove, sync_up};
 use crate::store::layout::Layout;
 use crate::store::line::{check_line, encode_line};
 use crate::store::shared::Shared;
@@ -50,7 +51,16 @@ pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasu
     let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
     let mut line = Vec::new();
     encode_line(&mut line, &intent)?;
-    put_file(backend, &intent_path(&shared.layout, owner), &line)
+    let path = intent_path(&shared.layout, owner);
+    match put_file(backend, &path, &line) {
+        Err(error) if is_disk_full(&error) => {
+            // Deleting must not need space that only deleting can give.
+            remove_derived(shared, owner)?;
+            shared.reserve.release(backend);
+            put_file(backend, &path, &line)
+        }
+        placed => placed,
+    }
 }
 
 /// Makes a deletion that has begun sure to be finished.
@@ -68,6 +78,8 @@ pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
     sync_removal(shared, &mut dirty)?;
     // Another deletion may be under way; then the directory stays, and an empty one does no harm.
     let _ = backend.remove_dir(&directory);
+    drop(dirty);
+    shared.reserve.refill(backend);
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //! the content that goes.
 
 mod apply;
+mod derived;
 mod erasure;
 mod intents;
 mod records;

@@ -107,3 +107,34 @@ fn a_damaged_intent_is_reported_and_kept() {
     assert_eq!(store.problems()[0].message, "a deletion was interrupted and can't be read");
     assert!(disk.files().contains_key(Path::new("/m/intents/00.json")));
 }
+
+#[test]
+fn deleting_works_on_a_full_disk() {
+    for furnished in [false, true] {
+        let disk = MemoryBackend::new();
+        let store = open(&disk);
+        let (user, _) = store.open_user(&owner()).unwrap();
+        user.append_messages(&[message(0), message(1)], &[]).unwrap();
+        if furnished {
+            disk.put("/m/snapshots/a.snapshot", &[7; 3_000]);
+        }
+        let used = disk.files().values().map(Vec::len).sum();
+        disk.limit(Some(used));
+        let erasure = Erasure { messages: vec!["m1".into()], ..Erasure::default() };
+        let full = user.append_messages(&[message(2)], &[]).unwrap_err();
+        assert_eq!(
+            full.hint(),
+            Some("free some disk space and call again; nothing acknowledged was lost")
+        );
+        user.erase(erasure).unwrap();
+        assert_eq!(traces(&disk, "the words of 1"), 0);
+        drop(user);
+        disk.limit(Some(disk.files().values().map(Vec::len).sum()));
+        store.erase_user(&owner()).unwrap();
+        assert_eq!(traces(&disk, "the words of 0"), 0);
+        disk.limit(None);
+        drop(store);
+        open(&disk);
+        assert!(disk.files().contains_key(Path::new("/m/.reserve")), "for the next time");
+    }
+}

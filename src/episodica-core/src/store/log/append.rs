@@ -101,6 +101,7 @@ impl Log {
     /// Refuses to write into a file that somebody else changed, or under a name that now means
     /// another file.
     pub(super) fn check_unchanged(&mut self) -> Result<()> {
+        self.place.root.check(&*self.place.backend)?;
         let stamp = self.stamp()?;
         match (self.file_number, stamp) {
             (None, None) => Ok(()),
@@ -151,7 +152,7 @@ impl Log {
     pub(super) fn sync_directory(&mut self) -> Result<()> {
         if self.directory_dirty {
             let place = &self.place;
-            sync_up(&*place.backend, &place.root, parent_of(&place.path))?;
+            sync_up(&*place.backend, place.root.path(), parent_of(&place.path))?;
             self.directory_dirty = false;
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::store::backend::{Backend, EntryKind, FileStamp};
 use crate::store::files::{Sum, io_error, remove, temporary};
 use crate::store::handles::{Handle, Handles};
 use crate::store::quarantine;
+use crate::store::root::Root;
 use crate::store::scan::{BadLine, Line, Scan, Start, Visit, scan, scan_from};
 
 /// Whether the store may be written.
@@ -78,8 +79,8 @@ pub(super) enum Health {
 pub(crate) struct LogFile {
     /// The file operations.
     pub backend: Arc<dyn Backend>,
-    /// Directories are synced from here down.
-    pub root: PathBuf,
+    /// The root of the store: directories are synced from here down.
+    pub root: Arc<Root>,
     /// The file, somewhere below `root`; it need not exist yet.
     pub path: PathBuf,
     /// May it be written?
@@ -169,8 +170,15 @@ impl Log {
         let Some(start) = read_beginning(&mut source, known).map_err(fail)? else {
             return Ok(None);
         };
-        let found = scan_from(source, start, visit).map_err(fail)?;
-        if !found.bad.is_empty() || found.unterminated {
+        // A line that is refused although it is JSON may be a record to somebody who reads all.
+        let mut refused = false;
+        let found = scan_from(source, start, &mut |line| {
+            visit(line).inspect_err(|_| {
+                refused |= serde_json::from_slice::<serde::de::IgnoredAny>(line.bytes).is_ok();
+            })
+        });
+        let found = found.map_err(fail)?;
+        if refused || !found.bad.is_empty() || found.unterminated {
             return Ok(None);
         }
         log.remove_leftovers()?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::store::backend::Backend;
 use crate::store::handles::Handles;
+use crate::store::root::Root;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend};
 
 type Disk = CountdownBackend<MemoryBackend>;
@@ -15,7 +16,7 @@ fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
     let mut seen = Vec::new();
     let place = LogFile {
         backend: Arc::new(disk.clone()),
-        root: "/s".into(),
+        root: Arc::new(Root::new(Path::new("/s"))),
         path: PATH.into(),
         mode: Mode::ReadWrite,
         handles: Handles::new(4),

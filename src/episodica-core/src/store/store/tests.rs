@@ -125,3 +125,137 @@ fn a_directory_of_nemori_opens_and_is_adopted() {
     );
     assert_eq!(loaded.problems.len(), 1);
 }
+
+#[test]
+fn a_log_of_another_user_is_refused_and_left_alone() {
+    let disk = MemoryBackend::new();
+    let store = on(&disk, Mode::ReadWrite).unwrap();
+    for id in ["alice", "bob"] {
+        let (user, _) = store.open_user(&owner(id)).unwrap();
+        user.append_messages(&[message(0, &format!("owned by {id}"))], &[]).unwrap();
+    }
+    let log = |id: &str| store.layout().log_path(&owner(id), LogKind::Messages);
+    disk.put(log("bob"), &disk.files()[&log("alice")]);
+    let before = disk.files();
+    for mode in [Mode::ReadWrite, Mode::ReadOnly] {
+        let store = if mode == Mode::ReadOnly { on(&disk, mode).unwrap() } else { store.clone() };
+        let error = store.open_user(&owner("bob")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptStore);
+        assert_eq!(
+            error.to_string(),
+            "the log belongs to user `alice` of tenant `default`, not to `bob` \
+             in `/m/messages/bob_messages.jsonl` line 1"
+        );
+    }
+    assert_eq!(disk.files(), before);
+    assert_eq!(store.open_user(&owner("alice")).unwrap().1.messages.len(), 1);
+}
+
+#[test]
+fn a_snapshot_of_another_user_is_not_believed() {
+    let disk = MemoryBackend::new();
+    let store = on(&disk, Mode::ReadWrite).unwrap();
+    let head = crate::store::SnapshotHead {
+        made_by: "test".into(),
+        logs: Default::default(),
+        vectors: Default::default(),
+        dimension: 2,
+        packs: Vec::new(),
+    };
+    store.save_snapshot(&owner("alice"), &head, &[]).unwrap();
+    assert_eq!(store.snapshot_head(&owner("alice")), Some(head));
+    let path = |id: &str| store.layout().snapshot_path(&owner(id));
+    disk.put(path("bob"), &disk.files()[&path("alice")]);
+    assert_eq!(store.snapshot_head(&owner("bob")), None);
+}
+
+#[test]
+fn a_store_that_was_moved_acknowledges_nothing_more() {
+    let place = TempDir::new();
+    let (old, new) = (place.path().join("old"), place.path().join("new"));
+    let store = Store::open(&old, Mode::ReadWrite, &clock()).unwrap();
+    let (user, _) = store.open_user(&owner("alice")).unwrap();
+    user.append_messages(&[message(0, "before")], &[]).unwrap();
+    let (late, _) = store.open_user(&owner("bob")).unwrap();
+    fs_err::rename(&old, &new).unwrap();
+    for user in [&user, &late] {
+        let error = user.append_messages(&[message(1, "after")], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        let expected = format!(
+            "the directory of the store was moved or removed while it was open in `{}`",
+            old.display()
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+    assert!(store.erase_user(&owner("carl")).is_err());
+    assert!(!old.exists(), "nothing is made at the old place");
+    drop((user, late, store));
+    let store = Store::open(&new, Mode::ReadWrite, &clock()).unwrap();
+    assert_eq!(store.open_user(&owner("alice")).unwrap().1.messages.len(), 1);
+}
+
+/// Everything that opens a file of the store, on a store with a FIFO in the place of one.
+#[cfg(unix)]
+fn use_everything(root: &Path) {
+    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+        let Ok(store) = Store::open(root, mode, &clock()) else { continue };
+        if let Ok((user, _)) = store.open_user(&owner("alice")) {
+            let _ = user.append_messages(&[message(1, "more")], &[]);
+        }
+        for kind in LogKind::ALL {
+            let _ = store.load_vectors(&owner("alice"), kind, "m", None, &mut Vec::new());
+        }
+        store.snapshot_head(&owner("alice"));
+        let _ = (store.answers(&owner("alice")), store.trace(&owner("alice")));
+        let _ = store.dead_letters(&owner("alice"));
+        store.check_files(DEFAULT_TENANT).unwrap();
+        let _ = store.erase_user(&owner("alice"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
+    let alice = owner("alice");
+    let layout = |root: &Path| Layout::new(root);
+    let paths = |root: &Path| {
+        let layout = layout(root);
+        let mut paths =
+            vec![layout.format_path(), layout.lock_path(), layout.snapshot_path(&alice)];
+        for kind in LogKind::ALL {
+            let log = layout.log_path(&alice, kind);
+            let cache = layout.cache_paths(&alice, kind);
+            paths.extend([crate::store::files::temporary(&log), log.clone()]);
+            paths.push(crate::store::quarantine::path_for(&log));
+            paths.extend([cache.index, cache.embeddings, cache.manifest]);
+            paths.push(log.parent().unwrap().to_owned());
+        }
+        let sides = crate::store::SideFile::ALL;
+        paths.extend(sides.map(|side| layout.side_path(&alice, side)));
+        paths.push(layout.intents().join("00.json"));
+        paths.push(layout.intents());
+        paths
+    };
+    let cases = paths(Path::new("/")).len();
+    for case in 0..cases {
+        let place = TempDir::new();
+        let root = place.path().join("store");
+        let store = Store::open(&root, Mode::ReadWrite, &clock()).unwrap();
+        let (user, _) = store.open_user(&alice).unwrap();
+        user.append_messages(&[message(0, "hello")], &[]).unwrap();
+        drop((user, store));
+        let path = paths(&root).remove(case);
+        let _ = fs_err::remove_file(&path);
+        let _ = fs_err::remove_dir_all(&path);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (done, finished) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            use_everything(&root);
+            let _ = done.send(());
+        });
+        let outcome = finished.recv_timeout(std::time::Duration::from_secs(20));
+        assert!(outcome.is_ok(), "hangs or panics: {}", path.display());
+    }
+    assert!(cases > 25, "{cases}");
+}

@@ -12,7 +12,7 @@ use crate::ids::Owner;
 use crate::model::Problem;
 use crate::store::erase::Erasure;
 use crate::store::layout::LogKind;
-use crate::store::log::{LogPosition, LogSum, Recovery, encode_records};
+use crate::store::log::{LogPosition, LogSum, Mode, Recovery, encode_records};
 use crate::store::log_store::{Answer, Batch, Head, LogStore, Turn, UserLogs};
 use crate::store::scan::{Line, Visit};
 
@@ -80,6 +80,10 @@ impl LogStore for MemoryLogs {
 }
 
 impl UserLogs for MemoryUserLogs {
+    fn mode(&self) -> Mode {
+        Mode::ReadWrite
+    }
+
     fn head(&self) -> Result<Head> {
         Ok(self.with(|state| state.head()))
     }

@@ -29,6 +29,8 @@ struct State {
     durable: BTreeMap<PathBuf, Node>,
     inodes: Vec<Inode>,
     locks: HashSet<PathBuf>,
+    /// Most bytes that all files together may have.
+    capacity: Option<usize>,
 }
 
 /// Files in memory with two images: what a reader sees, and what a power cut leaves.
@@ -74,6 +76,7 @@ impl MemoryBackend {
             durable: state.durable.clone(),
             inodes: state.inodes.clone(),
             locks: HashSet::new(),
+            capacity: None,
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -117,7 +120,7 @@ impl MemoryBackend {
                 Inode { live: kept.clone(), durable: kept, changes: inode.changes }
             })
             .collect();
-        let state = State { live: names.clone(), durable: names, inodes, locks: HashSet::new() };
+        let state = State { live: names.clone(), durable: names, inodes, ..State::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -132,6 +135,11 @@ impl MemoryBackend {
                 Node::Directory => None,
             })
             .collect()
+    }
+
+    /// Lets the files grow to `bytes` all together; an append beyond that finds the disk full.
+    pub fn limit(&self, bytes: Option<usize>) {
+        self.state.lock().capacity = bytes;
     }
 
     /// Puts a durable file there, with the directories above it: a store found, not written.
@@ -154,6 +162,15 @@ fn not_found() -> io::Error {
 }
 
 impl State {
+    /// Bytes of all files that have a name.
+    fn used(&self) -> usize {
+        let size = |node: &Node| match node {
+            Node::File(inode) => self.inodes[*inode].live.len(),
+            Node::Directory => 0,
+        };
+        self.live.values().map(size).sum()
+    }
+
     fn file(&self, path: &Path) -> io::Result<usize> {
         match self.live.get(path) {
             Some(Node::File(inode)) => Ok(*inode),
@@ -192,7 +209,11 @@ struct MemoryFile {
 
 impl BackendFile for MemoryFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let inode = &mut self.state.lock().inodes[self.inode];
+        let mut state = self.state.lock();
+        if state.capacity.is_some_and(|capacity| state.used() + bytes.len() > capacity) {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+        }
+        let inode = &mut state.inodes[self.inode];
         inode.live.extend_from_slice(bytes);
         inode.changes += 1;
         Ok(())

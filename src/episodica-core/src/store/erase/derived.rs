@@ -1,0 +1,34 @@
+//! Files that can be made again, and hold texts of many records or numbers made from them.
+
+use std::path::PathBuf;
+
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::store::files::remove;
+use crate::store::layout::{LogKind, SideFile};
+use crate::store::shared::Shared;
+
+/// Removes a user's traces, cached answers, vector caches, snapshot, and what a crash left of a file
+/// being replaced; returns how many files there were.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
+    let layout = &shared.layout;
+    let mut derived: Vec<PathBuf> =
+        [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side)).into();
+    derived.push(layout.snapshot_path(owner));
+    for kind in LogKind::ALL {
+        let caches = layout.cache_paths(owner, kind);
+        derived.extend([caches.manifest, caches.embeddings, caches.index]);
+    }
+    let leftovers = layout.user_files(&*shared.backend, owner)?.into_iter();
+    derived.extend(
+        leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")),
+    );
+    let mut files = 0;
+    for path in derived {
+        files += usize::from(remove(&*shared.backend, &path)?);
+    }
+    Ok(files)
+}

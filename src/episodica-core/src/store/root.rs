@@ -1,0 +1,60 @@
+//! The directory of a store, and whether it is still the one that was opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::backend::Backend;
+use super::files::io_error;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The root of a store.
+#[derive(Debug)]
+pub(crate) struct Root {
+    path: PathBuf,
+    /// The number of the directory that was locked.
+    locked: OnceLock<u64>,
+}
+
+impl Root {
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), locked: OnceLock::new() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Remembers which directory it is; from now on [`Root::check`] accepts no other.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn pin(&self, backend: &dyn Backend) -> Result<()> {
+        if let Some(number) = self.number(backend)? {
+            self.locked.get_or_init(|| number);
+        }
+        Ok(())
+    }
+
+    /// Refuses to write once the directory was moved or removed: its lock went with it, and files
+    /// made under its old name would belong to a store that nobody opened.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn check(&self, backend: &dyn Backend) -> Result<()> {
+        let Some(locked) = self.locked.get() else { return Ok(()) };
+        if self.number(backend)? == Some(*locked) {
+            return Ok(());
+        }
+        let message = "the directory of the store was moved or removed while it was open";
+        Err(Error::new(ErrorKind::Io, message)
+            .at(&self.path, None)
+            .with_hint("close the store and open it at its new place; nothing was written"))
+    }
+
+    fn number(&self, backend: &dyn Backend) -> Result<Option<u64>> {
+        let stamp = backend.stat(&self.path);
+        let stamp =
+            stamp.map_err(|error| io_error("cannot look at the store", &self.path, error))?;
+        Ok(stamp.map(|stamp| stamp.file_number))
+    }
+}
