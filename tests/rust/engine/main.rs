@@ -7,6 +7,7 @@ mod audit;
 #[path = "../counts.rs"]
 mod counts;
 mod deletion;
+mod endings;
 mod in_place;
 mod lifetimes;
 mod llm;

@@ -36,19 +36,27 @@ pub fn open_with(
     config: Config,
     llm: Option<Arc<dyn LanguageModel>>,
 ) -> Result<Handle> {
-    Engine::open(Parts {
-        llm,
+    Engine::open(Parts { config, read_only, llm, ..parts(disk) })
+}
+
+pub fn open_embedding(disk: &Disk, embedder: Arc<dyn Embedder>) -> Result<Handle> {
+    Engine::open(Parts { embedder, ..parts(disk) })
+}
+
+fn parts(disk: &Disk) -> Parts {
+    Parts {
+        llm: None,
         ledger: Arc::default(),
         path: "/m".into(),
         tenant: "default".into(),
-        config,
-        read_only,
+        config: Config::default(),
+        read_only: false,
         backend: Arc::new(disk.clone()),
         clock: Arc::new(FixedClock::new(moment(0))),
         embedder: Arc::new(Words),
         vectors: Arc::new(Rows { disk: disk.clone() }),
         tokens: &Table,
-    })
+    }
 }
 
 /// However few messages a user has, there is a snapshot of them.

@@ -20,8 +20,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout`
-    /// has passed. What the rules did in the place of a model that doesn't answer is not waited
-    /// for; `stats` counts it as `pending_llm`.
+    /// has passed. Does not wait for what a model that does not answer is to do again; `stats` counts
+    /// that as `pending_llm`.
     ///
     /// # Errors
     /// `Interrupted`; `Closed`.
@@ -65,7 +65,7 @@ impl Engine {
         })
     }
 
-    /// Counts of what one user holds, or of the whole store.
+    /// Counts of one user, or of the whole store.
     ///
     /// # Errors
     /// `Io`; `Closed`.
@@ -99,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// Is the engine able to work, and what is wrong if not? No secret inside.
+    /// State of the embedder, the model and the store. Contains no secret.
     ///
     /// # Errors
     /// `Closed`.
@@ -136,8 +136,7 @@ impl Engine {
         }))
     }
 
-    /// What models cost since the engine was opened: calls, tokens and seconds by phase, model and
-    /// user.
+    /// Calls, tokens and seconds of models since the engine was opened, by phase, model and user.
     ///
     /// # Errors
     /// `Closed`.
@@ -146,7 +145,7 @@ impl Engine {
         Ok(self.services.ledger.to_json())
     }
 
-    /// Opens a user now, so that the first search needn't.
+    /// Opens a user ahead of the first search.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`.
@@ -160,8 +159,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Computes all vectors anew from the logs and replaces the caches: the way to another
-    /// embedding model.
+    /// Computes all vectors again and replaces the caches: the way to another embedding model.
     ///
     /// # Errors
     /// `Io`; `Embedding` when the embedder fails (the old caches stay); `Interrupted`.
@@ -204,7 +202,7 @@ impl Engine {
         self.known_user(user_id, control)
     }
 
-    /// Makes what an outage left undone, at once and in the caller's time: vectors, texts, facts.
+    /// Does what an outage left undone, before it returns: vectors, texts, facts.
     /// Returns how many records are still pending.
     ///
     /// # Errors

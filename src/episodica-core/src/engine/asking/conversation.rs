@@ -10,7 +10,7 @@ use crate::llm::{LanguageModel, PROMPT_VERSION, Prompt};
 use crate::model::Provenance;
 use crate::store::{CachedAnswer, TraceStep};
 
-/// An answer, wherever it came from.
+/// An answer of the model or the cache.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub text: String,
@@ -21,7 +21,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// How a text made of this answer was made.
+    /// The provenance of a text made from this answer.
     pub fn provenance(&self, salvaged: bool) -> Provenance {
         Provenance {
             method: self.model.clone(),
@@ -44,7 +44,7 @@ impl Asked {
         self.0.extend(other.0);
     }
 
-    /// Names the records that came of it.
+    /// Names the records that were made.
     pub fn about(mut self, ids: &[String]) -> Self {
         self.0.iter_mut().for_each(|step| step.ids.extend(ids.iter().cloned()));
         self

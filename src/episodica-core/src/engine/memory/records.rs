@@ -12,7 +12,7 @@ pub enum AnyRecord {
     Message(Arc<Message>),
     /// An episode.
     Episode(Arc<Episode>),
-    /// A semantic memory.
+    /// A fact.
     Semantic(Arc<SemanticMemory>),
 }
 

@@ -12,13 +12,13 @@ use crate::store::History;
 /// Marks an id under which there is no current record.
 const NONE: u32 = u32::MAX;
 
-/// What stands in a slot, or in the history of an id.
+/// A record in a slot, or in the history of an id.
 enum Cell<R> {
-    /// Nothing any more.
+    /// Replaced or deleted.
     Gone,
-    /// A record that nobody has looked at, in this row of the shelf.
+    /// In this row of the shelf, not read yet.
     Shelved(u32),
-    /// A record that came in since.
+    /// In memory.
     Here(Arc<R>),
 }
 
@@ -94,13 +94,13 @@ impl<R> Table<R> {
         self.history = history;
     }
 
-    /// Adds to the history of an id.
+    /// Adds a revision to the history of an id.
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
         let number = self.number(id);
         self.history.entry(number).or_default().push(Cell::Here(record));
     }
 
-    /// The number of an id, whether or not there is a record of it.
+    /// The number of an id, with or without a record.
     pub fn number(&mut self, id: &str) -> u32 {
         let (number, new) = self.ids.intern(id);
         if new {
@@ -109,7 +109,7 @@ impl<R> Table<R> {
         number
     }
 
-    /// Takes over the earlier revisions of a log that was read.
+    /// Sets the earlier revisions, as a log was read.
     pub fn set_history(&mut self, history: History<R>) {
         for (id, revisions) in history {
             let number = self.number(&id);
@@ -140,12 +140,12 @@ impl<R> Table<R> {
         }
     }
 
-    /// Is there a record in a slot that was not replaced?
+    /// True if the record in a slot was neither replaced nor deleted.
     pub fn contains(&self, slot: u32) -> bool {
         self.cells.get(slot as usize).is_some_and(|cell| !matches!(cell, Cell::Gone))
     }
 
-    /// The record in a slot, unless it was replaced.
+    /// The record in a slot, unless it was replaced or deleted.
     pub fn get(&self, slot: u32) -> Option<&Arc<R>> {
         self.cells.get(slot as usize).and_then(|cell| self.read(cell))
     }
@@ -180,7 +180,7 @@ impl<R> Table<R> {
         self.len
     }
 
-    /// For a snapshot; `encode` writes a record the way [`Table::unpack`] is told to read it.
+    /// For a snapshot; `encode` writes a record as the `read` of [`Table::unpack`] reads it.
     /// `None` if one can't be written.
     pub fn pack(&self, packer: &mut Packer, encode: impl Fn(&R) -> Option<Vec<u8>>) -> Option<()> {
         let mut history: Vec<(u32, &[Cell<R>])> =

@@ -1,5 +1,5 @@
-//! Vectors between two openings, and from an old view to a new one: taken over where the text is
-//! the same, computed where it isn't.
+//! Vectors between two openings, and from an old view to a new one: reused for unchanged texts,
+//! computed for others.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -25,12 +25,12 @@ use crate::store::{CacheRow, LogKind, Mode, Store, VectorCache, VectorCacheHead}
 const L0: &str = "L0";
 const L1: &str = "L1";
 
-/// Vectors and what they were made from.
+/// Known vectors, with the texts (by hash) that they were made from.
 #[derive(Default)]
 pub(crate) struct Known {
     rows: Vec<CacheRow>,
     vectors: Matrix<'static>,
-    /// The file of an index over just these vectors in this order, if there is a sound one.
+    /// The file of an index over these vectors in this order, if there is a valid one.
     index: Option<std::path::PathBuf>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Known {
 #[derive(Default)]
 pub(crate) struct KnownVectors([Option<Known>; 3]);
 
-/// How fields got their vectors: from what was known, from the embedder.
+/// Number of vectors that were known, and that were computed.
 struct Filled {
     taken: usize,
     computed: usize,
@@ -51,7 +51,7 @@ impl std::ops::AddAssign for Filled {
     }
 }
 
-/// One text that wants a vector.
+/// One text to be embedded.
 struct Wanted<'a> {
     slot: u32,
     id: &'a str,
@@ -91,8 +91,8 @@ impl KnownVectors {
 }
 
 impl View {
-    /// Gives every record of a fresh view its vectors; `true` if some were computed, or some of the
-    /// known ones have no record any more.
+    /// Gives every record of a fresh view its vectors; `true` if some were computed, or if known ones
+    /// were left over.
     pub fn fill_vectors(
         &mut self,
         known: KnownVectors,
@@ -122,7 +122,7 @@ impl View {
         Ok(filled.computed > 0 || filled.taken < available)
     }
 
-    /// Records that have no vector and should have one.
+    /// Records that lack a vector.
     pub(crate) fn without_vector(&self) -> Vec<Missing> {
         let fields = [
             ("message", "", &self.messages.field, self.messages.len()),
@@ -152,8 +152,8 @@ impl View {
 }
 
 impl UserMemory {
-    /// Embeds what an outage of the embedder left without a vector; returns how many records are
-    /// still without. The caller has the user's turn.
+    /// Embeds the records that lack a vector; returns how many still do. The caller has the user's
+    /// turn.
     pub(crate) fn embed_missing(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<usize> {
         let missing = self.view.read().without_vector();
         let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
@@ -183,8 +183,7 @@ impl UserMemory {
         Ok(0)
     }
 
-    /// Writes all that makes the next opening fast, as far as it changed. The caller has the user's
-    /// turn.
+    /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
     pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         if self.store.is_erasing() {
             return self.save_caches(store, to);
@@ -193,7 +192,7 @@ impl UserMemory {
         let stale = wanted
             && *self.snapshot.lock() != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
         if stale {
-            // Its rows and labels have to be in one order with the file.
+            // The rows of the vector file must be in the order of its labels.
             self.note_change();
         }
         // A wanted snapshot that is not written now is on disk already and valid.
@@ -205,7 +204,7 @@ impl UserMemory {
         }
     }
 
-    /// Writes the vectors of a user for the next opening, if any changed.
+    /// Writes the vector caches, if any vector changed.
     pub fn save_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         self.write_changed(store, to).map(drop)
     }
@@ -232,8 +231,8 @@ impl UserMemory {
                 LogKind::Episodes => &view.narratives,
                 LogKind::Semantic => &view.statements,
             };
-            // The two layers of episodes share a cache but no index; they are never many enough for
-            // a graph to be worth a file.
+            // The two layers of episodes share a cache but no index. There are never enough episodes
+            // for a graph to be worth a file.
             let index = field.vectors().filter(|_| kind != LogKind::Episodes);
             let head = VectorCacheHead {
                 model: to.embedder.model().to_owned(),
@@ -295,7 +294,7 @@ fn fill(
             }
         }
     }
-    // A graph is worth reading: building it anew takes minutes where reading takes moments.
+    // Reading a graph takes moments, building it takes minutes.
     let graph = known.index.filter(|_| in_order && found.len() >= to.config.hnsw_threshold);
     match graph.and_then(|path| to.factory.read(&path, known.vectors.ncols(), slots(&found)).ok()) {
         Some(graph) => field.set_vectors(graph),
@@ -333,7 +332,7 @@ impl From<VectorCache> for Known {
     }
 }
 
-/// The texts that want a vector, field by field: messages, L0 and L1 of episodes, statements.
+/// The embedded texts, field by field: messages, L0 and L1 of episodes, facts.
 const EMBEDDED_FIELDS: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
     |view| {
         view.messages
@@ -371,8 +370,8 @@ fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
     Wanted { slot, id, text }
 }
 
-/// What the cache of a log holds: rows and vectors (those of the index itself, where all of them
-/// have a record); `None` where there are none.
+/// The contents of a log's cache: rows and vectors (those of the index itself, if each belongs to a
+/// record); `None` without any.
 fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = EMBEDDED_FIELDS;
     let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {

@@ -1,8 +1,7 @@
-//! What is in memory of one user: records by slot and their indexes. Read by searches, changed in
-//! short steps by the writer.
+//! The view of one user: records by slot and their indexes. Searches read it, the writer changes it
+//! in short steps.
 //!
-//! Everything here follows from the logs; nothing here touches a file, embeds a text or waits for
-//! anybody.
+//! Everything here follows from the logs. Nothing here touches a file, embeds a text or waits.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -23,18 +22,18 @@ use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::text::normalized;
 
-/// Marks a message without an episode, and a memory that nothing superseded.
+/// Marks a message without an episode, and a fact that was not superseded.
 const NONE: u32 = u32::MAX;
 
-/// What searches want to know of a semantic memory without reading it.
+/// What searches need to know about a fact without reading it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Standing {
-    /// The number of its subject.
+    /// Number of its subject.
     pub subject: u32,
-    /// The number of the id of what superseded it.
+    /// Number of the id of the fact that superseded it.
     successor: u32,
-    /// 1 if it holds and is the latest revision.
+    /// 1 if it was not superseded and is the latest revision.
     current: u32,
 }
 
@@ -45,7 +44,7 @@ impl Standing {
     }
 }
 
-/// All of one user in memory.
+/// The records of one user and their indexes.
 #[derive(Default)]
 pub(crate) struct View {
     /// Messages, indexed.
@@ -56,27 +55,25 @@ pub(crate) struct View {
     pub abstracts: Field,
     /// L1 of the episodes.
     pub narratives: Field,
-    /// The slots of each episode's messages, by the episode's slot; also of those that were
-    /// replaced.
+    /// The slots of each episode's messages, by the episode's slot; replaced episodes included.
     pub members: Ragged<u32>,
-    /// The slot of each message's episode, by the message's slot; may be shorter than there are
-    /// messages.
+    /// The slot of each message's episode, by the message's slot. May be shorter than the messages.
     pub(crate) episode_of: Vec<u32>,
-    /// Semantic memories.
+    /// Facts.
     pub facts: Table<SemanticMemory>,
-    /// Their statements.
+    /// The texts of the facts.
     pub statements: Field,
-    /// Their tokens, by slot.
+    /// The tokens of these texts, by slot.
     pub(crate) statement_tokens: Ragged<u16>,
-    /// How they stand, by slot.
+    /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<Standing>,
-    /// Whom and what they are about.
+    /// The subjects of the facts.
     pub(crate) subjects: Keys,
-    /// Hash of a normalised statement to the slot of its memory, for exact duplicates.
+    /// Hash of a normalised text to the slot of its fact, for exact duplicates.
     pub(crate) fact_texts: FxHashMap<u64, u32>,
-    /// Memories by what they state.
+    /// Facts by what they state.
     pub(crate) attributes: Attributes,
-    /// Rough size of all revisions of episodes and memories.
+    /// Rough size of all revisions of episodes and facts.
     pub(crate) record_bytes: usize,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
@@ -91,8 +88,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Appends messages with what was read of them; those whose id is known are passed over. Their
-    /// vectors come later.
+    /// Appends messages with their readings; ignores known ids. Vectors come later.
     pub fn add_messages(&mut self, messages: &[Arc<Message>], readings: &[MessageReading]) {
         for (message, reading) in messages.iter().zip(readings) {
             if let Some(slot) = self.messages.add_read(Arc::clone(message), reading) {
@@ -159,7 +155,7 @@ impl View {
         to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2)))
     }
 
-    /// Puts a semantic memory (or its new revision) with the vector of its statement (one row).
+    /// Puts a fact (or its new revision) with the vector of its text (one row).
     pub fn put_fact(
         &mut self,
         fact: Arc<SemanticMemory>,
@@ -200,28 +196,28 @@ impl View {
         self.episode_of.get(message as usize).copied().filter(|slot| *slot != NONE)
     }
 
-    /// The tokens of a semantic memory's statement.
+    /// The tokens of a fact's text.
     pub fn statement_tokens(&self, slot: u32) -> &[u16] {
         self.statement_tokens.get(slot)
     }
 
-    /// Does the semantic memory in a slot still hold?
+    /// True if the fact in a slot was neither superseded nor replaced.
     pub fn is_current(&self, slot: u32) -> bool {
         self.standings.get(slot as usize).is_some_and(|standing| standing.current != 0)
     }
 
-    /// The number of what the semantic memory in a slot is about, and its name.
+    /// Number and name of the subject of the fact in a slot.
     pub fn subject(&self, slot: u32) -> (u32, &str) {
         let number = self.standings[slot as usize].subject;
         (number, self.subjects.key(number))
     }
 
-    /// The slot of what superseded the semantic memory in a slot.
+    /// The slot of the fact that superseded the one in a slot.
     pub fn successor(&self, slot: u32) -> Option<u32> {
         self.facts.slot_of(self.standings[slot as usize].successor)
     }
 
-    /// The episode that a merged one has gone into.
+    /// The episode that the one with this id was merged into.
     pub fn merged_into(&self, id: &str) -> Option<&Arc<Episode>> {
         self.episodes.by_id(self.merged.get(id)?)
     }
@@ -232,8 +228,8 @@ impl View {
         episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
     }
 
-    /// Current memories that state the same attribute of the same subject, the newest and those of
-    /// the same value; none where either is unknown.
+    /// Current facts about the same attribute of the same subject, the newest and those with the same
+    /// value; none if either is unknown.
     pub fn same_attribute(
         &self,
         candidate: &Candidate,
@@ -242,12 +238,12 @@ impl View {
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 
-    /// The memory that says just this, up to case, width, white space and outer punctuation.
+    /// The fact with this text, up to case, width, white space and outer punctuation.
     pub fn same_statement(&self, statement: &str) -> Option<&Arc<SemanticMemory>> {
         self.facts.get(self.same_text(&normalized(statement))?)
     }
 
-    /// The slot of the memory whose normalised statement is `text`.
+    /// The slot of the fact whose normalised text is `text`.
     pub fn same_text(&self, text: &str) -> Option<u32> {
         let slot = *self.fact_texts.get(&text_key(text))?;
         (normalized(&self.facts.get(slot)?.content) == text).then_some(slot)
@@ -262,7 +258,7 @@ impl View {
         ndarray::stack(Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
     }
 
-    /// The messages that await an episode, by session, each in order.
+    /// The buffered messages by session, each in order.
     pub fn buffered_sessions(&self) -> Vec<Vec<u32>> {
         let mut sessions: Vec<Vec<u32>> = Vec::new();
         let mut places: FxHashMap<Option<&str>, usize> = FxHashMap::default();
@@ -278,8 +274,8 @@ impl View {
         sessions
     }
 
-    /// Rough size in memory, in bytes. Counted as records come in: asked for after each change, it
-    /// must not grow with them.
+    /// Rough size in memory, in bytes. Asked for after each change, so that it is kept up to date
+    /// rather than summed up.
     pub fn heap_bytes(&self) -> usize {
         let fields = self.abstracts.heap_bytes()
             + self.narratives.heap_bytes()

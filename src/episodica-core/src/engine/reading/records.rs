@@ -15,22 +15,22 @@ pub enum RecordKind {
     Message,
     /// Episodes.
     Episode,
-    /// Semantic memories.
+    /// Facts.
     Semantic,
 }
 
 /// Which records a listing returns.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// What may be returned.
+    /// Conditions on the records.
     pub filter: Filter,
     /// Newest first instead of oldest first.
     pub newest_first: bool,
-    /// How many to pass over.
+    /// Number of records to skip.
     pub offset: usize,
-    /// Most records.
+    /// Maximum number of records.
     pub limit: usize,
-    /// Semantic memories that no longer hold, too.
+    /// Superseded facts, too.
     pub include_superseded: bool,
 }
 
@@ -72,7 +72,7 @@ impl Engine {
         })
     }
 
-    /// A record by its id or URI; `None` if the user has none of it.
+    /// A record by its id or URI; `None` if the user has no such record.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was
-    /// on when a model made it; the rules leave none.
+    /// on when a model made it. The rules leave no trace.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
@@ -96,8 +96,7 @@ impl Engine {
         Ok(steps.into_iter().filter_map(|step| serde_json::to_value(step).ok()).collect())
     }
 
-    /// All revisions of a record, oldest first, the current one last; empty if the user has none of
-    /// it.
+    /// All revisions of a record, oldest first, the current one last; empty for an unknown record.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
@@ -121,7 +120,7 @@ fn select<'a, R: 'a, K: Ord>(
     wrap: impl Fn(Arc<R>) -> AnyRecord,
 ) -> Vec<AnyRecord> {
     let mut all: Vec<&Arc<R>> = records.collect();
-    // Stable: records of one moment stay in the order of arrival.
+    // A stable sort keeps records of one moment in the order of arrival.
     all.sort_by_key(|record| time(record));
     if page.newest_first {
         all.reverse();

@@ -1,4 +1,4 @@
-//! The text of episodes: by the model, several at once; by the rules without one, or in its place.
+//! The texts of episodes: by the model, several at once, or by the rules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ pub(crate) const OUTAGE: &str = "outage";
 /// The text of one episode.
 pub(crate) struct Text {
     pub text: EpisodeText,
-    /// When it took place, where the model says so.
+    /// When it took place, if the model says so.
     pub timestamp: Option<Moment>,
     pub provenance: Provenance,
     pub asked: Asked,
@@ -95,7 +95,7 @@ impl Conversation<'_> {
     }
 }
 
-/// The next piece of work, for whoever asks first.
+/// The next piece of work, for the thread that asks first.
 fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
     let number = next.fetch_add(1, Ordering::Relaxed);
     work.get(number).map(|piece| (number, piece))

@@ -35,19 +35,19 @@ pub(crate) enum Cut<'a> {
     Session(&'a str),
 }
 
-/// The messages of one session that await an episode.
+/// The buffered messages of one session.
 pub(crate) struct Group {
     pub messages: Vec<Arc<Message>>,
     pub vectors: Option<Array2<f32>>,
-    /// Why the rest of it is an episode now, too.
+    /// Why the rest of the group also becomes an episode; `None` = it stays buffered.
     pub complete: Option<BoundaryReason>,
 }
 
-/// A segment to be written down.
+/// A segment to be composed.
 pub(crate) struct Draft {
     pub messages: Vec<Arc<Message>>,
     pub segment: Segment,
-    /// What the model was asked about its end.
+    /// Trace of the questions about its end.
     pub asked: Asked,
 }
 
@@ -133,7 +133,7 @@ impl Services {
         Ok(episodes)
     }
 
-    /// The caller has the user's turn.
+    /// Forms episodes of what can be cut. The caller has the user's turn.
     pub(crate) fn form_episodes(
         &self,
         user: &User,
@@ -166,7 +166,7 @@ impl Services {
         outcome
     }
 
-    /// Writes drafts down and commits them.
+    /// Composes drafts and commits them.
     fn write_down(
         &self,
         user: &User,
@@ -177,7 +177,7 @@ impl Services {
             return Ok(Vec::new());
         }
         control.check()?;
-        // Episodes enter in the order in which they ended, whatever their sessions.
+        // Episodes are committed in the order of their ends, whatever their sessions.
         drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
         let texts = self.compose(user, &drafts, control)?;
         let mut episodes = Vec::with_capacity(drafts.len());
@@ -270,7 +270,7 @@ impl Services {
         Ok(())
     }
 
-    /// The buffer by sessions, each with what is known of its vectors.
+    /// The buffer by sessions, with vectors where all messages of a session have one.
     fn groups(&self, user: &User, cut: Cut<'_>) -> Vec<Group> {
         let view = user.view.read();
         // The latest moment of each buffered message and of those that came in after it.
@@ -294,13 +294,13 @@ impl Services {
                 slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
             let Some(last) = messages.last() else { continue };
             let session = last.session_id.as_deref();
-            // Another session has gone on for longer than a pause: this one is over, though nobody
-            // said so. What came in before says nothing: somebody may be adding talk of former
-            // days.
+            // Another session went on for longer than a pause: this one has ended, though nobody
+            // closed it. Messages that arrived earlier do not count: an import may add old sessions
+            // after new ones.
             let newest = slots.last().and_then(|slot| newest_since(*slot));
             let left = session.is_some()
                 && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
-            // Nothing was added to it, so it is as unfinished as it was.
+            // Nothing was added to it since the last look.
             if cut == Cut::Finished
                 && !left
                 && !self.has_background_work()

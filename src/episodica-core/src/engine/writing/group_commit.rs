@@ -12,23 +12,22 @@ use crate::error::Result;
 use crate::index::MessageReading;
 use crate::model::{Message, NewMessage};
 
-/// What became of a batch: the messages that were new; `None` if the user is gone, and the batch as
-/// it was.
+/// The new messages of a batch; `None` if the user is gone, and the batch is untouched.
 pub(crate) type Outcome = Result<Option<Vec<Arc<Message>>>>;
 
 /// One caller's messages on their way to the log.
 #[derive(Default)]
 pub(crate) struct Batch {
-    /// In order; taken by whoever writes them.
+    /// In order; taken by the caller who writes them.
     pub messages: Vec<NewMessage>,
-    /// What was read of each.
+    /// One per message.
     pub readings: Vec<MessageReading>,
     /// The session of messages without their own.
     pub session_id: Option<String>,
     pub outcome: Option<Outcome>,
 }
 
-/// A batch that its caller and the one who writes it both hold.
+/// A batch shared by its caller and the caller who writes it.
 pub(crate) type SharedBatch = Arc<Mutex<Batch>>;
 
 /// Batches in the order of arrival.
@@ -41,11 +40,11 @@ pub(crate) struct Arrivals {
 #[derive(Default)]
 struct Line {
     waiting: Vec<SharedBatch>,
-    /// Is somebody writing?
+    /// True while a caller is writing.
     writing: bool,
 }
 
-/// The duty to write what is due; ends when dropped, whatever came of it.
+/// The right to write; ends when dropped, also by a panic.
 struct Lead<'a>(&'a Arrivals);
 
 impl Drop for Lead<'_> {

@@ -15,10 +15,10 @@ use crate::ids::record_id;
 use crate::model::{Message, NewMessage};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
-/// Messages that become durable in one step; a longer list takes several. Each step syncs three
-/// logs, which waits for the disk.
+/// Messages per step; a longer list takes several. Each step syncs three logs, which waits for the
+/// disk.
 const BATCH: usize = 4_096;
-/// A step ends with the message that makes it this long, in bytes.
+/// Bytes after which a step ends early.
 const BATCH_BYTES: usize = 16 << 20;
 /// Messages that enter the view under one lock; searches wait no longer than that.
 const VIEW_BATCH: usize = 256;
@@ -61,8 +61,8 @@ impl Services {
         Ok(())
     }
 
-    /// Gives the new messages of a batch their place, in the log and in the view; `None` and an
-    /// untouched batch if the user was deleted.
+    /// Appends the new messages of a batch to the log and the view; `None` and an untouched batch if
+    /// the user was deleted.
     pub(crate) fn append(
         &self,
         user: &User,
