@@ -22,7 +22,9 @@ TOOLS = ["numpy", "pytest", "pytest-asyncio", "pytest-timeout"]
 FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "agent-framework": ([], []),
     "clients": (["anthropic", "openai"], ["anthropic==0.70.0", "openai==2.0.0"]),
+    "crewai": ([], []),
     "google-adk": ([], []),
+    "hermes": ([], []),
     "langgraph": (["langgraph"], ["langgraph==1.0.1"]),
     "langchain": (["langchain-tests"], ["langchain-tests<1.1"]),
     "llamaindex": ([], []),

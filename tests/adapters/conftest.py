@@ -47,7 +47,7 @@ def program(tmp_path: Path) -> Callable[[str], None]:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=100,
+            timeout=280,  # importing a framework takes its time
             check=False,
         )
         page = (folder / f"{name}.md").read_text(encoding="utf-8")

@@ -1,0 +1,89 @@
+"""The tools in a crew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crewai import Agent, BaseLLM, Crew, Task
+
+from episodica import AsyncMemorySystem, MemorySystem
+from episodica.adapters.crewai import RecallTool, RememberTool, memory_tools
+
+
+def test_what_is_remembered_is_recalled(memory: MemorySystem) -> None:
+    recall, remember = memory_tools(memory, "alice", max_tokens=100, session_id="s")
+    assert recall.run(question="Where does she live?") == "Nothing is remembered on this."
+    assert remember.run(text="Alice moved to Lyon.") == "Remembered."
+    assert "Alice moved to Lyon." in recall.run(question="Where does she live?")
+    (message,) = memory.messages("alice")
+    assert (message.role, message.session_id) == ("user", "s")
+
+
+def test_users_do_not_meet(memory: MemorySystem) -> None:
+    RememberTool(memory=memory, user_id="alice").run(text="Alice moved to Lyon.")
+    recall = RecallTool(memory=memory, user_id="bob")
+    assert recall.run(question="Lyon") == "Nothing is remembered on this."
+
+
+async def test_the_tools_run_beside_the_event_loop(store: Path) -> None:
+    async with AsyncMemorySystem(store) as memory:
+        recall, remember = memory_tools(memory, "alice")
+        await asyncio.gather(*(remember.arun(text=f"Note {number}.") for number in range(5)))
+        assert "Note 3." in await recall.arun(question="Note 3")
+        assert len([one async for one in memory.messages("alice")]) == 5
+
+
+def test_arguments_are_checked(memory: MemorySystem) -> None:
+    recall, remember = memory_tools(memory, "alice")
+    for tool, argument in ((recall, {"question": ""}), (remember, {"text": ""})):
+        with pytest.raises(ValueError, match="at least 1 character"):
+            tool.run(**argument)
+    assert "question" in recall.args_schema.model_json_schema()["properties"]
+
+
+class ScriptedLLM(BaseLLM):
+    """Calls the tools that the script names, then answers with what it saw last."""
+
+    script: list[str]
+
+    def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+        if self.script:
+            return self.script.pop(0)
+        seen = [one["content"] for one in messages if "Lyon" in str(one["content"])]
+        return f"Thought: I know.\nFinal Answer: {'She lives in Lyon.' if seen else 'Unknown.'}"
+
+    def supports_function_calling(self) -> bool:
+        return False
+
+
+def ask(memory: MemorySystem | Path, *script: str) -> str:
+    llm = ScriptedLLM(model="scripted", script=list(script))
+    agent = Agent(
+        role="Assistant",
+        goal="Help Alice",
+        backstory="You remember.",
+        llm=llm,
+        tools=memory_tools(memory, "alice"),
+    )
+    task = Task(description="Help.", expected_output="An answer.", agent=agent)
+    return str(Crew(agents=[agent], tasks=[task]).kickoff())
+
+
+def test_a_crew_recalls_what_another_one_remembered(
+    memory: MemorySystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CREWAI_DISABLE_TELEMETRY", "true")
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    note = 'Thought: Note it.\nAction: remember\nAction Input: {"text": "Alice lives in Lyon."}'
+    look = 'Thought: Look.\nAction: recall\nAction Input: {"question": "Where does Alice live?"}'
+    ask(memory, note)
+    assert [message.content for message in memory.messages("alice")] == ["Alice lives in Lyon."]
+    assert ask(memory, look) == "She lives in Lyon."
+
+
+def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
+    program("crewai")
