@@ -1,10 +1,12 @@
-//! Scripts and languages, as far as the engine treats them differently: English, Chinese, and
-//! everything else.
+//! Scripts and languages, as far as the engine treats them differently: English, Chinese, German,
+//! Spanish, French, and everything else.
 //!
 //! This is not language identification. It only decides which rules (dates, templates, sentence
 //! ends) suit a text, and is the same on every machine.
 
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 /// The languages that the engine has rules of its own for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,6 +15,12 @@ pub enum Language {
     English,
     /// Chinese, simplified or traditional, with whatever Latin words are mixed in.
     Chinese,
+    /// German.
+    German,
+    /// Spanish.
+    Spanish,
+    /// French.
+    French,
     /// Any other language, and texts without letters.
     Other,
 }
@@ -23,21 +31,54 @@ const SAMPLE_CHARS: usize = 4_000;
 /// English words that carry no topic: a text in English has some, a text in another Latin-script
 /// language has hardly any.
 const ENGLISH: &[&str] = &[
-    "a", "about", "after", "all", "and", "any", "are", "at", "be", "but", "by", "can", "did", "do",
-    "for", "from", "get", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "is",
-    "it", "its", "just", "like", "my", "not", "of", "on", "or", "our", "out", "she", "so", "some",
-    "that", "the", "their", "them", "then", "there", "they", "this", "to", "up", "was", "we",
-    "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "about", "after", "and", "any", "are", "at", "be", "but", "by", "can", "did", "for", "from",
+    "get", "had", "have", "her", "his", "how", "i", "if", "is", "it", "its", "just", "like", "my",
+    "not", "of", "our", "out", "she", "some", "that", "the", "their", "them", "then", "there",
+    "they", "this", "to", "up", "we", "were", "what", "when", "where", "which", "who", "why",
+    "with", "would", "you", "your",
 ];
 
-/// Words of the same kind from the other large Latin-script languages, without those that English
-/// shares.
-const FOREIGN: &[&str] = &[
-    "aber", "auf", "avec", "bei", "che", "como", "con", "dans", "das", "de", "del", "della", "den",
-    "der", "des", "die", "dit", "du", "een", "ein", "eine", "el", "en", "es", "est", "et", "het",
-    "ich", "il", "ist", "je", "la", "las", "le", "les", "los", "mais", "mit", "muy", "nicht",
-    "não", "och", "os", "para", "pas", "per", "por", "pour", "que", "qui", "se", "sie", "sind",
-    "som", "sono", "sur", "três", "um", "uma", "un", "und", "une", "van", "vous", "wir", "y", "zu",
+/// English words of the same kind that other languages write alike: they speak for English, but
+/// not against a language of which there is more.
+const SHARED: &[&str] = &["a", "all", "do", "has", "he", "in", "on", "or", "so", "was", "will"];
+
+/// Words of the same kind from other languages, and their everyday words for days; words that
+/// English shares are left out. A word may stand in several lists.
+const FOREIGN: &[(u8, &str)] = &[
+    (
+        GERMAN,
+        "aber als am auch auf aus bei bin bis da das dass dem den der des dich die dir doch du ein eine einem einen einer er es \
+         euch für ganz gestern gibt habe haben hat heute ich ihm ihn ihr im immer ist ja jetzt kann kein keine letzte letzten \
+         letzter mal mehr mein meine meiner meinem meinen mich mir mit montag dienstag mittwoch donnerstag freitag samstag sonntag \
+         nach nächste nächsten nicht noch nur oder schon sehr seit sich sie sind über übermorgen um und uns unser unsere vom von vor \
+         vorgestern wann weil wenn werde werden wie wieder wir wird wo wurde zu zum zur neulich alle \
+         januar februar märz mai juni juli oktober dezember tag tage tagen woche wochen monat monaten jahr jahren zwei drei \
+         weihnachten morgens abend",
+    ),
+    (
+        SPANISH,
+        "al antes anteayer ayer como con creo cuando de del desde día donde el él ella en es esta está este esto fue fui \
+         hace hasta hay hoy la las le les lo los lunes martes miércoles jueves viernes sábado domingo mañana me mi mis mucho muy \
+         más nada nos nosotros nuestra nuestro para pasada pasado piso pero por porque próxima próximo qué que se si sin sobre su \
+         sus también tan te tengo ti todo tu un una unos voy y ya yo otro otra todos todas eso ese esa tiene \
+         están son hemos han ha he vamos dentro enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre \
+         diciembre día días semana semanas mes meses año años dos tres navidad",
+    ),
+    (
+        FRENCH,
+        "ai alors après au aujourd'hui aussi aux avec avons c'est ce cette chez comme d'un d'une dans de demain depuis \
+         dernier dernière des du elle elles en est et fait il ils j'ai je l'an la le les leur lui lundi mardi mercredi jeudi \
+         vendredi samedi dimanche ma mais mes moi mon même n'ai ne nos notre nous ou où par pas plus pour prochain prochaine \
+         qu'il qu'on quand que qui sa sans se ses son sont suis sur ta tes toi ton tu très un une va vais vous y à été tout tous toute janvier février mars \
+         avril mai juin juillet août septembre octobre novembre décembre jour jours semaine semaines mois an ans année deux trois \
+         noël il",
+    ),
+    (
+        ELSEWHERE,
+        "che com con da dag dat de del della di die do dos e een ele en era et eu foi gli ha het ho igår il io ik in jag je \
+         la le lo maar mais mi mijn morgen muito na niet no não och ook op os para per più por que são se sei som sono te três \
+         um uma un una van voor vou wat we wij você ze är è é ieri oggi domani ontem hoje amanhã",
+    ),
 ];
 
 /// Whether `c` is written without spaces between words, or needs the same care: Han, kana, bopomofo
@@ -132,7 +173,7 @@ pub fn word_count(text: &str) -> usize {
 /// assert_eq!(language("We moved to Lisbon in spring."), Language::English);
 /// assert_eq!(language("我们春天搬到了里斯本。"), Language::Chinese);
 /// assert_eq!(language("春にリスボンへ引っ越しました。"), Language::Other);
-/// assert_eq!(language("Nous sommes partis avec le train de nuit."), Language::Other);
+/// assert_eq!(language("Nous sommes partis avec le train de nuit."), Language::French);
 /// ```
 pub fn language(text: &str) -> Language {
     let sample = match text.char_indices().nth(SAMPLE_CHARS) {
@@ -154,77 +195,118 @@ pub fn language(text: &str) -> Language {
     if syllables > 0 && syllables * 20 > han + syllables {
         return Language::Other;
     }
-    let (mut plain_words, mut english, mut foreign) = (0usize, 0usize, 0usize);
+    let (mut plain_words, mut english, mut shared) = (0usize, 0usize, 0usize);
+    let mut foreign = Votes::default();
     for word in
         words(sample).filter(|word| word.starts_with(|c: char| c.is_alphabetic() && !is_cjk(c)))
     {
         plain_words += 1;
         match function_word(word) {
-            Some(Owner::English) => english += 1,
-            Some(Owner::Foreign) => foreign += 1,
-            None => english += usize::from(is_english_contraction(word)),
+            0 if is_elision(word) => foreign.count(FRENCH),
+            0 => english += usize::from(is_english_contraction(word)),
+            ENGLISH_WORD => english += 1,
+            SHARED_WORD => shared += 1,
+            owners => foreign.count(owners),
         }
     }
     if han > 0 && han >= plain_words {
         return Language::Chinese;
     }
-    if plain_words == 0 || foreign_letters > latin || foreign > english {
+    if plain_words == 0 || foreign_letters > latin {
         return Language::Other;
     }
-    if english > 0 || plain_words <= 6 && foreign_letters == 0 {
+    let plainly_foreign = english == 0 && foreign.words > 0 && foreign.words >= shared;
+    if plainly_foreign || foreign.words > english + shared {
+        return foreign.winner();
+    }
+    if english + shared > 0 || plain_words <= 6 && foreign_letters == 0 {
         Language::English
     } else {
         Language::Other
     }
 }
 
-/// Whose function word a word is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    English,
-    Foreign,
+/// How many function words speak for each language.
+#[derive(Default)]
+struct Votes {
+    words: usize,
+    german: usize,
+    spanish: usize,
+    french: usize,
+    elsewhere: usize,
 }
 
-/// The two tables by hash, each word packed into a number; an empty slot has key 0.
-static FUNCTION_WORDS: LazyLock<[(u64, Owner); 512]> = LazyLock::new(|| {
-    let mut slots = [(0, Owner::English); 512];
-    let all = ENGLISH
-        .iter()
-        .map(|word| (word, Owner::English))
-        .chain(FOREIGN.iter().map(|word| (word, Owner::Foreign)));
-    for (word, owner) in all {
-        let key = pack(word).expect("invariant: function words have at most eight bytes");
-        let mut slot = slot_of(key);
-        while slots[slot].0 != 0 {
-            slot = (slot + 1) % slots.len();
-        }
-        slots[slot] = (key, owner);
+impl Votes {
+    fn count(&mut self, owners: u8) {
+        self.words += 1;
+        self.german += usize::from(owners & GERMAN != 0);
+        self.spanish += usize::from(owners & SPANISH != 0);
+        self.french += usize::from(owners & FRENCH != 0);
+        self.elsewhere += usize::from(owners & ELSEWHERE != 0);
     }
-    slots
+
+    /// The language with the most words, `Other` where two have as many.
+    fn winner(&self) -> Language {
+        let most = self.german.max(self.spanish).max(self.french);
+        let ties = [self.german, self.spanish, self.french].iter().filter(|n| **n == most).count();
+        if ties > 1 || self.elsewhere > most {
+            Language::Other
+        } else if most == self.german {
+            Language::German
+        } else if most == self.spanish {
+            Language::Spanish
+        } else {
+            Language::French
+        }
+    }
+}
+
+// Whose function word a word is, as bits.
+const ENGLISH_WORD: u8 = 1;
+/// An English word that is also one of another language.
+const SHARED_WORD: u8 = 32;
+const GERMAN: u8 = 2;
+const SPANISH: u8 = 4;
+const FRENCH: u8 = 8;
+const ELSEWHERE: u8 = 16;
+
+/// The lists of function words in lower case, with the languages that have each.
+static FUNCTION_WORDS: LazyLock<FxHashMap<&'static str, u8>> = LazyLock::new(|| {
+    let mut owners = FxHashMap::default();
+    for (language, words) in FOREIGN {
+        for word in words.split_whitespace() {
+            *owners.entry(word).or_insert(0) |= language;
+        }
+    }
+    for word in ENGLISH {
+        owners.insert(*word, ENGLISH_WORD);
+    }
+    for word in SHARED {
+        owners.insert(*word, SHARED_WORD);
+    }
+    owners
 });
 
-/// The bytes of a word of at most eight bytes in lower case, as one number.
-fn pack(word: &str) -> Option<u64> {
-    let mut bytes = [0u8; 8];
-    bytes.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
-    bytes.make_ascii_lowercase();
-    Some(u64::from_le_bytes(bytes))
-}
-
-fn slot_of(key: u64) -> usize {
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 55) as usize
-}
-
-fn function_word(word: &str) -> Option<Owner> {
-    let key = pack(word)?;
-    let mut slot = slot_of(key);
-    while FUNCTION_WORDS[slot].0 != 0 {
-        if FUNCTION_WORDS[slot].0 == key {
-            return Some(FUNCTION_WORDS[slot].1);
-        }
-        slot = (slot + 1) % FUNCTION_WORDS.len();
+/// The languages that `word` is a function word of, 0 for none.
+fn function_word(word: &str) -> u8 {
+    if word.len() > 14 {
+        return 0;
     }
-    None
+    let owners = if word.bytes().any(|byte| byte.is_ascii_uppercase() || byte >= 0x80) {
+        FUNCTION_WORDS.get(word.to_lowercase().replace('’', "'").as_str())
+    } else {
+        FUNCTION_WORDS.get(word)
+    };
+    owners.copied().unwrap_or(0)
+}
+
+/// Whether `word` begins as French does before a vowel: j'ai, qu'on.
+fn is_elision(word: &str) -> bool {
+    let front = word.split(['\'', '’']).next().unwrap_or_default();
+    front.len() < word.len()
+        && ["c", "d", "j", "l", "m", "n", "qu", "s", "t"]
+            .iter()
+            .any(|letter| front.eq_ignore_ascii_case(letter))
 }
 
 fn is_english_contraction(word: &str) -> bool {
@@ -237,13 +319,6 @@ fn is_english_contraction(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tables_are_sorted_and_disjoint() {
-        assert!(ENGLISH.is_sorted() && FOREIGN.is_sorted());
-        assert!(ENGLISH.iter().all(|word| !FOREIGN.contains(word)));
-        assert!(FOREIGN.iter().chain(ENGLISH).all(|word| word.len() <= 8));
-    }
 
     #[test]
     fn languages() {
@@ -259,8 +334,12 @@ mod tests {
             ("The word 猫 means cat in Chinese", Language::English),
             ("저는 어제 서울에 갔어요", Language::Other),
             ("昨日は楽しかったです", Language::Other),
-            ("Das ist nicht mein Hund", Language::Other),
-            ("Me gusta mucho la comida de mi abuela", Language::Other),
+            ("Das ist nicht mein Hund", Language::German),
+            ("Me gusta mucho la comida de mi abuela", Language::Spanish),
+            ("Mardi prochain, on passe devant le notaire", Language::French),
+            ("Mi piace molto il cibo di mia nonna", Language::Other),
+            ("Eu não gosto muito de café", Language::Other),
+            ("Gestern Zahnarzt", Language::German),
             ("Я вчера был в Москве", Language::Other),
             ("मैं कल दिल्ली गया था", Language::Other),
             ("我在优衣の家吃饭然后去了公园看到很多人在那里跳舞唱歌", Language::Chinese),

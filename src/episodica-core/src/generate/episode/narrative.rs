@@ -11,7 +11,7 @@ use super::salience::Scored;
 use super::source::{Source, Turn};
 use super::units::Unit;
 use crate::clock::Moment;
-use crate::text::time::{TimeMention, mentions, resolve_text};
+use crate::text::time::{mentions, with_dates};
 use crate::text::{Language, count_tokens};
 
 /// Most tokens of a narrative.
@@ -161,16 +161,14 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
         return Passage::Said(String::new());
     }
     let found = mentions(&text, moment);
-    let relative = found.iter().any(|mention| mention.relative && mention.confident);
+    let dated = with_dates(&text, &found);
     let may_tell = match turn.language {
         Language::English => person::may_be_english(&text),
         Language::Chinese => text.contains('我'),
-        Language::Other => false,
+        _ => false,
     };
     if !unit.asks && may_tell {
-        let resolved =
-            if relative { resolve_text(&text, moment, turn.language) } else { text.clone() };
-        let resolved = source.without_address(&resolved);
+        let resolved = source.without_address(&dated);
         let told = if turn.language == Language::Chinese {
             person::chinese(resolved, name)
         } else {
@@ -180,26 +178,7 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
             return Passage::Told(told);
         }
     }
-    let quoted = if relative { with_dates(&text, &found, turn.language) } else { text };
-    if unit.asks { Passage::Asked(quoted) } else { Passage::Said(quoted) }
-}
-
-/// The text with what its relative dates mean in brackets behind them.
-fn with_dates(text: &str, found: &[TimeMention], language: Language) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut done = 0;
-    for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
-        out.push_str(&text[done..mention.end]);
-        let days = mention.describe(language);
-        out.push_str(&if language == Language::Chinese {
-            format!("（{days}）")
-        } else {
-            format!(" [{days}]")
-        });
-        done = mention.end;
-    }
-    out.push_str(&text[done..]);
-    out
+    if unit.asks { Passage::Asked(dated) } else { Passage::Said(dated) }
 }
 
 /// Appends the parts of one turn, with the speaker's name where the parts don't hold it.
@@ -272,7 +251,7 @@ fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String
             text.replace('"', "'")
         ),
         Language::Chinese => format!("{name}{spaced}{}：“{text}”", if asked { "问" } else { "说" }),
-        Language::Other => format!("{}: {text}", capitalised(name)),
+        _ => format!("{}: {text}", capitalised(name)),
     }
 }
 
@@ -323,7 +302,7 @@ fn heading(source: &Source, moment: Option<Moment>) -> String {
                 local.minute()
             )
         }
-        Language::Other => format!(
+        _ => format!(
             "{} {:02}:{:02} — {}",
             local.date(),
             local.hour(),
@@ -348,7 +327,7 @@ fn new_day(moment: Moment, language: Language) -> String {
             local.day(),
             WEEKDAYS_HAN[weekday]
         ),
-        Language::Other => format!("{}:", local.date()),
+        _ => format!("{}:", local.date()),
     }
 }
 

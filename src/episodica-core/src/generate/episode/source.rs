@@ -20,6 +20,16 @@ const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
+/// The languages of a talk; of two with as many bytes the later one counts.
+const LANGUAGES: [Language; 6] = [
+    Language::Chinese,
+    Language::Other,
+    Language::German,
+    Language::Spanish,
+    Language::French,
+    Language::English,
+];
+
 /// All that is read of the messages.
 pub(super) struct Source {
     /// One entry a message, in order.
@@ -62,7 +72,7 @@ impl Source {
     pub fn read(messages: &[Arc<Message>]) -> Self {
         let mut speakers: Vec<Speaker> = Vec::new();
         let mut turns = Vec::with_capacity(messages.len());
-        let mut votes = [0_usize; 3];
+        let mut votes = [0_usize; LANGUAGES.len()];
         for (at, message) in messages.iter().enumerate() {
             let name = clean_line(message.speaker(), MAX_NAME_CHARS);
             let speaker =
@@ -75,10 +85,8 @@ impl Source {
             votes[slot(language)] += text.len().min(400);
             turns.push(Turn { speaker, message: at, text, language, units: Vec::new() });
         }
-        let main = [Language::Chinese, Language::English, Language::Other]
-            .into_iter()
-            .max_by_key(|language| (votes[slot(*language)], slot(*language)));
-        let main = main.unwrap_or(Language::Other);
+        let most = (0..LANGUAGES.len()).max_by_key(|slot| (votes[*slot], *slot));
+        let main = most.map_or(Language::Other, |slot| LANGUAGES[slot]);
         for speaker in &mut speakers {
             speaker.localise(main);
         }
@@ -145,11 +153,7 @@ impl Source {
 }
 
 fn slot(language: Language) -> usize {
-    match language {
-        Language::Chinese => 0,
-        Language::English => 2,
-        Language::Other => 1,
-    }
+    LANGUAGES.iter().position(|known| *known == language).unwrap_or_default()
 }
 
 impl Speaker {

@@ -39,7 +39,7 @@ pub(super) fn write(
 
 fn of_phrases(source: &Source, phrases: &[Phrase]) -> Option<String> {
     // Without lists of its function words, a language's phrases are guesses.
-    if source.language == Language::Other {
+    if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
     }
     let best = phrases.iter().find(|phrase| phrase.is_telling)?;
@@ -77,7 +77,7 @@ fn joined(parts: Vec<String>, language: Language) -> String {
     let (comma, and) = match language {
         Language::Chinese => ("、", "和"),
         Language::English => (", ", " and "),
-        Language::Other => (", ", ", "),
+        _ => (", ", ", "),
     };
     match parts.as_slice() {
         [first @ .., last] if !first.is_empty() => format!("{}{and}{last}", first.join(comma)),
@@ -122,7 +122,7 @@ fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -
     if whole && (scored.features.len() < MIN_HEADLINE_FEATURES) {
         return None;
     }
-    let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn], turn.language);
+    let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn]);
     let text =
         plain(source.without_address(&resolved)).split_whitespace().collect::<Vec<_>>().join(" ");
     let name = &source.speaker(turn).short;
@@ -130,7 +130,7 @@ fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -
         _ if unit.asks || unit.is_code => None,
         Language::English => person::english(&text, name),
         Language::Chinese => person::chinese(clause(&text), name),
-        Language::Other => None,
+        _ => None,
     };
     if whole {
         return told

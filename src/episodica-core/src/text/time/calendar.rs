@@ -3,6 +3,9 @@
 use jiff::Span;
 use jiff::civil::{Date, Weekday};
 
+use super::lunar::LunarFeast;
+use super::mention::Grain;
+
 /// The first and the last of a run of days.
 pub(super) type Days = (Date, Date);
 
@@ -18,8 +21,24 @@ pub(super) enum Lean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holiday {
     Fixed(i8, i8),
-    Easter,
-    Thanksgiving,
+    /// So many days after Easter Sunday.
+    Easter(i64),
+    /// A feast of the Chinese lunar calendar.
+    Lunar(LunarFeast),
+    /// So many days after the fourth Thursday of November.
+    Thanksgiving(i64),
+}
+
+/// A stretch of the calendar that can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Day,
+    Week,
+    Fortnight,
+    Weekend,
+    Month,
+    Year,
+    Decade,
 }
 
 pub(super) fn date(year: i64, month: i8, day: i8) -> Option<Date> {
@@ -74,6 +93,12 @@ pub(super) fn month_offset(today: Date, offset: i64) -> Option<Days> {
     month(index.div_euclid(12), i8::try_from(index.rem_euclid(12)).ok()? + 1)
 }
 
+/// The same day so many months away, or the last of that month.
+pub(super) fn months_away(today: Date, months: i64) -> Option<Date> {
+    let (first, last) = month_offset(today, months)?;
+    date(i64::from(first.year()), first.month(), today.day().min(last.day()))
+}
+
 pub(super) fn year(year: i64) -> Option<Days> {
     Some((date(year, 1, 1)?, date(year, 12, 31)?))
 }
@@ -81,6 +106,44 @@ pub(super) fn year(year: i64) -> Option<Days> {
 /// The ten years that begin with `first`.
 pub(super) fn decade(first: i64) -> Option<Days> {
     Some((date(first, 1, 1)?, date(first + 9, 12, 31)?))
+}
+
+/// The calendar unit that is `offset` units from that of `today`.
+pub(super) fn unit(today: Date, unit: Unit, offset: i64) -> Option<(Days, Grain)> {
+    Some(match unit {
+        Unit::Week => (week(today, offset)?, Grain::Week),
+        Unit::Weekend => (weekend(today, offset)?, Grain::Weekend),
+        Unit::Month => (month_offset(today, offset)?, Grain::Month),
+        Unit::Year => (year(i64::from(today.year()).checked_add(offset)?)?, Grain::Year),
+        Unit::Decade => {
+            let first = (i64::from(today.year()) / 10).checked_add(offset)?.checked_mul(10)?;
+            (decade(first)?, Grain::Decade)
+        }
+        Unit::Day => {
+            let day = add_days(today, offset)?;
+            ((day, day), Grain::Day)
+        }
+        Unit::Fortnight => (week(today, offset.checked_mul(2)?)?, Grain::Week),
+    })
+}
+
+/// The `day` of a month that is meant if no month is named.
+pub(super) fn day_of_month(today: Date, lean: Lean, day: i8) -> Option<Date> {
+    let mut days = (-2..=2).filter_map(|offset| {
+        let (first, _) = month_offset(today, offset)?;
+        date(i64::from(first.year()), first.month(), day)
+    });
+    match lean {
+        Lean::Past => days.rev().find(|day| *day <= today),
+        Lean::Future => days.find(|day| *day >= today),
+        Lean::Unknown => days.min_by_key(|day| days_between(*day, today).abs()),
+    }
+}
+
+/// The `nth` (from 1; -1 is the last) `weekday` of a month.
+pub(super) fn nth_weekday(year: i64, month: i8, nth: i8, weekday: i8) -> Option<Date> {
+    let weekday = Weekday::from_monday_zero_offset(weekday).ok()?;
+    date(year, month, 1)?.nth_weekday_of_month(nth, weekday).ok()
 }
 
 /// Spring (0) to winter (3) of `year`; a winter begins in December of `year`.
@@ -92,8 +155,9 @@ pub(super) fn season(year: i64, season: i8) -> Option<Days> {
 pub(super) fn holiday(year: i64, holiday: Holiday) -> Option<Date> {
     match holiday {
         Holiday::Fixed(month, day) => date(year, month, day),
-        Holiday::Easter => easter(year),
-        Holiday::Thanksgiving => date(year, 11, 1)?.nth_weekday_of_month(4, Weekday::Thursday).ok(),
+        Holiday::Easter(after) => add_days(easter(year)?, after),
+        Holiday::Lunar(feast) => super::lunar::day(year, feast),
+        Holiday::Thanksgiving(after) => add_days(nth_weekday(year, 11, 4, 3)?, after),
     }
 }
 
@@ -157,7 +221,7 @@ mod tests {
         {
             assert_eq!(easter(year), date(year, month, day));
         }
-        assert_eq!(holiday(2023, Holiday::Thanksgiving), date(2023, 11, 23));
+        assert_eq!(holiday(2023, Holiday::Thanksgiving(0)), date(2023, 11, 23));
     }
 
     #[test]

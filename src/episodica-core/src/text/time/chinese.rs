@@ -6,11 +6,12 @@
 
 use jiff::civil::Date;
 
-use super::calendar::{self, Days, Lean};
+use super::calendar::{self, Days, Lean, Unit};
 use super::chinese_dates::day_of_month;
 use super::chinese_numbers::{is_digit, number};
 use super::mention::{Grain, TimeMention};
-use super::vocabulary::Unit;
+use super::tense;
+use crate::text::Language;
 
 /// A match: its length in bytes, and what it means.
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +21,21 @@ pub(super) struct Hit {
     pub grain: Grain,
     pub relative: bool,
     pub confident: bool,
+    pub about: Option<Date>,
+    pub lacks_year: bool,
 }
 
 impl Hit {
     pub(super) fn new(length: usize, days: Days, grain: Grain) -> Self {
-        Self { length, days, grain, relative: true, confident: true }
+        Self {
+            length,
+            days,
+            grain,
+            relative: true,
+            confident: true,
+            about: None,
+            lacks_year: false,
+        }
     }
 
     pub(super) fn unsure(mut self) -> Self {
@@ -56,6 +67,9 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
                 grain: hit.grain,
                 relative: hit.relative,
                 confident: hit.confident,
+                about: hit.about,
+                lacks_year: hit.lacks_year,
+                language: Language::Chinese,
             });
         }
     }
@@ -64,7 +78,7 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
 
 /// Whether any pattern begins with `c`.
 fn begins(c: char) -> bool {
-    c.is_ascii_digit() || c as u32 >= 0x3000 && "大前昨今明后後上下这這本去周週星礼禮半几幾数数两兩〇零一二三四五六七八九十百过過最近元情妇愚劳儿教国國万平圣聖跨０１２３４５６７８９".contains(c)
+    c.is_ascii_digit() || c as u32 >= 0x3000 && "大前昨今明后後上下这這本去再年月周週星礼禮半几幾数数两兩〇零一二三四五六七八九十百过過最近元情妇愚劳儿教国國万平圣聖跨春除初中端双０１２３４５６７８９".contains(c)
 }
 
 /// A place in a text where a mention may begin.
@@ -87,13 +101,21 @@ impl<'t> Place<'t> {
 
     fn mention(&self, first: char) -> Option<Hit> {
         match first {
-            '昨' | '今' | '明' | '大' | '前' | '后' | '後' | '去' => {
-                self.named_day().or_else(|| self.named_year()).or_else(|| self.few_days())
-            }
+            '昨' | '今' | '明' | '大' | '前' | '后' | '後' | '去' => self
+                .named_day()
+                .or_else(|| self.named_year())
+                .or_else(|| self.few_days())
+                .or_else(|| self.holiday()),
             '上' | '下' | '这' | '這' | '本' => self.determined(),
             '周' | '週' | '星' | '礼' | '禮' => self.weekday(),
             '过' | '過' | '最' | '近' => self.rolling(),
-            _ => self.counted().or_else(|| self.dated()).or_else(|| self.holiday()),
+            '再' => self.hence(),
+            '年' | '月' => self.part_of_unit(),
+            _ => self
+                .counted()
+                .or_else(|| self.dated())
+                .or_else(|| self.day_alone())
+                .or_else(|| self.holiday()),
         }
     }
 
@@ -233,11 +255,15 @@ impl<'t> Place<'t> {
                 return None;
             }
             let (from, to) = calendar::month_offset(self.today, step)?;
+            let after = after
+                .strip_prefix('的')
+                .filter(|rest| day_of_month(rest).is_some())
+                .unwrap_or(after);
             if let Some((day, after)) = day_of_month(after) {
                 let date = calendar::date(i64::from(from.year()), from.month(), day)?;
                 return Some(Hit::new(consumed(after), (date, date), Grain::Day));
             }
-            return Some(Hit::new(consumed(after), (from, to), Grain::Month));
+            return Some(Hit::new(consumed(part_of_month(after)), (from, to), Grain::Month));
         }
         if step == 0 && first != '本' {
             for (at, name) in ["春天", "夏天", "秋天", "冬天"].into_iter().enumerate() {
@@ -268,15 +294,20 @@ impl<'t> Place<'t> {
         if let Some(after) = after.strip_prefix('末') {
             let past = calendar::weekend(self.today, -1)?;
             let this = calendar::weekend(self.today, 0)?;
-            let days = if lean == Lean::Future || this.0 <= self.today { this } else { past };
-            return Some(Hit::new(rest.len() - after.len(), days, Grain::Weekend).unsure());
+            let days = if lean != Lean::Past || this.0 <= self.today { this } else { past };
+            let hit = Hit::new(rest.len() - after.len(), days, Grain::Weekend);
+            return Some(if lean == Lean::Unknown { hit.unsure() } else { hit });
         }
         let (weekday, after) = weekday_char(after)?;
         let day = match lean {
-            Lean::Future => calendar::weekday_after(self.today, weekday, 1)?,
-            Lean::Past | Lean::Unknown => calendar::weekday_before(self.today, weekday)?,
+            Lean::Past => calendar::weekday_before(self.today, weekday)?,
+            Lean::Future | Lean::Unknown => calendar::weekday_after(self.today, weekday, 1)?,
         };
-        Some(Hit::new(rest.len() - after.len(), (day, day), Grain::Day).unsure())
+        let length = rest.len() - after.len();
+        let habit =
+            self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
+        let hit = Hit::new(length, (day, day), Grain::Day);
+        Some(if habit { hit.unsure() } else { hit })
     }
 
     /// 最近三天, 过去两周, 近一个月: the days until today.
@@ -310,6 +341,44 @@ impl<'t> Place<'t> {
         Some(Hit::new(rest.len() - after.len(), (from, self.today), Grain::Day).unsure())
     }
 
+    /// 再过三天: ahead of now.
+    fn hence(&self) -> Option<Hit> {
+        let rest = self.rest();
+        let tail = rest.strip_prefix("再过").or_else(|| rest.strip_prefix("再過"))?;
+        let (count, after) = number(tail)?;
+        let (unit, after) = unit(after)?;
+        let (days, grain) = calendar::unit(self.today, unit, count.value)?;
+        let about = match unit {
+            Unit::Week => Some(calendar::add_days(self.today, count.value.checked_mul(7)?)?),
+            _ => None,
+        };
+        Some(Hit { about, ..Hit::new(rest.len() - after.len(), days, grain) })
+    }
+
+    /// 年底, 月初: of the year or month that the tense allows.
+    fn part_of_unit(&self) -> Option<Hit> {
+        let rest = self.rest();
+        let (unit, parts) = match rest.strip_prefix('年') {
+            Some(tail) => (Unit::Year, tail),
+            None => (Unit::Month, rest.strip_prefix('月')?),
+        };
+        let part = ['底', '末', '初', '中'].into_iter().find(|part| parts.starts_with(*part))?;
+        // After these it is part of another date or word.
+        let joined = |c: char| is_digit(c) || "每个個去今明前后後上下本这這岁歲半".contains(c);
+        if self.before.is_some_and(joined) {
+            return None;
+        }
+        let length = '年'.len_utf8() + part.len_utf8();
+        let late = matches!(part, '底' | '末');
+        let offset = match (self.lean(length), late) {
+            (Lean::Past, true) => -1,
+            (Lean::Future, false) if part == '初' => 1,
+            _ => 0,
+        };
+        let (days, grain) = calendar::unit(self.today, unit, offset)?;
+        Some(Hit::new(length, days, grain))
+    }
+
     /// 三天前, 两个月后, 半年前, 几年前.
     fn counted(&self) -> Option<Hit> {
         let rest = self.rest();
@@ -319,7 +388,7 @@ impl<'t> Place<'t> {
         let (least, most, exact, half, after) = if let Some(after) = rest.strip_prefix('半') {
             (1, 1, false, true, after)
         } else if let Some(after) = rest.strip_prefix(['几', '幾', '数']) {
-            (2, 5, false, false, after)
+            (2, 4, false, false, after)
         } else {
             let (number, after) = number(rest)?;
             let open = after.strip_prefix(['多', '几', '幾', '来']);
@@ -357,88 +426,47 @@ impl<'t> Place<'t> {
         let length = rest.len() - after.len();
         if half {
             let (days, grain) = match unit {
-                Unit::Year => (calendar::month_offset(self.today, direction * 6)?, Grain::Month),
-                Unit::Month => {
-                    let day = calendar::add_days(self.today, direction * 15)?;
-                    ((day, day), Grain::Day)
-                }
+                Unit::Year => calendar::unit(self.today, Unit::Month, direction * 6)?,
+                Unit::Month => calendar::unit(self.today, Unit::Day, direction * 15)?,
                 _ => return None,
             };
-            return Some(Hit::new(length, days, grain).unsure());
+            let about = (unit == Unit::Month).then_some(days.0);
+            return Some(Hit { about, ..Hit::new(length, days, grain) });
         }
-        let (near, grain) = self.away(unit, direction.checked_mul(least)?)?;
-        let (far, _) = self.away(unit, direction.checked_mul(most)?)?;
+        let (near, grain) = calendar::unit(self.today, unit, direction.checked_mul(least)?)?;
+        let (far, _) = calendar::unit(self.today, unit, direction.checked_mul(most)?)?;
         let days = (near.0.min(far.0), near.1.max(far.1));
         let grain = if days == near || matches!(grain, Grain::Month | Grain::Year) {
             grain
         } else {
             Grain::Day
         };
-        let hit = Hit::new(length, days, grain);
-        Some(if exact { hit } else { hit.unsure() })
-    }
-
-    fn away(&self, unit: Unit, count: i64) -> Option<(Days, Grain)> {
-        Some(match unit {
-            Unit::Day => {
-                let day = calendar::add_days(self.today, count)?;
-                ((day, day), Grain::Day)
-            }
-            Unit::Week => (calendar::week(self.today, count)?, Grain::Week),
-            Unit::Month => (calendar::month_offset(self.today, count)?, Grain::Month),
-            Unit::Year => {
-                (calendar::year(i64::from(self.today.year()).checked_add(count)?)?, Grain::Year)
-            }
-            _ => return None,
-        })
-    }
-
-    /// The sentence around a mention of `length` bytes, a few dozen characters each way.
-    fn sentence(&self, length: usize) -> (&'t str, &'t str) {
-        let ends = |c: char| matches!(c, '。' | '！' | '？' | '\n' | '；' | '.' | '!' | '?');
-        let before = &self.text[..self.start];
-        let from = before
-            .char_indices()
-            .rev()
-            .take(24)
-            .take_while(|(_, c)| !ends(*c))
-            .last()
-            .map_or(self.start, |(at, _)| at);
-        let after = &self.text[self.start + length..];
-        let to = after
-            .char_indices()
-            .take(32)
-            .take_while(|(_, c)| !ends(*c))
-            .last()
-            .map_or(0, |(at, c)| at + c.len_utf8());
-        (&before[from..], &after[..to])
-    }
-
-    pub(super) fn sentence_has(&self, length: usize, words: &[&str]) -> bool {
-        let (before, after) = self.sentence(length);
-        words.iter().any(|word| before.contains(word) || after.contains(word))
-    }
-
-    /// Whether the sentence tells of the past or the future, by the first particle that says so.
-    pub(super) fn lean(&self, length: usize) -> Lean {
-        if self.sentence_has(
-            length,
-            &[
-                "打算", "计划", "計劃", "准备", "準備", "将", "將", "会去", "要去", "会在", "再去",
-                "期待", "想去", "吧",
-            ],
-        ) {
-            Lean::Future
-        } else if self
-            .sentence_has(length, &["了", "过", "過", "曾", "那时", "当时", "刚", "的时候"])
-        {
-            Lean::Past
-        } else if self.sentence_has(length, &["会", "會", "要"]) {
-            Lean::Future
+        let about = if unit == Unit::Week && least == most {
+            Some(calendar::add_days(self.today, direction.checked_mul(least.checked_mul(7)?)?)?)
         } else {
-            Lean::Unknown
-        }
+            None
+        };
+        let hit = Hit { about, ..Hit::new(length, days, grain) };
+        // 两年多前 is too vague to be written out.
+        Some(if exact || most > least { hit } else { hit.unsure() })
     }
+
+    /// Whether one of `words` is in the clause of a mention of `length` bytes.
+    pub(super) fn clause_has(&self, length: usize, words: &[&str]) -> bool {
+        let clause = tense::CHINESE.clause(self.text, self.start..self.start + length);
+        words.iter().any(|word| self.text[clause.clone()].contains(word))
+    }
+
+    /// Whether the clause tells of the past or of what is to come.
+    pub(super) fn lean(&self, length: usize) -> Lean {
+        tense::CHINESE.lean(self.text, self.start..self.start + length)
+    }
+}
+
+/// `text` without a word for a part of the month at its beginning.
+pub(super) fn part_of_month(text: &str) -> &str {
+    let parts = ["底", "末", "初", "中旬", "上旬", "下旬"];
+    parts.into_iter().find_map(|part| text.strip_prefix(part)).unwrap_or(text)
 }
 
 /// What follows 周, 星期 or 礼拜.

@@ -2,31 +2,43 @@
 //! them.
 
 use super::calendar::{self, Holiday, Lean};
-use super::chinese::{Hit, Place};
-use super::chinese_numbers::number;
+use super::chinese::{Hit, Place, part_of_month};
+use super::chinese_numbers::{is_digit, number};
+use super::lunar::LunarFeast;
 use super::mention::Grain;
+use super::tense;
 
-const HOLIDAYS: &[(&str, i8, i8)] = &[
-    ("元旦", 1, 1),
-    ("情人节", 2, 14),
-    ("妇女节", 3, 8),
-    ("愚人节", 4, 1),
-    ("劳动节", 5, 1),
-    ("五一节", 5, 1),
-    ("五一假期", 5, 1),
-    ("儿童节", 6, 1),
-    ("教师节", 9, 10),
-    ("国庆节", 10, 1),
-    ("國慶節", 10, 1),
-    ("国庆", 10, 1),
-    ("國慶", 10, 1),
-    ("万圣节", 10, 31),
-    ("平安夜", 12, 24),
-    ("圣诞节", 12, 25),
-    ("聖誕節", 12, 25),
-    ("圣诞", 12, 25),
-    ("聖誕", 12, 25),
-    ("跨年夜", 12, 31),
+const HOLIDAYS: &[(&str, Holiday)] = &[
+    ("元旦", Holiday::Fixed(1, 1)),
+    ("情人节", Holiday::Fixed(2, 14)),
+    ("妇女节", Holiday::Fixed(3, 8)),
+    ("愚人节", Holiday::Fixed(4, 1)),
+    ("劳动节", Holiday::Fixed(5, 1)),
+    ("五一节", Holiday::Fixed(5, 1)),
+    ("五一假期", Holiday::Fixed(5, 1)),
+    ("五一", Holiday::Fixed(5, 1)),
+    ("儿童节", Holiday::Fixed(6, 1)),
+    ("教师节", Holiday::Fixed(9, 10)),
+    ("国庆节", Holiday::Fixed(10, 1)),
+    ("國慶節", Holiday::Fixed(10, 1)),
+    ("国庆", Holiday::Fixed(10, 1)),
+    ("國慶", Holiday::Fixed(10, 1)),
+    ("万圣节", Holiday::Fixed(10, 31)),
+    ("双十一", Holiday::Fixed(11, 11)),
+    ("平安夜", Holiday::Fixed(12, 24)),
+    ("圣诞节", Holiday::Fixed(12, 25)),
+    ("聖誕節", Holiday::Fixed(12, 25)),
+    ("圣诞", Holiday::Fixed(12, 25)),
+    ("聖誕", Holiday::Fixed(12, 25)),
+    ("跨年夜", Holiday::Fixed(12, 31)),
+    ("除夕", Holiday::Lunar(LunarFeast::NewYear(-1))),
+    ("大年三十", Holiday::Lunar(LunarFeast::NewYear(-1))),
+    ("大年初一", Holiday::Lunar(LunarFeast::NewYear(0))),
+    ("春节", Holiday::Lunar(LunarFeast::NewYear(0))),
+    ("春節", Holiday::Lunar(LunarFeast::NewYear(0))),
+    ("元宵", Holiday::Lunar(LunarFeast::NewYear(14))),
+    ("端午", Holiday::Lunar(LunarFeast::DragonBoat)),
+    ("中秋", Holiday::Lunar(LunarFeast::MidAutumn)),
 ];
 
 impl Place<'_> {
@@ -50,11 +62,13 @@ impl Place<'_> {
                 return Some(if at == 3 { hit.unsure() } else { hit });
             }
         }
-        if let Some((name, month, day)) = HOLIDAYS.iter().find(|(name, ..)| tail.starts_with(name))
-        {
-            let day = calendar::date(year, *month, *day)?;
+        if let Some((name, feast)) = HOLIDAYS.iter().find(|(name, _)| tail.starts_with(name)) {
+            let day = calendar::holiday(year, *feast)?;
             return Some(Hit::new(length + skipped + name.len(), (day, day), Grain::Day));
         }
+        let parts = ["年底", "年末", "年初", "年中", "底", "初"];
+        let part = parts.into_iter().find(|part| tail.starts_with(part));
+        let length = length + part.map_or(0, |part| skipped + part.len());
         Some(Hit::new(length, calendar::year(year)?, Grain::Year))
     }
 
@@ -110,7 +124,7 @@ impl Place<'_> {
         let (month, after) = month_name(tail)?;
         let (day, after) = match day_of_month(after) {
             Some((day, after)) => (Some(day), after),
-            None => (None, after.strip_prefix('份').unwrap_or(after)),
+            None => (None, part_of_month(after.strip_prefix('份').unwrap_or(after))),
         };
         // The end of a range: a day, a month or both.
         let mut end_month = month;
@@ -143,28 +157,58 @@ impl Place<'_> {
         // place.
         let reach = self.rest().len() - end.len();
         let lean = self.lean(reach);
-        let hit = Hit::new(length, calendar::infer(self.today, lean, days)?, grain);
+        // What has been done is marked; a day in a clause without marks is still to come.
+        let bare = tense::CHINESE.clause(self.text, self.start..self.start + reach).len() == reach;
+        let ahead = lean == Lean::Unknown && day.is_some() && !bare;
+        let lean = if ahead { Lean::Future } else { lean };
+        let found = calendar::infer(self.today, lean, days)?;
+        let hit = Hit { lacks_year: true, ..Hit::new(length, found, grain) };
         let yearly = self.follows("每年")
             || self
-                .sentence_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
-        Some(if lean == Lean::Unknown || yearly { hit.unsure() } else { hit })
+                .clause_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
+        Some(if yearly { hit.unsure() } else { hit })
+    }
+
+    /// 十五号, without its month.
+    pub(super) fn day_alone(&self) -> Option<Hit> {
+        let rest = self.rest();
+        let (day, after) = day_of_month(rest)?;
+        let counts =
+            after.starts_with(|c: char| "店馆館院厅廳桌房床机機公选選球车車站文".contains(c));
+        let length = rest.len() - after.len();
+        if counts || !rest[..length].ends_with(['号', '號']) || self.follows("第月门門") {
+            return None;
+        }
+        let lean = match self.lean(length) {
+            Lean::Past => Lean::Past,
+            Lean::Future | Lean::Unknown => Lean::Future,
+        };
+        let date = calendar::day_of_month(self.today, lean, day)?;
+        let hit = Hit::new(length, (date, date), Grain::Day);
+        Some(if self.clause_has(length, &["每"]) { hit.unsure() } else { hit })
     }
 
     /// 元旦, 国庆节, without a year.
     pub(super) fn holiday(&self) -> Option<Hit> {
         let rest = self.rest();
-        let (name, month, day) = HOLIDAYS.iter().find(|(name, ..)| rest.starts_with(name))?;
-        // 圣诞树 and 国庆路 are things and places.
-        if rest[name.len()..].starts_with(['树', '樹', '老', '帽', '路', '歌', '卡', '礼', '禮'])
+        let (name, feast) = HOLIDAYS.iter().find(|(name, _)| rest.starts_with(name))?;
+        let after = rest[name.len()..].trim_start_matches(['节', '節']);
+        let length = rest.len() - after.len();
+        // 圣诞树 and 国庆路 are things and places, 叫国庆 and 国庆叔 people.
+        if after.starts_with(|c: char| "树樹老帽路歌卡礼禮叔哥姐爷爺奶号號街".contains(c))
+            || self.follows("叫名姓是阿小老和跟給给找第")
+            || *name == "五一" && after.starts_with(is_digit)
         {
             return None;
         }
-        let lean = self.lean(name.len());
+        let lean = self.lean(length);
         let days = calendar::infer(self.today, lean, |year| {
-            let day = calendar::holiday(year, Holiday::Fixed(*month, *day))?;
+            let day = calendar::holiday(year, *feast)?;
             Some((day, day))
         })?;
-        Some(Hit::new(name.len(), days, Grain::Day).unsure())
+        let hit = Hit::new(length, days, Grain::Day);
+        let yearly = self.follows("每") || self.clause_has(length, &["每年"]);
+        Some(if yearly { hit.unsure() } else { hit })
     }
 }
 

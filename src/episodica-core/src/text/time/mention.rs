@@ -2,6 +2,7 @@
 
 use jiff::civil::Date;
 
+use super::style;
 use crate::text::Language;
 
 /// How precise a mention is.
@@ -40,22 +41,13 @@ pub struct TimeMention {
     pub relative: bool,
     /// Whether a careful reader would have no doubt about the days.
     pub confident: bool,
+    /// The day that a vague mention centres on ("two weeks ago").
+    pub about: Option<Date>,
+    /// Whether the mention names its day or month and only the year is missing.
+    pub lacks_year: bool,
+    /// The language of the mention.
+    pub language: Language,
 }
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 impl TimeMention {
     /// The days in ISO 8601: a day, a month (`2023-05`), a year (`2023`), or an interval of days
@@ -72,74 +64,29 @@ impl TimeMention {
         }
     }
 
-    /// The days in words: "5 May 2023", "the week of 1 May 2023", "summer 2022"; 2023年5月5日 in
-    /// Chinese. Other languages get English.
+    /// The days in the words of `language`: "5 May 2023", "around 5 May 2023", "1 to 7 May 2023",
+    /// "summer 2022"; 2023年5月5日 in Chinese. `Other` gets English.
     pub fn describe(&self, language: Language) -> String {
-        if language == Language::Chinese {
-            self.describe_chinese()
-        } else {
-            self.describe_english()
+        let style = style::of(language);
+        if let Some(day) = self.about {
+            return style.around(&style.day(day));
         }
-    }
-
-    fn describe_english(&self) -> String {
         let (from, to) = (self.from, self.to);
-        let day =
-            |date: Date| format!("{} {} {}", date.day(), MONTHS[month_index(date)], date.year());
-        let month = |date: Date| format!("{} {}", MONTHS[month_index(date)], date.year());
         let same_month = (from.year(), from.month()) == (to.year(), to.month());
         match self.grain {
-            Grain::Week => format!("the week of {}", day(from)),
-            Grain::Weekend => format!("the weekend of {}", day(from)),
-            Grain::Month if same_month => month(from),
-            Grain::Month => format!("{} to {}", month(from), month(to)),
-            Grain::Season if from.year() != to.year() => {
-                format!("winter {}/{:02}", from.year(), to.year() % 100)
+            Grain::Month if same_month => style.month(from),
+            Grain::Season if from.month() < 12 => style.season(
+                usize::from(from.month() >= 6) + usize::from(from.month() >= 9),
+                from.year(),
+            ),
+            Grain::Month | Grain::Season => style.span(&style.month(from), &style.month(to)),
+            Grain::Year if from.year() == to.year() => style.year(from.year()),
+            Grain::Year | Grain::Decade => {
+                style.span(&style.year(from.year()), &style.year(to.year()))
             }
-            Grain::Season => {
-                format!("{} {}", ["spring", "summer", "autumn"][season_index(from)], from.year())
-            }
-            Grain::Year if from.year() == to.year() => from.year().to_string(),
-            Grain::Year => format!("{} to {}", from.year(), to.year()),
-            Grain::Decade => format!("the {}s", from.year()),
-            Grain::Day if from == to => day(from),
-            Grain::Day if same_month => format!("{} to {}", from.day(), day(to)),
-            Grain::Day => format!("{} to {}", day(from), day(to)),
+            _ if from == to => style.day(from),
+            _ if same_month => style.days(from, to),
+            _ => style.span(&style.day(from), &style.day(to)),
         }
     }
-
-    fn describe_chinese(&self) -> String {
-        let (from, to) = (self.from, self.to);
-        let day = |date: Date| format!("{}年{}月{}日", date.year(), date.month(), date.day());
-        let month = |date: Date| format!("{}年{}月", date.year(), date.month());
-        let same_month = (from.year(), from.month()) == (to.year(), to.month());
-        match self.grain {
-            Grain::Week => format!("{}那一周", day(from)),
-            Grain::Weekend => format!("{}那个周末", day(from)),
-            Grain::Month if same_month => month(from),
-            Grain::Month => format!("{}至{}", month(from), month(to)),
-            Grain::Season => {
-                let name = if from.year() != to.year() {
-                    "冬天"
-                } else {
-                    ["春天", "夏天", "秋天"][season_index(from)]
-                };
-                format!("{}年{name}", from.year())
-            }
-            Grain::Year if from.year() == to.year() => format!("{}年", from.year()),
-            Grain::Year => format!("{}年至{}年", from.year(), to.year()),
-            Grain::Decade => format!("{}年代", from.year()),
-            Grain::Day if from == to => day(from),
-            Grain::Day => format!("{}至{}", day(from), day(to)),
-        }
-    }
-}
-
-fn month_index(date: Date) -> usize {
-    usize::try_from(date.month() - 1).expect("invariant: months count from 1")
-}
-
-/// Spring (0) to autumn (2), by the month it begins in.
-fn season_index(from: Date) -> usize {
-    ((month_index(from) + 1) / 3).clamp(1, 3) - 1
 }

@@ -10,26 +10,28 @@
 //! A mention is `confident` where a careful reader would not hesitate; the rest is for search,
 //! never for rewriting a text.
 
-mod absolute;
 mod calendar;
 mod chinese;
 mod chinese_dates;
 mod chinese_numbers;
-mod counts;
-mod english;
-mod lexer;
+mod languages;
+mod lunar;
+mod meaning;
 mod mention;
 mod mentions;
+mod patterns;
 mod query;
-mod ranges;
 mod resolve;
+mod style;
+mod tense;
+#[cfg(test)]
+mod tests_cases;
 #[cfg(test)]
 mod tests_chinese;
 #[cfg(test)]
 mod tests_english;
-mod vocabulary;
 
 pub use mention::{Grain, TimeMention};
 pub use mentions::mentions;
 pub use query::{DateRange, query_range};
-pub use resolve::resolve_text;
+pub use resolve::{resolve_text, with_dates};

@@ -77,17 +77,18 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
 
 /// What the word before (in Chinese: after) the mention says.
 fn side(text: &str, mention: &TimeMention) -> Side {
+    let surface = &text[mention.start..mention.end];
+    let first = surface.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    if let Some(side) = side_of(&first.to_lowercase()) {
+        return side;
+    }
     let before = text[..mention.start].trim_end();
     let before = before.strip_suffix("the").map_or(before, str::trim_end);
     let word_start = before
-        .rfind(|c: char| !c.is_ascii_alphabetic())
+        .rfind(|c: char| !c.is_alphabetic())
         .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
-    match before[word_start..].to_ascii_lowercase().as_str() {
-        "before" => return Side::Before(false),
-        "until" | "till" => return Side::Before(true),
-        "after" => return Side::After(false),
-        "since" => return Side::After(true),
-        _ => {}
+    if let Some(side) = side_of(&before[word_start..].to_lowercase()) {
+        return side;
     }
     let after = &text[mention.end..];
     if ["以前", "之前", "前"].iter().any(|word| after.starts_with(word)) {
@@ -101,6 +102,17 @@ fn side(text: &str, mention: &TimeMention) -> Side {
         Side::After(false)
     } else {
         Side::Within
+    }
+}
+
+/// What a preposition says; the German "vor" also means "ago" and is left out.
+fn side_of(preposition: &str) -> Option<Side> {
+    match preposition {
+        "before" | "antes" | "avant" => Some(Side::Before(false)),
+        "until" | "till" | "bis" | "hasta" | "jusqu" => Some(Side::Before(true)),
+        "after" | "nach" | "después" | "après" => Some(Side::After(false)),
+        "since" | "seit" | "ab" | "desde" | "depuis" | "dès" => Some(Side::After(true)),
+        _ => None,
     }
 }
 

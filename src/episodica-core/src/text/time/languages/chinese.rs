@@ -1,0 +1,27 @@
+//! Chinese: the particles that tell past from future. Its dates have a grammar of their own.
+
+use crate::text::time::tense::{Rule, Tense};
+
+pub(in crate::text::time) const TENSE: Tense = Tense {
+    shadows: &[
+        "为了|為了|除了|了解|不了|算了|不过|不過|难过|難過|过敏|過敏|要是|主要|重要|只要|想起|想到|想念|会议|會議|聚会|聚會|开会|開會|晚会|晚會|音乐会|音樂會|演唱会|演唱會|\
+         约会|約會|年会|年會|家长会|家長會|机会|機會|社会|社會|学会|學會|大会|大會|还没|還沒|过去|過去",
+    ],
+    intentions: &[],
+    past: &[
+        "了|過|过|曾|那时|当时|那時|當時|刚|剛|的时候|的時候|已经|已經|昨",
+        // 三月份做的手术 tells of what was done, without 了.
+        "[做买去走来结生搬拍领办换辞离住死到签写卖租养考吃看见買來結領辦換離簽寫賣養見]的|(?:毕业|认识|开始|分手|入职|出院|出生|退休|畢業|認識|開始)的",
+        "没[去来有能见做买到赶参]|沒[去來有能見做買到趕參]",
+    ],
+    ahead: &[
+        "打算|计划|計劃|准备|準備|将|將|要|会|會|想|应该|應該|争取|爭取|预计|預計|定在|安排在|到时|到時|期待|希望|快到|即将|即將|吧|再[去来约说见來約說見]|得[去在交上回做把给给开早搬]",
+        "[约約订訂定抢搶]了|[订買买抢訂搶]到|[报報]名",
+    ],
+    open: &[],
+    participle: "",
+    irregular: "",
+    conjunctions: "",
+    rule: Rule::AheadFirst,
+    spaced: false,
+};

@@ -1,0 +1,354 @@
+//! Finds the expressions of time of a language that is described by patterns.
+//!
+//! A pattern is a regular expression with placeholders for what the language counts time by:
+//! `{wd}` a weekday (`{anywd}` where its name adds nothing, `{swd}` a short English one), `{mon}` a
+//! month, `{m}` its number, `{unit}`, `{n}` a count, `{d}` a day of a month, `{nth}` an ordinal,
+//! `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range.
+//! Of the matches that begin at one place the longest counts.
+
+use std::sync::LazyLock;
+
+use jiff::civil::Date;
+use regex::{Captures, Regex, RegexSet};
+
+use super::calendar::{Holiday, Unit};
+use super::languages::{english, french, german, spanish};
+use super::meaning::Place;
+use super::mention::TimeMention;
+use super::tense::{self, Reader};
+use crate::text::{Language, is_cjk};
+
+/// Stands for "a few" among the counts of a language.
+pub(super) const FEW: i64 = 0;
+
+/// How many bytes before a mention are read to reject it.
+const REACH: usize = 60;
+
+/// Which of several weekdays, months, seasons or feasts of one name is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Last,
+    This,
+    Next,
+    /// "Next Friday": the coming one for some, a week later for others.
+    NextOrLater,
+    /// The one that the clause's tense allows.
+    Tense,
+}
+
+/// What a pattern means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A day so many days away.
+    Day(i64),
+    /// The next day, by a word that also means "morning".
+    Tomorrow,
+    /// So many weeks or months away, about.
+    WeeksAway(i64),
+    MonthsAway(i64),
+    /// `{n}` `{unit}` back, or ahead.
+    Ago,
+    In,
+    /// The same, by words that may also say how long something took.
+    InUnits,
+    /// "Five years ago today".
+    AgoToTheDay,
+    /// The `{n}` `{unit}`, or the one, that end or begin today.
+    Rolling(i64),
+    Weekday(Step),
+    /// `{wd}` of the week so many weeks away.
+    WeekdayOf(i64),
+    /// So many weeks after the next `{wd}`, or before the last.
+    WeekdayAnd(i64),
+    WeekdayAgo(i64),
+    /// The `{nth}` `{wd}` of `{mon}`.
+    NthWeekday,
+    /// The `{nth}` week or weekend of `{mon}`.
+    SpanOfMonth,
+    /// The bare name of a month.
+    MonthName,
+    /// The `{unit}` so many away, or a given one that is running.
+    Unit(i64),
+    This(Unit),
+    /// The weekend that the tense allows.
+    Weekend,
+    Season(Step),
+    Month(Step),
+    Feast(Step),
+    /// A day or a run of days of `{mon}` or `{m}`.
+    Date,
+    /// `{mon}` to `{mon2}`.
+    Months,
+    DayOfMonth,
+    Year,
+    Decade,
+    /// `1/2/2024`.
+    Slashed,
+}
+
+/// A language as the patterns need it; every name is a regular expression in lower case.
+pub(super) struct Vocabulary {
+    pub months: [&'static str; 12],
+    pub weekdays: [&'static str; 7],
+    pub units: &'static [(&'static str, Unit)],
+    pub numbers: &'static [(&'static str, i64)],
+    pub day_words: &'static [(&'static str, i8)],
+    /// From spring to winter.
+    pub seasons: [&'static str; 4],
+    pub feasts: &'static [(&'static str, Holiday)],
+    pub patterns: &'static [(&'static str, Meaning)],
+    /// Words beside which a date returns every week or year.
+    pub habits: &'static str,
+    /// What may go before a word for "tomorrow" that then means "morning".
+    pub mornings: &'static str,
+    /// How a sentence goes on after a day or a feast that is no part of a longer name.
+    pub goes_on: &'static str,
+    /// What is no date, up to the end of the mention.
+    pub rejected: &'static [&'static str],
+    /// What the number before it counts.
+    pub counted: &'static str,
+    /// Whether `1/2/2024` is in February.
+    pub day_first: bool,
+}
+
+/// The forms in numbers, which all languages share.
+const NUMERIC: &[(&str, Meaning)] = &[
+    (r"{y}-(?P<m>\d\d)-(?P<d>\d\d)(?:T\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?", Meaning::Date),
+    (r"{y}/(?P<m>\d\d?)/(?P<d>\d\d?)", Meaning::Date),
+    (r"(?P<d>\d\d?)\.(?P<m>\d\d?)\.{y}", Meaning::Date),
+    (r"{y}-(?P<m>\d\d)", Meaning::Month(Step::Tense)),
+    (r"(?P<a>\d\d?)/(?P<b>\d\d?)/{y}", Meaning::Slashed),
+    (r"(?P<a>\d\d?)-(?P<b>\d\d?)-{y}", Meaning::Slashed),
+];
+
+/// The names of one kind, each with its value.
+pub(super) struct Names<T>(Vec<(Regex, T)>);
+
+/// A language ready to be read.
+pub(super) struct Patterns {
+    pub language: Language,
+    any: RegexSet,
+    patterns: Vec<(Regex, Meaning)>,
+    pub weekdays: Names<i8>,
+    pub short_weekdays: Names<i8>,
+    pub months: Names<i8>,
+    pub units: Names<Unit>,
+    pub numbers: Names<i64>,
+    pub day_words: Names<i8>,
+    pub seasons: Names<i8>,
+    pub feasts: Names<Holiday>,
+    pub habits: Regex,
+    pub mornings: Regex,
+    pub goes_on: Regex,
+    pub day_first: bool,
+    rejected: Option<Regex>,
+    counted: Regex,
+    pub tense: &'static LazyLock<Reader>,
+}
+
+static ENGLISH: LazyLock<Patterns> =
+    LazyLock::new(|| Patterns::new(Language::English, &english::VOCABULARY, &tense::ENGLISH));
+static GERMAN: LazyLock<Patterns> =
+    LazyLock::new(|| Patterns::new(Language::German, &german::VOCABULARY, &tense::GERMAN));
+static SPANISH: LazyLock<Patterns> =
+    LazyLock::new(|| Patterns::new(Language::Spanish, &spanish::VOCABULARY, &tense::SPANISH));
+static FRENCH: LazyLock<Patterns> =
+    LazyLock::new(|| Patterns::new(Language::French, &french::VOCABULARY, &tense::FRENCH));
+
+/// The patterns for a text in `language`; those of English also serve every other language.
+pub(super) fn of(language: Language) -> &'static Patterns {
+    match language {
+        Language::German => &GERMAN,
+        Language::Spanish => &SPANISH,
+        Language::French => &FRENCH,
+        Language::English | Language::Chinese | Language::Other => &ENGLISH,
+    }
+}
+
+impl<T: Copy> Names<T> {
+    fn new<'a>(names: impl IntoIterator<Item = (&'a str, T)>) -> Self {
+        let one = |(name, value)| (compile(&format!("^(?:{name})$")), value);
+        Self(names.into_iter().map(one).collect())
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<T> {
+        self.0.iter().find(|(regex, _)| regex.is_match(name)).map(|(_, value)| *value)
+    }
+}
+
+/// A pattern of this crate, in any case of letters.
+pub(super) fn compile(pattern: &str) -> Regex {
+    Regex::new(&format!("(?i){pattern}")).expect("invariant: the patterns are tested")
+}
+
+fn compile_set(patterns: impl IntoIterator<Item = String>) -> RegexSet {
+    let patterns = patterns.into_iter().map(|pattern| format!("(?i){pattern}"));
+    RegexSet::new(patterns).expect("invariant: the patterns are tested")
+}
+
+fn any<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().collect::<Vec<_>>().join("|")
+}
+
+/// The placeholders of the patterns, with what each stands for.
+fn placeholders(words: &Vocabulary) -> Vec<(&'static str, String)> {
+    let weekdays = any(words.weekdays);
+    let months = any(words.months);
+    let numbers = any(words.numbers.iter().map(|(name, _)| *name));
+    let days = format!(
+        r"[0-3]?\d{}",
+        words.day_words.iter().map(|(name, _)| format!("|{name}")).collect::<String>()
+    );
+    let ordinal = r"(?:(?:st|nd|rd|th|er)\b|º)?";
+    vec![
+        ("{anywd}", format!("(?:{weekdays})")),
+        ("{wd}", format!("(?P<wd>{weekdays})")),
+        ("{swd}", r"(?P<swd>(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun))".to_owned()),
+        ("{mon2}", format!("(?P<mon2>{months})")),
+        ("{mon}", format!("(?P<mon>{months})")),
+        ("{unit}", format!("(?P<unit>{})", any(words.units.iter().map(|(name, _)| *name)))),
+        ("{n2}", format!(r"(?P<n2>\d{{1,4}}|{numbers})")),
+        ("{n}", format!(r"(?P<n>\d{{1,4}}|{numbers})")),
+        ("{nth}", "(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)".to_owned()),
+        ("{season}", format!("(?P<season>{})", any(words.seasons))),
+        ("{feast}", format!("(?P<feast>{})", any(words.feasts.iter().map(|(name, _)| *name)))),
+        ("{d2}", format!("(?P<d2>{days}){ordinal}")),
+        ("{d}", format!("(?P<d>{days}){ordinal}")),
+        ("{m}", r"(?P<m>[01]?\d)".to_owned()),
+        ("{y2}", r"(?P<y2>[12]\d{3})".to_owned()),
+        ("{y}", r"(?P<y>[12]\d{3})".to_owned()),
+        ("{decade}", r"(?P<decade>(?:1[89]|20)\d0|(?-u:\b)[2-9]0)".to_owned()),
+    ]
+}
+
+const SHORT_WEEKDAYS: [(&str, i8); 7] =
+    [("mon", 0), ("tues?", 1), ("wed", 2), ("thu(?:rs?)?", 3), ("fri", 4), ("sat", 5), ("sun", 6)];
+
+impl Patterns {
+    fn new(
+        language: Language,
+        words: &'static Vocabulary,
+        tense: &'static LazyLock<Reader>,
+    ) -> Self {
+        let fill = placeholders(words);
+        let filled = |pattern: &str| {
+            fill.iter()
+                .fold(pattern.to_owned(), |pattern, (name, value)| pattern.replace(name, value))
+        };
+        let bounded = |pattern: &str| {
+            // Full stops are boundaries by themselves, numbers may touch Chinese characters.
+            let start =
+                if pattern.starts_with("{y}") || pattern.starts_with("(?P<") { "" } else { r"\b" };
+            let end = if pattern.ends_with('.') || start.is_empty() { "" } else { r"\b" };
+            format!("{start}(?:{}){end}", filled(pattern))
+        };
+        let texts: Vec<(String, Meaning)> = words
+            .patterns
+            .iter()
+            .chain(NUMERIC)
+            .map(|(text, meaning)| (bounded(text), *meaning))
+            .collect();
+        Self {
+            language,
+            any: compile_set(texts.iter().map(|(text, _)| text.clone())),
+            patterns: texts.iter().map(|(text, meaning)| (compile(text), *meaning)).collect(),
+            weekdays: Names::new(words.weekdays.into_iter().zip(0..)),
+            short_weekdays: Names::new(SHORT_WEEKDAYS),
+            months: Names::new(words.months.into_iter().zip(1..)),
+            units: Names::new(words.units.iter().copied()),
+            numbers: Names::new(words.numbers.iter().copied()),
+            day_words: Names::new(words.day_words.iter().copied()),
+            seasons: Names::new(words.seasons.into_iter().zip(0..)),
+            feasts: Names::new(words.feasts.iter().copied()),
+            habits: compile(&format!(r"\b(?:{})\b", words.habits)),
+            mornings: compile(&format!(r"\b(?:{})\s+$", words.mornings)),
+            goes_on: compile(&format!(
+                r#"^(?:\s*(?:$|[,;:!?)\]"”’…。，！？]|\.(?:\s|$)|\s[-–—])|\s+(?:{})\b)"#,
+                words.goes_on
+            )),
+            day_first: words.day_first,
+            rejected: (!words.rejected.is_empty())
+                .then(|| compile(&format!(r"\b(?:{})", filled(&words.rejected.join("|"))))),
+            counted: compile(&format!(r"^ ?(?:(?:{})\b|%)", words.counted)),
+            tense,
+        }
+    }
+
+    /// The mentions of `text`, written on `today`, in order and without overlaps.
+    pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
+        let mut matches: Vec<(Captures<'_>, Meaning)> = Vec::new();
+        for index in self.any.matches(text) {
+            let (regex, meaning) = &self.patterns[index];
+            matches.extend(regex.captures_iter(text).map(|found| (found, *meaning)));
+        }
+        let place = |captures: &Captures<'_>| {
+            let whole = captures.get_match();
+            (whole.start(), std::cmp::Reverse(whole.end()))
+        };
+        matches.sort_by_key(|(captures, _)| place(captures));
+        let mut mentions = Vec::new();
+        let mut free = 0;
+        for (captures, meaning) in &matches {
+            let whole = captures.get_match();
+            let (start, end) = (whole.start(), whole.end());
+            if start < free || !self.stands_alone(text, start, end) {
+                continue;
+            }
+            let place = Place { patterns: self, text, today, start, end, captures };
+            let Some(found) = place.resolve(*meaning) else { continue };
+            free = end;
+            mentions.push(TimeMention {
+                start,
+                end,
+                from: found.days.0,
+                to: found.days.1,
+                grain: found.grain,
+                relative: !found.absolute,
+                confident: found.confident,
+                about: found.about,
+                lacks_year: found.lacks_year,
+                language: self.language,
+            });
+        }
+        mentions
+    }
+
+    /// Whether the text at `start..end` is no part of an address, a file name, a number, a count or
+    /// a name.
+    fn stands_alone(&self, text: &str, start: usize, end: usize) -> bool {
+        let (before, after) = (&text[..start], &text[end..]);
+        let inside = |c: char| c.is_alphanumeric() && !is_cjk(c);
+        let glued = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+        if before.ends_with(inside)
+            || glued.contains("://")
+            || glued.contains(['@', '\\', '_', '#', '$', '='])
+            || glued.ends_with(['.', ':', '/'])
+                && glued.len() > 1
+                && !glued.trim_end_matches(['.', ':', '/']).chars().all(char::is_alphabetic)
+            || glued.ends_with('/') && glued.len() == 1
+            || glued.ends_with('-')
+                && glued[..glued.len() - 1].ends_with(|c: char| c.is_ascii_digit())
+        {
+            return false;
+        }
+        let mut next = after.chars();
+        let (first, second) = (next.next().unwrap_or(' '), next.next().unwrap_or(' '));
+        let digits = text[..end].ends_with(|c: char| c.is_ascii_digit());
+        if inside(first)
+            || matches!(first, '_' | '=' | '\\' | '@')
+            || matches!(first, '.' | ':' | '/') && second.is_ascii_alphanumeric()
+            || first == ',' && digits && second.is_ascii_digit()
+            || first == '-' && second.is_alphanumeric()
+            || first == '(' && second == ')'
+        {
+            return false;
+        }
+        if digits && self.counted.is_match(after) {
+            return false;
+        }
+        let from = (end.saturating_sub(REACH)..=start).find(|at| text.is_char_boundary(*at));
+        let from = from.unwrap_or(start);
+        let Some(rejected) = &self.rejected else { return true };
+        rejected.find(&text[from..end]).is_none_or(|found| from + found.start() >= start)
+    }
+}

@@ -1,0 +1,189 @@
+//! How each language writes a date with its year.
+
+use jiff::civil::Date;
+
+use crate::text::Language;
+
+/// The forms of one language; `{}` takes what is written.
+pub(super) struct Style {
+    language: Language,
+    months: [&'static str; 12],
+    /// Spring, summer, autumn; a winter is written by its months.
+    seasons: [&'static str; 3],
+    to: &'static str,
+    around: &'static str,
+}
+
+const ENGLISH: Style = Style {
+    language: Language::English,
+    months: [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ],
+    seasons: ["spring", "summer", "autumn"],
+    to: " to ",
+    around: "around {}",
+};
+const CHINESE: Style = Style {
+    language: Language::Chinese,
+    months: ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"],
+    seasons: ["春天", "夏天", "秋天"],
+    to: "至",
+    around: "{}前后",
+};
+const GERMAN: Style = Style {
+    language: Language::German,
+    months: [
+        "Januar",
+        "Februar",
+        "März",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+        "Dezember",
+    ],
+    seasons: ["Frühling", "Sommer", "Herbst"],
+    to: " bis ",
+    around: "um den {}",
+};
+const SPANISH: Style = Style {
+    language: Language::Spanish,
+    months: [
+        "enero",
+        "febrero",
+        "marzo",
+        "abril",
+        "mayo",
+        "junio",
+        "julio",
+        "agosto",
+        "septiembre",
+        "octubre",
+        "noviembre",
+        "diciembre",
+    ],
+    seasons: ["primavera", "verano", "otoño"],
+    to: " a ",
+    around: "hacia el {}",
+};
+const FRENCH: Style = Style {
+    language: Language::French,
+    months: [
+        "janvier",
+        "février",
+        "mars",
+        "avril",
+        "mai",
+        "juin",
+        "juillet",
+        "août",
+        "septembre",
+        "octobre",
+        "novembre",
+        "décembre",
+    ],
+    seasons: ["printemps", "été", "automne"],
+    to: " à ",
+    around: "vers le {}",
+};
+
+/// The style of `language`; `Other` has that of English.
+pub(super) fn of(language: Language) -> &'static Style {
+    match language {
+        Language::Chinese => &CHINESE,
+        Language::German => &GERMAN,
+        Language::Spanish => &SPANISH,
+        Language::French => &FRENCH,
+        Language::English | Language::Other => &ENGLISH,
+    }
+}
+
+impl Style {
+    fn name(&self, date: Date) -> &'static str {
+        self.months[usize::from(date.month().unsigned_abs()).clamp(1, 12) - 1]
+    }
+
+    pub(super) fn year(&self, year: i16) -> String {
+        if self.language == Language::Chinese { format!("{year}年") } else { year.to_string() }
+    }
+
+    pub(super) fn month(&self, date: Date) -> String {
+        let (name, year) = (self.name(date), date.year());
+        match self.language {
+            Language::Chinese => format!("{year}年{name}"),
+            Language::Spanish => format!("{name} de {year}"),
+            _ => format!("{name} {year}"),
+        }
+    }
+
+    pub(super) fn day(&self, date: Date) -> String {
+        let (day, month) = (date.day(), self.month(date));
+        match self.language {
+            Language::Chinese => format!("{month}{day}日"),
+            Language::German => format!("{day}. {month}"),
+            Language::Spanish => format!("{day} de {month}"),
+            Language::French if day == 1 => format!("1er {month}"),
+            _ => format!("{day} {month}"),
+        }
+    }
+
+    /// Days of one month.
+    pub(super) fn days(&self, from: Date, to: Date) -> String {
+        match self.language {
+            Language::Chinese => format!("{}至{}日", self.day(from), to.day()),
+            Language::German => format!("{}. bis {}", from.day(), self.day(to)),
+            _ => self.span(&from.day().to_string(), &self.day(to)),
+        }
+    }
+
+    pub(super) fn season(&self, season: usize, year: i16) -> String {
+        let name = self.seasons[season];
+        if self.language == Language::Chinese {
+            format!("{year}年{name}")
+        } else {
+            format!("{name} {year}")
+        }
+    }
+
+    pub(super) fn span(&self, from: &str, to: &str) -> String {
+        format!("{from}{}{to}", self.to)
+    }
+
+    pub(super) fn around(&self, day: &str) -> String {
+        self.around.replace("{}", day)
+    }
+
+    /// The year as it follows a day or a month without one.
+    pub(super) fn year_after(&self, surface: &str, year: i16) -> String {
+        match self.language {
+            Language::Spanish => format!(" de {year}"),
+            // "May 5, 2023", but "5 May 2023".
+            Language::English
+                if surface.ends_with(|c: char| c.is_ascii_digit())
+                    || ["st", "nd", "rd", "th"].iter().any(|end| {
+                        surface
+                            .strip_suffix(end)
+                            .is_some_and(|front| front.ends_with(|c: char| c.is_ascii_digit()))
+                    }) =>
+            {
+                format!(", {year}")
+            }
+            _ => format!(" {year}"),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Which way a date without a year points: the tense of the clause it stands in.
+//!
+//! A clause ends at punctuation and at a conjunction. The clause of the date is asked first, then
+//! the one before it, then the one after.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::calendar::Lean;
+use super::languages::{chinese, english, french, german, spanish};
+use super::patterns::compile;
+
+/// How many bytes on either side of a date are read.
+const REACH: usize = 240;
+
+/// A clause with fewer bytes beside its date has no verb.
+const SHORT_CLAUSE: usize = 12;
+
+/// What tells the tenses of a language: verb forms and particles, as regular expressions of which
+/// the first that matches at a place counts, in the order of the fields.
+pub(super) struct Tense {
+    /// What only looks like one of the others.
+    pub shadows: &'static [&'static str],
+    /// What is ahead although it has a form of the past: "decided to move".
+    pub intentions: &'static [&'static str],
+    pub past: &'static [&'static str],
+    /// The present and the future.
+    pub ahead: &'static [&'static str],
+    /// Forms that may be either.
+    pub open: &'static [&'static str],
+    /// What `<participle>` and `<irregular>` stand for in the others.
+    pub participle: &'static str,
+    pub irregular: &'static str,
+    /// Words that begin a clause.
+    pub conjunctions: &'static str,
+    pub rule: Rule,
+    /// Whether words have spaces between them.
+    pub spaced: bool,
+}
+
+/// Which of several signs in a clause decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The one nearest before the date, then the first after it.
+    Nearest,
+    /// Any of the past; a clause without one looks ahead.
+    PastFirst,
+    /// Any that looks ahead, then any of the past.
+    AheadFirst,
+}
+
+/// A [`Tense`] ready to be read.
+pub(super) struct Reader {
+    signs: Regex,
+    bounds: Regex,
+    rule: Rule,
+}
+
+pub(super) static ENGLISH: LazyLock<Reader> = LazyLock::new(|| Reader::new(&english::TENSE));
+pub(super) static CHINESE: LazyLock<Reader> = LazyLock::new(|| Reader::new(&chinese::TENSE));
+pub(super) static GERMAN: LazyLock<Reader> = LazyLock::new(|| Reader::new(&german::TENSE));
+pub(super) static SPANISH: LazyLock<Reader> = LazyLock::new(|| Reader::new(&spanish::TENSE));
+pub(super) static FRENCH: LazyLock<Reader> = LazyLock::new(|| Reader::new(&french::TENSE));
+
+impl Reader {
+    fn new(tense: &Tense) -> Self {
+        let sign = |sign: &&str| {
+            let sign = sign.replace("<participle>", tense.participle);
+            let sign = sign.replace("<irregular>", tense.irregular);
+            // An ending such as 've stands inside of a word.
+            let begin = if !tense.spaced || sign.starts_with("['’]") { "" } else { r"\b" };
+            let end = if !tense.spaced || sign.ends_with('$') { "" } else { r"\b" };
+            format!("{begin}(?:{sign}){end}")
+        };
+        let group = |name: &str, signs: &[&str]| {
+            let signs: Vec<String> = signs.iter().map(sign).collect();
+            (!signs.is_empty()).then(|| format!("(?P<{name}>{})", signs.join("|")))
+        };
+        let groups = [
+            group("shadow", tense.shadows),
+            group("intention", tense.intentions),
+            group("past", tense.past),
+            group("ahead", tense.ahead),
+            group("open", tense.open),
+        ];
+        let groups: Vec<String> = groups.into_iter().flatten().collect();
+        let conjunctions = match tense.conjunctions {
+            "" => String::new(),
+            words => format!(r"|\b(?:{words})\b"),
+        };
+        Self {
+            signs: compile(&groups.join("|")),
+            bounds: compile(&format!(
+                r"[,;:!?\n…()。，！？；：]|\.(?:\s|$)|\s[-–—]\s|——{conjunctions}"
+            )),
+            rule: tense.rule,
+        }
+    }
+
+    /// Which way the date at `place` of `text` points.
+    pub(super) fn lean(&self, text: &str, place: Range<usize>) -> Lean {
+        let clause = self.clause(text, place.clone());
+        // The preposition that a mention begins with tells as well: since, for.
+        let surface = &text[place.clone()];
+        let preposition = surface.find(' ').unwrap_or(0);
+        let before = &text[clause.start..place.start + preposition];
+        let after = &text[place.end..clause.end];
+        let own = self.read(before, after);
+        let beside = before.len() - preposition + after.len();
+        let settled = match self.rule {
+            Rule::Nearest => own != Lean::Unknown,
+            Rule::PastFirst => own == Lean::Past || beside >= SHORT_CLAUSE,
+            Rule::AheadFirst => own != Lean::Unknown || beside >= SHORT_CLAUSE / 2,
+        };
+        if settled {
+            return own;
+        }
+        let window = window(text, &place);
+        let (before, after) = (&text[window.start..clause.start], &text[clause.end..window.end]);
+        let previous = before.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if !ends_sentence(&before[previous.len()..]) {
+            let previous = &previous[self.last_bound(previous)..];
+            let found = self.read(previous, "");
+            if !previous.is_empty() && found != Lean::Unknown {
+                return found;
+            }
+        }
+        let next = after.trim_start_matches(|c: char| !c.is_alphanumeric());
+        if ends_sentence(&after[..after.len() - next.len()]) {
+            return own;
+        }
+        let end = self.bounds.find(next).map_or(next.len(), |bound| bound.start());
+        match self.read("", &next[..end]) {
+            Lean::Unknown => own,
+            found => found,
+        }
+    }
+
+    /// The clause around `place`.
+    pub(super) fn clause(&self, text: &str, place: Range<usize>) -> Range<usize> {
+        let window = window(text, &place);
+        let before = &text[window.start..place.start];
+        let after = &text[place.end..window.end];
+        let end = self.bounds.find(after).map_or(after.len(), |bound| bound.start());
+        window.start + self.last_bound(before)..place.end + end
+    }
+
+    fn last_bound(&self, text: &str) -> usize {
+        self.bounds.find_iter(text).last().map_or(0, |bound| bound.end())
+    }
+
+    /// The tense of a clause, of which `before` and `after` are what is around the date.
+    fn read(&self, before: &str, after: &str) -> Lean {
+        if self.rule == Rule::Nearest {
+            return match self.leans(before.trim_end()).last() {
+                Some(lean) => lean,
+                None => self.leans(after).next().unwrap_or(Lean::Unknown),
+            };
+        }
+        let clause = format!("{before} {after}");
+        if clause.trim().is_empty() {
+            return Lean::Unknown;
+        }
+        let (mut past, mut ahead, mut open) = (false, false, false);
+        for lean in self.leans(&clause) {
+            past |= lean == Lean::Past;
+            ahead |= lean == Lean::Future;
+            open |= lean == Lean::Unknown;
+        }
+        match self.rule {
+            Rule::AheadFirst if ahead => Lean::Future,
+            Rule::AheadFirst if !past => Lean::Unknown,
+            _ if past => Lean::Past,
+            _ if open && !ahead => Lean::Unknown,
+            _ => Lean::Future,
+        }
+    }
+
+    /// What the signs of `text` say, in order.
+    fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = Lean> + 's {
+        self.signs.captures_iter(text).filter_map(|sign| {
+            if sign.name("past").is_some() {
+                Some(Lean::Past)
+            } else if sign.name("ahead").is_some() || sign.name("intention").is_some() {
+                Some(Lean::Future)
+            } else {
+                sign.name("open").map(|_| Lean::Unknown)
+            }
+        })
+    }
+}
+
+/// What of `text` is read around `place`.
+fn window(text: &str, place: &Range<usize>) -> Range<usize> {
+    let mut start = place.start.saturating_sub(REACH);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let mut end = (place.end + REACH).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    start..end
+}
+
+fn ends_sentence(marks: &str) -> bool {
+    marks.contains(['.', '!', '?', '\n', '…', '。', '！', '？'])
+}
