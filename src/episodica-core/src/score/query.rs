@@ -11,34 +11,12 @@ use crate::index::{
     Day, MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word,
     is_unspaced, name_forms, stem,
 };
-use crate::text::time::{DateRange, query_range};
+use crate::text::time::{DatePart, DateRange, date_parts, query_range};
 
 /// Chinese characters that hold a sentence together; a run is cut at them before it is read as
 /// bigrams.
 const FUNCTION_CHARACTERS: &str =
     "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const DAYS: [&str; 7] =
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-/// Words before "may" or "march" that make a month of it.
-const BEFORE_MONTH: [&str; 13] = [
-    "in", "of", "since", "until", "during", "by", "last", "next", "early", "late", "mid", "before",
-    "after",
-];
 
 /// Words of a question that asks for a time.
 const WHEN: [&str; 10] =
@@ -67,19 +45,6 @@ const CHARACTER_WEIGHT: f32 = 0.15;
 
 /// A relative date that covers more days than this says nothing about the day of a message.
 const MAX_RANGE_DAYS: i32 = 62;
-
-/// One part of a date that a question names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DatePart {
-    /// A year.
-    Year(i16),
-    /// A month, 1 to 12.
-    Month(i8),
-    /// A day of the month.
-    Day(i8),
-    /// A day of the week, 0 = Monday.
-    Weekday(i8),
-}
 
 /// A term of a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -326,86 +291,6 @@ fn push_run(run: &str, terms: &mut Vec<String>) {
     }
 }
 
-/// The parts of dates that a question names, in English or Chinese, whole or in part ("in May
-/// 2023", "5月3日", "on a Friday").
-pub fn date_parts(question: &str) -> BTreeSet<DatePart> {
-    let mut words = Vec::new();
-    for_each_word(question, |word, _| words.push(word.to_owned()));
-    let mut parts = BTreeSet::new();
-    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
-    for (at, this) in words.iter().enumerate() {
-        let (before, after) = (word(at.checked_sub(1)), word(Some(at + 1)));
-        if let Some(year) = four_digit_year(this) {
-            parts.insert(DatePart::Year(year));
-        } else if let Some(month) = MONTHS.iter().position(|month| month == this) {
-            let ambiguous = matches!(this.as_str(), "may" | "march");
-            let dated = [before, after]
-                .iter()
-                .any(|word| day_number(word).is_some() || four_digit_year(word).is_some());
-            if ambiguous && !dated && !BEFORE_MONTH.contains(&before) {
-                continue;
-            }
-            parts.insert(DatePart::Month(month as i8 + 1));
-            let day = if before == "of" { word(at.checked_sub(2)) } else { before };
-            if let Some(day) = day_number(after).or_else(|| day_number(day)) {
-                parts.insert(DatePart::Day(day));
-            }
-        } else if let Some(day) = DAYS.iter().position(|day| day == this) {
-            parts.insert(DatePart::Weekday(day as i8));
-        }
-    }
-    numeric_dates(question, &mut parts);
-    parts
-}
-
-/// `2023-05-08` and `2023年5月8日`, also in part.
-fn numeric_dates(question: &str, parts: &mut BTreeSet<DatePart>) {
-    let folded = fold(question);
-    let mut numbers: Vec<(u32, char)> = Vec::new();
-    let mut digits = String::new();
-    for c in folded.chars().chain([' ']) {
-        if c.is_ascii_digit() {
-            digits.push(c);
-            continue;
-        }
-        if let (false, Ok(number)) = (digits.is_empty(), digits.parse::<u32>()) {
-            numbers.push((number, c));
-        }
-        digits.clear();
-    }
-    for (number, unit) in &numbers {
-        match unit {
-            '年' if (1000..=9999).contains(number) => parts.insert(DatePart::Year(*number as i16)),
-            '月' if (1..=12).contains(number) => parts.insert(DatePart::Month(*number as i8)),
-            '日' | '号' if (1..=31).contains(number) => {
-                parts.insert(DatePart::Day(*number as i8))
-            }
-            _ => false,
-        };
-    }
-    for triple in numbers.windows(3) {
-        if let [(year @ 1000..=9999, '-'), (month @ 1..=12, '-'), (day @ 1..=31, _)] = triple {
-            parts.extend([
-                DatePart::Year(*year as i16),
-                DatePart::Month(*month as i8),
-                DatePart::Day(*day as i8),
-            ]);
-        }
-    }
-}
-
-fn four_digit_year(word: &str) -> Option<i16> {
-    (word.len() == 4 && (word.starts_with("19") || word.starts_with("20")))
-        .then(|| word.parse().ok())
-        .flatten()
-}
-
-fn day_number(word: &str) -> Option<i8> {
-    let digits =
-        ["st", "nd", "rd", "th"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word);
-    digits.parse().ok().filter(|day| (1..=31).contains(day))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -437,16 +322,5 @@ mod tests {
         assert_eq!(asked("what happened in May 2023?").range, None);
         assert_eq!(asked("where did she live four years ago?").range, None);
         assert_eq!(asked("who is Anna?").date_match(day("2024-03-11")), 0.0);
-    }
-
-    #[test]
-    fn dates_of_questions() {
-        use DatePart::{Day, Month, Weekday, Year};
-        let parts = |text| date_parts(text).into_iter().collect::<Vec<_>>();
-        assert_eq!(parts("What happened on 5 May 2023?"), [Year(2023), Month(5), Day(5)]);
-        assert_eq!(parts("the 3rd of June"), [Month(6), Day(3)]);
-        assert_eq!(parts("may I march on?"), []);
-        assert_eq!(parts("on 2023-05-08, a Monday"), [Year(2023), Month(5), Day(8), Weekday(0)]);
-        assert_eq!(parts("2021年5月3日"), [Year(2021), Month(5), Day(3)]);
     }
 }

@@ -11,7 +11,7 @@ use super::salience::Scored;
 use super::source::{Source, Turn};
 use super::units::Unit;
 use crate::clock::Moment;
-use crate::text::time::{mentions, with_dates};
+use crate::text::time::resolve_text;
 use crate::text::{Language, count_tokens};
 
 /// Most tokens of a narrative.
@@ -160,8 +160,7 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
     {
         return Passage::Said(String::new());
     }
-    let found = mentions(&text, moment);
-    let dated = with_dates(&text, &found);
+    let dated = resolve_text(&text, moment, turn.language);
     let may_tell = match turn.language {
         Language::English => person::may_be_english(&text),
         Language::Chinese => text.contains('我'),

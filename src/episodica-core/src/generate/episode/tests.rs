@@ -115,7 +115,7 @@ fn chinese_stays_chinese() {
         "{}",
         text.content
     );
-    assert!(text.content.contains("林夏2024年3月10日搬到成都了。"), "{}", text.content);
+    assert!(text.content.contains("林夏昨天（2024年3月10日）搬到成都了。"), "{}", text.content);
     assert!(!text.content.contains("said"), "{}", text.content);
 }
 

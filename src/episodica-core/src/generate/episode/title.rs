@@ -122,7 +122,7 @@ fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -
     if whole && (scored.features.len() < MIN_HEADLINE_FEATURES) {
         return None;
     }
-    let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn]);
+    let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn], turn.language);
     let text =
         plain(source.without_address(&resolved)).split_whitespace().collect::<Vec<_>>().join(" ");
     let name = &source.speaker(turn).short;

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use super::calendar::{self, Days, Lean, Unit};
 use super::chinese_dates::day_of_month;
 use super::chinese_numbers::{is_digit, number};
-use super::mention::{Grain, TimeMention};
+use super::mention::{Grain, Naming, TimeMention};
 use super::tense;
 use crate::text::Language;
 
@@ -23,6 +23,7 @@ pub(super) struct Hit {
     pub confident: bool,
     pub about: Option<Date>,
     pub lacks_year: bool,
+    pub weekday: bool,
 }
 
 impl Hit {
@@ -35,6 +36,19 @@ impl Hit {
             confident: true,
             about: None,
             lacks_year: false,
+            weekday: false,
+        }
+    }
+
+    fn naming(&self) -> Naming {
+        if !self.relative {
+            Naming::Days
+        } else if self.lacks_year {
+            Naming::NoYear
+        } else if self.weekday {
+            Naming::Weekday
+        } else {
+            Naming::Nothing
         }
     }
 
@@ -68,7 +82,7 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
                 relative: hit.relative,
                 confident: hit.confident,
                 about: hit.about,
-                lacks_year: hit.lacks_year,
+                naming: hit.naming(),
                 language: Language::Chinese,
             });
         }
@@ -240,7 +254,8 @@ impl<'t> Place<'t> {
             }
             if let Some((weekday, after)) = weekday_char(after) {
                 let day = calendar::day_of_week(self.today, step, weekday)?;
-                return Some(Hit::new(consumed(after), (day, day), Grain::Day));
+                let hit = Hit::new(consumed(after), (day, day), Grain::Day);
+                return Some(Hit { weekday: true, ..hit });
             }
             if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"]
                 .iter()
@@ -306,7 +321,7 @@ impl<'t> Place<'t> {
         let length = rest.len() - after.len();
         let habit =
             self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
-        let hit = Hit::new(length, (day, day), Grain::Day);
+        let hit = Hit { weekday: true, ..Hit::new(length, (day, day), Grain::Day) };
         Some(if habit { hit.unsure() } else { hit })
     }
 

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use regex::Captures;
 
 use super::calendar::{self, Days, Lean, Unit};
-use super::mention::Grain;
+use super::mention::{Grain, Naming};
 use super::patterns::{FEW, Meaning, Patterns, Step};
 
 /// The days of a match, and how they are to be written.
@@ -16,12 +16,22 @@ pub(super) struct Found {
     pub absolute: bool,
     /// Only the year is missing.
     pub lacks_year: bool,
+    /// A day of the week is named.
+    pub weekday: bool,
     pub confident: bool,
 }
 
 impl Found {
     pub(super) fn new(days: Days, grain: Grain) -> Self {
-        Self { days, grain, about: None, absolute: false, lacks_year: false, confident: true }
+        Self {
+            days,
+            grain,
+            about: None,
+            absolute: false,
+            lacks_year: false,
+            weekday: false,
+            confident: true,
+        }
     }
 
     pub(super) fn day(day: Date) -> Self {
@@ -30,6 +40,18 @@ impl Found {
 
     fn absolute(days: Days, grain: Grain) -> Self {
         Self { absolute: true, ..Self::new(days, grain) }
+    }
+
+    pub(super) fn naming(&self) -> Naming {
+        if self.absolute {
+            Naming::Days
+        } else if self.lacks_year {
+            Naming::NoYear
+        } else if self.weekday {
+            Naming::Weekday
+        } else {
+            Naming::Nothing
+        }
     }
 
     fn sure(self, confident: bool) -> Self {
@@ -110,6 +132,7 @@ impl Place<'_, '_> {
             Meaning::Months => self.months(),
             Meaning::DayOfMonth => self.day_of_month(),
             Meaning::Year => self.years(),
+            Meaning::YearOf => self.years().map(|found| found.sure(false)),
             Meaning::Decade => self.decade(),
             Meaning::Slashed => self.slashed(),
         }
@@ -198,7 +221,7 @@ impl Place<'_, '_> {
             Step::NextOrLater => weekday <= of_today,
             Step::Last | Step::Next => true,
         };
-        Some(Found::day(day).sure(sure))
+        Some(Found { weekday: true, ..Found::day(day) }.sure(sure))
     }
 
     /// The ordinal of a weekday or week in its month; the last is -1.

@@ -24,6 +24,19 @@ pub enum Grain {
     Decade,
 }
 
+/// What the words of a mention name without looking at when they were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Naming {
+    /// All of its days.
+    Days,
+    /// A day or a month of which only the year is missing.
+    NoYear,
+    /// A day of the week.
+    Weekday,
+    /// Nothing: "yesterday", "last summer".
+    Nothing,
+}
+
 /// A place in a text that names a time, and the days it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeMention {
@@ -43,8 +56,8 @@ pub struct TimeMention {
     pub confident: bool,
     /// The day that a vague mention centres on ("two weeks ago").
     pub about: Option<Date>,
-    /// Whether the mention names its day or month and only the year is missing.
-    pub lacks_year: bool,
+    /// What its words name by themselves.
+    pub naming: Naming,
     /// The language of the mention.
     pub language: Language,
 }

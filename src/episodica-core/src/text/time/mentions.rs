@@ -20,11 +20,15 @@ use crate::text::{Language, language};
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
 pub fn mentions(text: &str, anchor: Moment) -> Vec<TimeMention> {
+    mentions_in(text, anchor, language(text))
+}
+
+/// [`mentions`] of a text that is known to be in `language`, be it only a few words long.
+pub(super) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
     let today = anchor.local().date();
     if !(1..=9999).contains(&today.year()) {
         return Vec::new();
     }
-    let language = language(text);
     let mut found = patterns::of(language).scan(text, today);
     if found.is_empty() && language == Language::Other {
         // A few words of a language may not tell it.

@@ -31,7 +31,7 @@ mod tests_chinese;
 #[cfg(test)]
 mod tests_english;
 
-pub use mention::{Grain, TimeMention};
+pub use mention::{Grain, Naming, TimeMention};
 pub use mentions::mentions;
-pub use query::{DateRange, query_range};
-pub use resolve::{resolve_text, with_dates};
+pub use query::{DatePart, DateRange, date_parts, query_range};
+pub use resolve::resolve_text;

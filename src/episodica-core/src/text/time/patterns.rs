@@ -81,6 +81,8 @@ pub(super) enum Meaning {
     Months,
     DayOfMonth,
     Year,
+    /// A year before a noun: "the 2019 marathon".
+    YearOf,
     Decade,
     /// `1/2/2024`.
     Slashed,
@@ -306,7 +308,7 @@ impl Patterns {
                 relative: !found.absolute,
                 confident: found.confident,
                 about: found.about,
-                lacks_year: found.lacks_year,
+                naming: found.naming(),
                 language: self.language,
             });
         }

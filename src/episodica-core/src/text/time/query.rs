@@ -1,8 +1,10 @@
 //! The time that a question asks about.
 
+use std::collections::BTreeSet;
+
 use jiff::civil::Date;
 
-use super::mention::TimeMention;
+use super::mention::{Grain, Naming, TimeMention};
 use super::mentions::mentions;
 use crate::clock::Moment;
 
@@ -13,6 +15,52 @@ pub struct DateRange {
     pub from: Option<Date>,
     /// The last day, or `None` for "after …" and "since …".
     pub to: Option<Date>,
+}
+
+/// One part of a date that a question names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DatePart {
+    /// A year.
+    Year(i16),
+    /// A month, 1 to 12.
+    Month(i8),
+    /// A day of the month.
+    Day(i8),
+    /// A day of the week, 0 = Monday.
+    Weekday(i8),
+}
+
+/// The parts of dates that `text` names, whole or in part ("in May 2023", "5月3日", "on a Friday"):
+/// what is the same whenever it is asked.
+///
+/// ```
+/// use episodica_core::text::time::{DatePart, date_parts};
+/// let parts: Vec<DatePart> = date_parts("What did we do on 5 May?").into_iter().collect();
+/// assert_eq!(parts, [DatePart::Month(5), DatePart::Day(5)]);
+/// assert!(date_parts("What did we do yesterday?").is_empty());
+/// ```
+pub fn date_parts(text: &str) -> BTreeSet<DatePart> {
+    let mut parts = BTreeSet::new();
+    // No part depends on the day of the question.
+    let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
+    for mention in mentions(text, anchor) {
+        let (from, to) = (mention.from, mention.to);
+        if mention.naming == Naming::Weekday {
+            parts.insert(DatePart::Weekday(from.weekday().to_monday_zero_offset()));
+        }
+        if mention.naming == Naming::Days && mention.grain != Grain::Decade {
+            parts.extend([DatePart::Year(from.year()), DatePart::Year(to.year())]);
+        }
+        if matches!(mention.naming, Naming::Days | Naming::NoYear) {
+            if matches!(mention.grain, Grain::Day | Grain::Month) {
+                parts.extend([DatePart::Month(from.month()), DatePart::Month(to.month())]);
+            }
+            if mention.grain == Grain::Day {
+                parts.extend([DatePart::Day(from.day()), DatePart::Day(to.day())]);
+            }
+        }
+    }
+    parts
 }
 
 /// Which side of a mention is asked about.
@@ -125,6 +173,22 @@ mod tests {
         let end = |day: Option<Date>| day.map_or("..".to_owned(), |day| day.to_string());
         query_range(text, now)
             .map_or("none".to_owned(), |range| format!("{} {}", end(range.from), end(range.to)))
+    }
+
+    #[test]
+    fn dates_of_questions() {
+        use DatePart::{Day, Month, Weekday, Year};
+        let parts = |text| date_parts(text).into_iter().collect::<Vec<_>>();
+        assert_eq!(parts("What happened on 5 May 2023?"), [Year(2023), Month(5), Day(5)]);
+        assert_eq!(parts("the 3rd of June"), [Month(6), Day(3)]);
+        assert_eq!(parts("may I march on?"), []);
+        assert_eq!(parts("on 2023-05-08, a Monday"), [Year(2023), Month(5), Day(8)]);
+        assert_eq!(parts("What did we eat on Friday?"), [Weekday(4)]);
+        assert_eq!(parts("the January sale"), [Month(1)]);
+        assert_eq!(parts("who won the 2021 race?"), [Year(2021)]);
+        assert_eq!(parts("2021年5月3日"), [Year(2021), Month(5), Day(3)]);
+        assert_eq!(parts("Was war am 3. Mai?"), [Month(5), Day(3)]);
+        assert_eq!(parts("¿Qué hicimos en mayo de 2023?"), [Year(2023), Month(5)]);
     }
 
     #[test]

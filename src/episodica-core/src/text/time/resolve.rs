@@ -3,45 +3,46 @@
 //! The text keeps its own words: the days follow an expression in brackets, and a day or a month
 //! that lacks only its year gets it. So no sentence loses its grammar, in whatever language.
 
-use super::mention::TimeMention;
-use super::mentions::mentions;
+use super::mention::{Naming, TimeMention};
+use super::mentions::mentions_in;
 use super::style;
 use crate::clock::Moment;
 use crate::text::Language;
 
 /// `text` with what its confident relative dates mean, as written at `anchor`.
 ///
-/// The rest of the text is untouched, and so are dates that are absolute already or that a reader
+/// `language` is that of the talk, whose patterns are read even where a sentence is too short to
+/// tell it. The rest of the text is untouched, and so are dates that are absolute already or that a reader
 /// could not be sure of. Each date is written in the language of its expression.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
-/// use episodica_core::text::time::resolve_text;
+/// use episodica_core::text::{Language, time::resolve_text};
 /// let monday = Moment::parse("2023-05-08T10:00:00Z")?;
-/// assert_eq!(resolve_text("I moved last Friday.", monday), "I moved last Friday [5 May 2023].");
-/// assert_eq!(resolve_text("We met in March.", monday), "We met in March 2023.");
-/// assert_eq!(resolve_text("昨天我跑步了。", monday), "昨天（2023年5月7日）我跑步了。");
+/// assert_eq!(resolve_text("I moved last Friday.", monday, Language::English), "I moved last Friday [5 May 2023].");
+/// assert_eq!(resolve_text("We met in March.", monday, Language::English), "We met in March 2023.");
+/// assert_eq!(resolve_text("昨天我跑步了。", monday, Language::Chinese), "昨天（2023年5月7日）我跑步了。");
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
-pub fn resolve_text(text: &str, anchor: Moment) -> String {
-    with_dates(text, &mentions(text, anchor))
+pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
+    with_dates(text, &mentions_in(text, anchor, language))
 }
 
 /// `text` with what `found`, its mentions in order, mean.
-pub fn with_dates(text: &str, found: &[TimeMention]) -> String {
+fn with_dates(text: &str, found: &[TimeMention]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * found.len());
     let mut done = 0;
     for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
         let surface = &text[mention.start..mention.end];
         let chinese = mention.language == Language::Chinese;
-        if mention.lacks_year && chinese {
+        if mention.naming == Naming::NoYear && chinese {
             out.push_str(&text[done..mention.start]);
             out.push_str(&mention.describe(Language::Chinese));
             out.push_str(part_of(surface));
             done = mention.end;
             continue;
         }
-        if mention.lacks_year && mention.from.year() == mention.to.year() {
+        if mention.naming == Naming::NoYear && mention.from.year() == mention.to.year() {
             out.push_str(&text[done..mention.end]);
             out.push_str(&style::of(mention.language).year_after(surface, mention.from.year()));
             done = mention.end;
@@ -110,7 +111,7 @@ mod tests {
             ("我是2021年毕业的", "我是2021年毕业的"),
             ("nothing here", "nothing here"),
         ] {
-            assert_eq!(resolve_text(text, monday), expected);
+            assert_eq!(resolve_text(text, monday, crate::text::language(text)), expected);
         }
     }
 }

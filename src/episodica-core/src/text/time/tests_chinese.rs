@@ -276,7 +276,7 @@ fn check_text(text: &str, anchor: Moment) -> Result<(), TestCaseError> {
         }
         last = mention.end;
     }
-    resolve_text(text, anchor);
+    resolve_text(text, anchor, Language::English);
     query_range(text, anchor);
     Ok(())
 }

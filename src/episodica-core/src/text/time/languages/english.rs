@@ -276,6 +276,7 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("(?P<mon>may|march|august) {y}", Meaning::Month(Step::Tense)),
         ("{mon},? (?:of )?{y}", Meaning::Month(Step::Tense)),
         ("(?P<mon>january|february|july|september|october|november|december)", Meaning::MonthName),
+        ("the (?P<y>(?:19|20)\\d\\d)", Meaning::YearOf),
         ("{y} ?[-–] ?{y2}", Meaning::Year),
         ("(?:from|between) {y} (?:to|until|and|through) {y2}", Meaning::Year),
         (
