@@ -81,7 +81,7 @@ def test_timeline(filled: Cli) -> None:
 def test_timeline_as_json(filled: Cli) -> None:
     data = json.loads(filled("timeline", "alice", "--json").stdout)
     assert len(data) == 3
-    assert all({"episode_id", "boundary_reason", "semantic_memories"} <= set(one) for one in data)
+    assert all({"episode_id", "boundary_reason", "facts"} <= set(one) for one in data)
 
 
 def test_timeline_says_what_ended(filled: Cli) -> None:

