@@ -41,7 +41,10 @@ NAMES = {
 }
 
 FILTERS = "since=None until=None session_id=None"
-SEARCH = f"method='hybrid' {FILTERS} where=None threshold=None include_superseded=False explain=False now=None"
+SEARCH = (
+    f"method='hybrid' {FILTERS} where=None threshold=None include_superseded=False "
+    "explain=False now=None"
+)
 LISTING = f"user_id {FILTERS} limit=None"
 # What comes before `*` is positional, what follows is by keyword; more keywords may be there.
 METHODS = {

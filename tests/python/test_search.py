@@ -28,7 +28,8 @@ def test_search_finds_each_kind(lyon: MemorySystem) -> None:
     assert hits.degraded == ()
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     scores = [hit.score for hit in hits]
-    assert scores == sorted(scores, reverse=True) and 0 < scores[-1] <= scores[0] < 1
+    assert scores == sorted(scores, reverse=True)
+    assert 0 < scores[-1] <= scores[0] < 1
     message = hits.messages[0]
     assert [found.content for found in message.messages] == ["I moved to Lyon last Friday."]
     episode = hits.episodic[0]
@@ -60,7 +61,8 @@ def test_what_was_just_added_is_found_and_top_k_is_the_total(
 
 def test_the_tree_of_a_score_comes_only_when_asked_for(lyon: MemorySystem) -> None:
     plain, explained = (lyon.search("alice", "Lyon", explain=asked)[0] for asked in (False, True))
-    assert plain.explanation is None and explained.explanation is not None
+    assert plain.explanation is None
+    assert explained.explanation is not None
     assert plain.scores == explained.scores
 
 
@@ -124,7 +126,8 @@ def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
         for message in context.messages:
             assert message.content in context.text
         for fact in context.facts:
-            assert fact.content in context.text and fact.is_current
+            assert fact.content in context.text
+            assert fact.is_current
     assert "I moved to Lyon last Friday." in [message.content for message in context.messages]
     assert context.hits
 

@@ -108,7 +108,8 @@ def search_options(
     now = options["now"]
     names, per_kind = KINDS if kinds is None else _kinds(kinds), {}
     if isinstance(top_k, Mapping):
-        per_kind = {name: checks.top_k(top_k[name]) for name in _kinds(top_k)}
+        wanted: dict[Any, int] = dict(top_k)
+        per_kind = {name: checks.top_k(wanted[name]) for name in _kinds(wanted)}
         if kinds is not None and set(names) != set(per_kind):
             raise InvalidInputError(
                 f"top_k names other kinds than kinds does: `{', '.join(per_kind)}`",
