@@ -1,4 +1,4 @@
-"""Dates as callers write them, converted to the engine's form and back.
+"""Dates as callers write them, turned into the one form that crosses to the engine, and back.
 
 Inside the package a moment is an aware ``datetime`` in UTC. The engine gets RFC 3339 with the
 writer's own offset, because the offset says what "today" meant to the speaker.
@@ -6,13 +6,13 @@ writer's own offset, because the offset says what "today" meant to the speaker.
 
 from __future__ import annotations
 
-import math
 import numbers
 import re
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .errors import InvalidInputError
+from .hints import shown
 
 TimeLike: TypeAlias = datetime | date | str | float | int
 """A moment: ``datetime`` (naive = UTC), ``date``, ISO 8601 text, or seconds since 1970."""
@@ -20,45 +20,58 @@ TimeLike: TypeAlias = datetime | date | str | float | int
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
 _LATEST_EPOCH_SECOND = 253_402_300_800
+_NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
+# Eight digits are a date only in the years around ours: 11111111 is more likely something else.
+_COMPACT_DATE = re.compile(r"(?:19|20|21)[0-9]{6}")
+_EPOCH_DIGITS = range(9, 12)
+# No date is longer.
+_LONGEST_TEXT = 100
 _HINT = "write dates like `2024-03-11T09:30:00+01:00`, as a `datetime`, or as seconds since 1970"
 
 
 def to_utc(text: str) -> datetime:
-    """Parses a date of the engine."""
+    """Reads what the engine wrote."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def rfc3339(value: object, what: str) -> str:
-    """The moment in the engine's form.
+    """The moment as the engine reads it.
 
     Parameters
     ----------
     value
         Any :data:`TimeLike`.
     what
-        Its name in errors, e.g. ``message 3: `timestamp```.
+        What to call it in an error, e.g. ``message 3: `timestamp```.
 
     Raises
     ------
     InvalidInputError
-        For values that are not dates, and moments outside the years 1 to 9999 (UTC).
+        For what is no date, and for moments outside the years 1 to 9999 (UTC).
     """
     if isinstance(value, str):
         moment = _from_text(value, what)
     elif isinstance(value, datetime):
+        if type(value).__name__ == "NaTType":
+            raise InvalidInputError(
+                f"{what} is missing: `NaT`", hint="leave out the times that are not known"
+            )
         moment = value
     elif isinstance(value, date):
         moment = datetime.combine(value, time.min)
     elif not isinstance(value, bool) and isinstance(value, numbers.Real):
-        moment = _from_epoch(float(value), what)
+        moment = _from_epoch(value, what)
     else:
         raise InvalidInputError(f"{what} must be a date, not `{type(value).__name__}`", hint=_HINT)
     return _written(moment, what)
 
 
 def rfc3339_end(value: object, what: str) -> str:
-    """Like :func:`rfc3339`, but a date without a time means the end of that day."""
+    """Like :func:`rfc3339`, but a date without a time is the end of its day.
+
+    So "until 31 March" includes that day.
+    """
     if isinstance(value, str) and _DATE_ONLY.fullmatch(value.strip()):
         value = _from_text(value, what).date()
     if isinstance(value, date) and not isinstance(value, datetime):
@@ -67,22 +80,37 @@ def rfc3339_end(value: object, what: str) -> str:
 
 
 def _from_text(text: str, what: str) -> datetime:
+    written = text[:_LONGEST_TEXT].strip()
+    number = _NUMBER.fullmatch(written)
+    if number and not _COMPACT_DATE.fullmatch(written):
+        return _from_digits(written, len(number[1]), what)
     try:
-        return datetime.fromisoformat(text.strip())
+        return datetime.fromisoformat(written)
     except ValueError:
-        shown = text.encode("utf-8", "replace").decode()[:40]
-        raise InvalidInputError(f"{what} is not an ISO 8601 date: `{shown}`", hint=_HINT) from None
+        raise InvalidInputError(
+            f"{what} is not an ISO 8601 date: `{shown(written)}`", hint=_HINT
+        ) from None
 
 
-def _from_epoch(seconds: float, what: str) -> datetime:
+def _from_digits(text: str, digits: int, what: str) -> datetime:
+    """Seconds since 1970 as text, of the years 1973 to 5138; anything else could be misread."""
+    if digits in _EPOCH_DIGITS:
+        return _from_epoch(float(text), what)
+    hint = "this looks like milliseconds; divide by 1000" if digits in (12, 13) else _HINT
+    raise InvalidInputError(f"{what} is not an ISO 8601 date: `{shown(text)}`", hint=hint)
+
+
+def _from_epoch(seconds: Any, what: str) -> datetime:
     try:
-        return _EPOCH + timedelta(seconds=seconds)
+        return _EPOCH + timedelta(seconds=float(seconds))
     except (OverflowError, ValueError):
         hint = _HINT
-        if math.isfinite(seconds) and abs(seconds) < 1000 * _LATEST_EPOCH_SECOND:
+        # Compared as it came: a huge whole number is no float.
+        if abs(seconds) < 1000 * _LATEST_EPOCH_SECOND:
             hint = "this looks like milliseconds; divide by 1000"
+        written = f"{seconds:g}" if isinstance(seconds, float) else shown(seconds)
         raise InvalidInputError(
-            f"{what} is outside the years 1 to 9999: `{seconds:g}`", hint=hint
+            f"{what} is outside the years 1 to 9999: `{written}`", hint=hint
         ) from None
 
 

@@ -8,7 +8,7 @@ message.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class EpisodicaError(Exception):
@@ -29,6 +29,8 @@ class EpisodicaError(Exception):
     ----------
     kind : str
         A stable word for the kind of failure, e.g. ``"invalid_input"``.
+    message : str
+        The failure without the hint; ``str(error)`` has both.
 
     Examples
     --------
@@ -54,11 +56,14 @@ class EpisodicaError(Exception):
         self.hint = hint
         self.path = path
         self.line = line
-        if hint:
-            self.add_note(f"hint: {hint}")
+
+    @property
+    def message(self) -> str:
+        """The failure, without the hint."""
+        return str(self.args[0]) if self.args else ""
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
 
 class InvalidInputError(EpisodicaError, ValueError):
@@ -98,9 +103,27 @@ class ReadOnlyStoreError(EpisodicaError):
 
 
 class StoreIOError(EpisodicaError, OSError):
-    """The operating system refused: disk full, no permission, no directory, no file handles."""
+    """The operating system refused: disk full, no permission, no directory, no file handles.
+
+    ``errno`` is the number of the system's error, as for every ``OSError``.
+    """
 
     kind = "io"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: str | None = None,
+        line: int | None = None,
+        errno: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, path=path, line=line)
+        self.errno = errno
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.args, {**vars(self), "errno": self.errno}
 
 
 class EmbeddingMismatchError(EpisodicaError, ValueError):

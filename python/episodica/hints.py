@@ -1,4 +1,4 @@
-"""What the writer of an unknown name probably meant."""
+"""Words for error texts: values cut to a line, and what the writer of an unknown name meant."""
 
 from __future__ import annotations
 
@@ -6,6 +6,31 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _LISTED = 12
+# How alike two names have to be, 0 to 1: whole names, and first words of names.
+_NEAR = 0.6
+_NEAR_BEGINNING = 0.8
+# Characters of a value that an error text shows.
+_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A value for an error text: one line of at most some 60 characters, whatever it holds."""
+    try:
+        text = value[: _SHOWN + 1] if isinstance(value, str) else str(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[: _SHOWN + 1])
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+def _begun(written: str, names: Iterable[str]) -> list[str]:
+    """The first name whose first words are near: `bufer` for `buffer_size_max`."""
+    words = written.count("_") + 1
+    beginnings = {"_".join(one.split("_")[:words]): one for one in reversed(list(names))}
+    return [
+        beginnings[one]
+        for one in get_close_matches(written, beginnings, n=1, cutoff=_NEAR_BEGINNING)
+    ]
 
 
 def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | None:
@@ -14,7 +39,8 @@ def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | 
     ``prefix`` is put before each name that is shown.
     """
     names = {one.lower(): one for one in known}
-    close = get_close_matches(str(name).lower(), names, n=1, cutoff=0.6)
+    written = shown(name).lower()
+    close = get_close_matches(written, names, n=1, cutoff=_NEAR) or _begun(written, names)
     if close:
         return f"did you mean `{prefix}{names[close[0]]}`?"
     return (

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import fields
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
 from .errors import EpisodicaError
 from .frames import DATE, Column, data_frame
-from .records import Episode, Message, SemanticMemory
+from .records import Episode, Message, Record, SemanticMemory
 from .value import to_html
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAGE = 256
 
 T = TypeVar("T", bound=Message | Episode | SemanticMemory)
-Pages = Callable[[int | None], Iterator[dict[str, Any]]]
+Pages = Callable[[int | None], Iterator[Record]]
 
 
 class Records(Iterator[T], Generic[T]):
@@ -50,7 +50,7 @@ class Records(Iterator[T], Generic[T]):
         self._rest = self._read(limit)
 
     def _read(self, limit: int | None) -> Iterator[T]:
-        return cast("Iterator[T]", map(self._type.from_dict, self._pages(limit)))
+        return cast("Iterator[T]", self._pages(limit))
 
     def __next__(self) -> T:
         return next(self._rest)

@@ -15,10 +15,12 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .errors import ConfigError, LLMError
+from .hints import shown
 
 LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
 Embedding: TypeAlias = (
@@ -135,7 +137,10 @@ def llm_spec(llm: object) -> dict[str, Any] | None:
     if isinstance(llm, LLMConfig):
         return llm._native()
     if not callable(llm):
-        raise ConfigError(f"llm must be an LLMConfig or a callable, not `{type(llm).__name__}`")
+        hint = f'write `llm=LLMConfig("{shown(llm)}")`' if isinstance(llm, str) else None
+        raise ConfigError(
+            f"llm must be an LLMConfig or a callable, not `{type(llm).__name__}`", hint=hint
+        )
     return {"kind": "callable", "callable": adapt(llm), "model": _model_name(llm)}
 
 
@@ -144,6 +149,12 @@ def embedding_spec(embedding: object) -> dict[str, Any] | None:
     if embedding is None:
         return None
     if isinstance(embedding, (str, os.PathLike)):
+        if isinstance(embedding, str) and not Path(embedding).expanduser().exists():
+            name = shown(embedding)
+            raise ConfigError(
+                f"embedding names no folder: `{name}`",
+                hint=f'for a model behind an endpoint write `embedding=EmbeddingConfig("{name}")`',
+            )
         embedding = EmbeddingConfig(path=embedding)
     elif isinstance(embedding, Mapping):
         embedding = MemoryConfig(embedding=embedding).embedding  # type: ignore[arg-type]

@@ -27,9 +27,10 @@ from .inputs.options import (
 from .listings import PAGE, Records, T
 from .plot import Plots
 from .progress import Progress, Reporter
-from .records import Episode, Message, Record, SemanticMemory, record_from_dict
-from .reports import Health, RebuildReport, Stats, Usage, VerifyReport
+from .records import Episode, Message, Record, SemanticMemory
+from .reports import RebuildReport, VerifyReport
 from .results import Context, SearchResults
+from .status import Health, StoreStats, TraceStep, Usage, UserStats
 
 if TYPE_CHECKING:
     from ._native import Engine
@@ -211,8 +212,8 @@ class MemoryReader:
         return Context(
             packed["text"],
             SearchResults._lazy(packed["hits"], question),
-            tuple(map(Message.from_dict, packed["messages"])),
-            tuple(map(SemanticMemory.from_dict, packed["facts"])),
+            packed["messages"],
+            packed["facts"],
             packed["token_count"],
         )
 
@@ -295,7 +296,7 @@ class MemoryReader:
 
     def _pages(
         self, user: str, kind: str, options: dict[str, Any], most: int | None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Record]:
         offset = 0
         while most is None or offset < most:
             wanted = PAGE if most is None else min(PAGE, most - offset)
@@ -316,16 +317,27 @@ class MemoryReader:
         >>> memory.get("alice", "no such id") is None
         True
         """
-        found = self._engine.get(check.user(user_id), check.text(id, "id"))
-        return None if found is None else record_from_dict(found)
+        return self._engine.get(check.user(user_id), check.text(id, "id"))
 
     def history(self, user_id: str, id: str) -> list[Record]:
         """Every version of a record, oldest first; empty for an unknown id."""
-        versions = self._engine.history(check.user(user_id), check.text(id, "id"))
-        return [record_from_dict(version) for version in versions]
+        return self._engine.history(check.user(user_id), check.text(id, "id"))
 
-    def trace(self, user_id: str, id: str) -> list[dict[str, Any]]:
-        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on at the time."""
+    def trace(self, user_id: str, id: str) -> list[TraceStep]:
+        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user yields an empty list.
+        id
+            Id or URI of an episode or a fact.
+
+        Returns
+        -------
+        list of TraceStep
+            One entry per call of the language model, oldest first; empty for what the rules made.
+        """
         return self._engine.trace(check.user(user_id), check.text(id, "id"))
 
     def users(self) -> list[str]:
@@ -338,23 +350,57 @@ class MemoryReader:
         """
         return self._engine.users()
 
-    def stats(self, user_id: str | None = None) -> dict[str, Any]:
-        """Counts and sizes of one user or of all, and what searches had to do without.
+    def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
+        """Counts and sizes, of one user or of the whole store.
+
+        Parameters
+        ----------
+        user_id
+            User id; all counts of an unknown user are 0. Without one: the whole store.
+
+        Returns
+        -------
+        UserStats or StoreStats
+            The counts of the user, or of the store.
 
         Examples
         --------
         >>> memory.stats("alice")["messages"]
         2
         """
-        return Stats(self._engine.stats(check.optional_user(user_id)))
+        return self._engine.stats(check.optional_user(user_id))
 
-    def health(self) -> dict[str, Any]:
-        """The state of store, indexes, embedder and endpoints. Contains no secrets."""
-        return Health(self._engine.health())
+    def health(self) -> Health:
+        """Whether everything works that should: store, embedder, language model. Holds no secret.
 
-    def usage(self) -> dict[str, Any]:
-        """Tokens, calls and seconds by phase and model."""
-        return Usage(self._engine.usage())
+        Returns
+        -------
+        Health
+            ``status`` is ``"ok"`` or ``"degraded"``; ``failing`` names what does not work.
+
+        Examples
+        --------
+        >>> memory.health().status
+        'ok'
+        >>> memory.health()["store"]["backend"]
+        'files'
+        """
+        return self._engine.health()
+
+    def usage(self) -> Usage:
+        """Tokens, calls and seconds by phase, model and user.
+
+        Returns
+        -------
+        Usage
+            The sums since the store was opened, and the same by phase, model and user.
+
+        Examples
+        --------
+        >>> memory.usage().calls
+        0
+        """
+        return self._engine.usage()
 
     def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
         """Checks every record against the indexes and every line against the format.
@@ -375,9 +421,7 @@ class MemoryReader:
         0
         """
         with Reporter(progress) as callback:
-            return VerifyReport.from_dict(
-                self._engine.verify(check.optional_user(user_id), callback)
-            )
+            return self._engine.verify(check.optional_user(user_id), callback)
 
     def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
         """Loads a user's records and indexes now instead of at the first search.
@@ -387,7 +431,7 @@ class MemoryReader:
         >>> memory.load_user_data_and_indices("alice").users
         1
         """
-        return RebuildReport.from_dict(self._engine.load_user(check.user(user_id)))
+        return self._engine.load_user(check.user(user_id))
 
     def close(self, timeout: float = 30.0) -> None:
         """Closes the system. A second call does nothing.

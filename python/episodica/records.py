@@ -5,7 +5,6 @@ Values are frozen and equal by content. Their dates are aware and in UTC.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,17 +12,6 @@ from typing import Any, TypeAlias
 
 from .dates import to_utc
 from .value import Value, clip, day
-
-
-def _metadata(text: str) -> Any:
-    """The engine's JSON text as Python's values.
-
-    The text itself where Python has no room for them (numbers of thousands of digits).
-    """
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,7 +54,7 @@ class Message(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Message:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         get = data.get
         return cls(
             data["message_id"],
@@ -75,7 +63,7 @@ class Message(Value):
             to_utc(data["timestamp"]),
             get("name"),
             get("session_id"),
-            _metadata(data["metadata_json"]) if "metadata_json" in data else get("metadata"),
+            get("metadata"),
             get("seq", 0),
         )
 
@@ -88,15 +76,16 @@ class Message(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Episode(Value):
-    """A stretch of conversation that belongs together, at three depths: title and summary, narrative, messages.
+    """A part of a conversation that belongs together.
+
+    It is told at three depths: title and summary, narrative, messages.
 
     Attributes
     ----------
     episode_id, user_id, uri : str
         Its id among the user's episodes, its owner, and its address.
     title, summary : str
-        What a person would call this talk, and what it comes to in a few sentences (at most 100
-        tokens).
+        What a person would call this talk, and what it comes to in at most 100 tokens.
     content : str
         The narrative: third person, relative dates resolved.
     original_messages : tuple of Message
@@ -142,7 +131,7 @@ class Episode(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Episode:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         get = data.get
         ended_at = get("ended_at")
         return cls(
@@ -179,14 +168,14 @@ class Episode(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SemanticMemory(Value):
-    """A lasting statement about the user's world, with the evidence for it and the time for which it held.
+    """A fact about the user's world, with its evidence and the time for which it held.
 
     Attributes
     ----------
     memory_id, user_id, uri : str
         Its id (stable across revisions), its owner, and its address.
     content : str
-        The statement: third person, self-contained.
+        The fact: third person, self-contained.
     kind : str
         Its category: ``personal_info``, ``work_history``, ``preference``, ``relationship``,
         ``goal``, ``entity``, ``event``, ``case``, ``decision`` or ``procedure``.
@@ -237,7 +226,7 @@ class SemanticMemory(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SemanticMemory:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         get = data.get
         valid_to = get("valid_to")
         return cls(
@@ -272,11 +261,3 @@ class SemanticMemory(Value):
 
 Record: TypeAlias = Message | Episode | SemanticMemory
 """Whatever has an id of its own."""
-
-
-def record_from_dict(data: Mapping[str, Any]) -> Record:
-    """The record whose ``type`` the engine named."""
-    kind = data["type"]
-    if kind == "message":
-        return Message.from_dict(data)
-    return Episode.from_dict(data) if kind == "episode" else SemanticMemory.from_dict(data)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from .value import Value, to_html
+from .value import Value
 
 
 class _Counts(Value):
@@ -16,7 +16,7 @@ class _Counts(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what ``to_dict`` and the engine write."""
+        """Reads what ``to_dict`` writes."""
         return cls(**{field.name: data.get(field.name, 0) for field in fields(cls)})  # type: ignore[arg-type]
 
 
@@ -33,13 +33,13 @@ class AddResult(Value):
     messages_added : int
         Messages appended to the log.
     duplicates : int
-        Messages left out because their ``message_id`` was known.
+        Messages left out because they are stored already.
     buffered : int
         Messages that wait in the buffer for a boundary (those of earlier calls included).
     episodes : tuple of str
         Ids of the episodes that this call completed.
     pending_semantic : int
-        Episodes whose semantic memories are still to be learned.
+        Episodes whose facts are still to be learned.
     """
 
     messages_added: int = 0
@@ -50,7 +50,7 @@ class AddResult(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AddResult:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["messages_added"],
             data["duplicates"],
@@ -62,17 +62,30 @@ class AddResult(Value):
     def __repr__(self) -> str:
         made = repr(self.episodes)
         if len(self.episodes) > _MAX_IDS:
-            made = f"({', '.join(map(repr, self.episodes[:_MAX_IDS]))}, … {len(self.episodes) - _MAX_IDS:,} more)"
+            first = ", ".join(map(repr, self.episodes[:_MAX_IDS]))
+            made = f"({first}, … {len(self.episodes) - _MAX_IDS:,} more)"
         return (
             f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, "
-            f"buffered={self.buffered}, "
-            f"episodes={made}, pending_semantic={self.pending_semantic})"
+            f"buffered={self.buffered}, episodes={made}, "
+            f"pending_semantic={self.pending_semantic})"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteReport(_Counts):
-    """What ``delete`` and ``delete_user_data`` removed: counts of records, and of files removed or rewritten."""
+    """What ``delete`` and ``delete_user_data`` removed.
+
+    Attributes
+    ----------
+    messages : int
+        Messages removed.
+    episodes : int
+        Episodes removed.
+    semantic_memories : int
+        Facts removed.
+    files : int
+        Files removed or rewritten.
+    """
 
     messages: int = 0
     episodes: int = 0
@@ -140,7 +153,7 @@ class Problem(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["path"],
             data.get("line"),
@@ -185,7 +198,7 @@ class VerifyReport(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> VerifyReport:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["total"],
             data["indexed"],
@@ -193,34 +206,3 @@ class VerifyReport(Value):
             data["errors"],
             tuple(map(Problem.from_dict, data["problems"])),
         )
-
-
-class Counts(dict[str, Any]):
-    """A dictionary with a display of its own."""
-
-    __slots__ = ()
-    _title: ClassVar[str] = "counts"
-
-    def _repr_html_(self) -> str:
-        return to_html(self)
-
-
-class Stats(Counts):
-    """What ``stats`` counted."""
-
-    __slots__ = ()
-    _title = "stats"
-
-
-class Health(Counts):
-    """What ``health`` looked at."""
-
-    __slots__ = ()
-    _title = "health"
-
-
-class Usage(Counts):
-    """What ``usage`` added up."""
-
-    __slots__ = ()
-    _title = "usage"

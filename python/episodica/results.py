@@ -62,7 +62,7 @@ class Explanation(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         children = tuple(map(cls.from_dict, data.get("children") or ()))
         return cls(data["name"], data["value"], data.get("detail") or "", children)
 
@@ -139,7 +139,7 @@ class Hit(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hit:
-        """Reads what :meth:`to_dict` and the engine write."""
+        """Reads what :meth:`to_dict` writes."""
         kind, raw, tree = data["kind"], data["record"], data.get("explanation")
         record: Record
         if kind == "episodic":
@@ -216,7 +216,7 @@ class SearchResults(Sequence[Hit], Value):
     def _hit(self, index: int) -> Hit:
         hit = self._hits[index]
         if hit is None and self._source is not None:
-            hit = self._hits[index] = Hit.from_dict(self._source.hit(index % len(self._hits)))
+            hit = self._hits[index] = self._source.hit(index % len(self._hits))
         return cast("Hit", hit)
 
     @overload

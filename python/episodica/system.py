@@ -12,7 +12,7 @@ from .inputs.messages import normalise
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .progress import Progress, Reporter
 from .queries import MemoryReader
-from .records import Episode, Message, Record, record_from_dict
+from .records import Episode, Message, Record
 from .reports import AddResult, DeleteReport, RebuildReport
 
 
@@ -106,10 +106,13 @@ class MemorySystem(MemoryReader):
             The user, 1 to 512 bytes of UTF-8.
         messages
             Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
-            optionally ``name``, ``timestamp`` (ISO 8601, ``datetime`` or seconds since 1970;
-            default: now; without offset: UTC), ``session_id``, ``metadata`` (any JSON) and
-            ``message_id`` (a known id is not added again). Other keys are ignored unless they look
-            like a misspelling.
+            optionally ``name``, ``timestamp`` or ``created_at`` (ISO 8601, ``datetime`` or seconds
+            since 1970; without offset: UTC; default: the neighbours' in the list, else now),
+            ``session_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a known id is not
+            added again; without one, the same text of the same speaker, time and session is not).
+            Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these attributes, and
+            data frames with these columns go in as they are. Other keys are ignored unless they
+            look like a misspelling.
         session_id
             The session of messages that name none.
         progress
@@ -138,7 +141,7 @@ class MemorySystem(MemoryReader):
         user = check.user(user_id)
         session = None if session_id is None else check.text(session_id, "session_id")
         with Reporter(progress) as callback:
-            return AddResult.from_dict(self._engine.add_messages(user, checked, session, callback))
+            return self._engine.add_messages(user, checked, session, callback)
 
     def flush(self, user_id: str) -> list[Episode]:
         """Turns the user's buffered messages into episodes now, and returns these.
@@ -148,7 +151,7 @@ class MemorySystem(MemoryReader):
         >>> memory.flush("alice")
         []
         """
-        return list(map(Episode.from_dict, self._engine.flush(check.user(user_id))))
+        return self._engine.flush(check.user(user_id))
 
     def flush_all_buffers(self) -> dict[str, list[Episode]]:
         """Turns the buffered messages of all users into episodes; returns these by user.
@@ -158,15 +161,11 @@ class MemorySystem(MemoryReader):
         >>> memory.flush_all_buffers()
         {}
         """
-        return {
-            user: list(map(Episode.from_dict, made))
-            for user, made in self._engine.flush_all().items()
-        }
+        return self._engine.flush_all()
 
     def close_session(self, user_id: str, session_id: str) -> list[Episode]:
         """Ends a session: turns its buffered messages into episodes, and returns these."""
-        made = self._engine.close_session(check.user(user_id), check.text(session_id, "session_id"))
-        return list(map(Episode.from_dict, made))
+        return self._engine.close_session(check.user(user_id), check.text(session_id, "session_id"))
 
     def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
         """Waits until the facts of all finished episodes are learned.
@@ -207,10 +206,8 @@ class MemorySystem(MemoryReader):
         >>> len(memory.history("alice", episode.episode_id))
         2
         """
-        return record_from_dict(
-            self._engine.update(
-                check.user(user_id), check.text(id, "id"), check.text(content, "content")
-            )
+        return self._engine.update(
+            check.user(user_id), check.text(id, "id"), check.text(content, "content")
         )
 
     def delete(self, user_id: str, id: str) -> DeleteReport:
@@ -221,9 +218,7 @@ class MemorySystem(MemoryReader):
         >>> memory.delete("alice", "no such id").episodes
         0
         """
-        return DeleteReport.from_dict(
-            self._engine.delete(check.user(user_id), check.text(id, "id"))
-        )
+        return self._engine.delete(check.user(user_id), check.text(id, "id"))
 
     def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes a user completely.
@@ -236,7 +231,7 @@ class MemorySystem(MemoryReader):
         >>> memory.delete_user_data("nobody")
         DeleteReport(messages=0, episodes=0, semantic_memories=0, files=0)
         """
-        return DeleteReport.from_dict(self._engine.delete_user_data(check.user(user_id)))
+        return self._engine.delete_user_data(check.user(user_id))
 
     def rebuild_indices(
         self, user_id: str | None = None, *, progress: Progress = None
@@ -259,9 +254,7 @@ class MemorySystem(MemoryReader):
         1
         """
         with Reporter(progress) as callback:
-            return RebuildReport.from_dict(
-                self._engine.rebuild_indices(check.optional_user(user_id), callback)
-            )
+            return self._engine.rebuild_indices(check.optional_user(user_id), callback)
 
     def retry_pending(self, user_id: str | None = None) -> int:
         """Retries work that an outage prevented: vectors, facts and texts of a model.

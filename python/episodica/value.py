@@ -20,7 +20,7 @@ class Value:
     def to_dict(self) -> dict[str, Any]:
         """The value as plain JSON types; dates become RFC 3339 text.
 
-        ``from_dict`` of the same class reads it back.
+        ``from_dict`` of the same class reads it back; reports of ``status`` have none.
         """
         return {field.name: jsonable(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import episodica
-from episodica import LightweightSearchSystem, MemorySystem
+from episodica import InvalidInputError, LightweightSearchSystem, MemorySystem
 from episodica.inputs.options import (
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
@@ -174,7 +174,10 @@ def test_help_shows_every_option(cls: type) -> None:
 
 
 def test_an_unknown_option_is_refused_like_any_unknown_keyword(memory: MemorySystem) -> None:
-    with pytest.raises(TypeError, match="'sesion_id': did you mean `session_id`"):
+    with pytest.raises(InvalidInputError, match="`sesion_id`\nhint: did you mean `session_id`"):
         memory.search("alice", "Lyon", sesion_id="s1")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="'newest'"):
+    for name in ("k", "limit"):
+        with pytest.raises(InvalidInputError, match=f"`{name}`\nhint: did you mean `top_k`"):
+            memory.search("alice", "Lyon", **{name: 3})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="`newest`"):
         memory.episodes("alice", newest=True)  # type: ignore[call-arg]

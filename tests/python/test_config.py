@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,60 @@ from episodica import ConfigError, EmbeddingConfig, LLMConfig, MemoryConfig, Mem
 
 
 def test_defaults_are_those_of_the_engine() -> None:
-    assert json.loads(MemoryConfig()._engine_json()) == json.loads(_native.config_defaults())
+    table = {row["name"]: row["default"] for row in _native.settings()["memory"]}
+    assert json.loads(MemoryConfig()._engine_json()) == table
+
+
+@pytest.mark.parametrize("cls", [LLMConfig, EmbeddingConfig])
+def test_defaults_of_endpoints_are_those_of_the_engine(cls: type[Any]) -> None:
+    defaults = {one.name: one.default for one in dataclasses.fields(cls)}
+    for row in _native.settings()["endpoint"]:
+        assert defaults[row["name"]] == row["default"], row["name"]
+
+
+def test_what_is_written_from_the_table_is_up_to_date(root: Path) -> None:
+    """``python tools/settings.py`` writes it."""
+    command = [sys.executable, str(root / "tools" / "settings.py"), "--check"]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        ({"buffer_size_max": -1}, "buffer_size_max must be between 1 and 1000: `-1`"),
+        ({"buffer_size_max": 10**5000}, "must be between 1 and 1000: `a number of thousands of"),
+        ({"time_gap_minutes": 0}, "time_gap_minutes must be above 0: `0.0`"),
+        ({"time_gap_minutes": 10**400}, "time_gap_minutes must be a finite number: `inf`"),
+        ({"rrf_k": float("nan")}, "rrf_k must be a finite number: `nan`"),
+        ({"min_confidence": 1.5}, "min_confidence must be between 0 and 1: `1.5`"),
+        ({"layer_weights": (1, -1, 1)}, "layer_weights must be at least 0: `-1.0`"),
+        ({"llm_concurrency": 0}, "llm_concurrency must be at least 1: `0`"),
+        ({"llm": {"model": "m", "max_attempts": 11}}, "llm.max_attempts must be between 1 and 10"),
+        (
+            {"embedding": {"model": "m", "timeout_seconds": 0}},
+            "embedding.timeout_seconds must be between 0.001 and 3600: `0.0`",
+        ),
+    ],
+)
+def test_bounds_are_named(overrides: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(text)):
+        MemoryConfig(**overrides)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "name"),
+    [
+        ({"embedding": "text-embedding-3-small"}, "EmbeddingConfig"),
+        ({"llm": "gpt-4"}, "LLMConfig"),
+    ],
+)
+def test_a_bare_model_name_gets_the_class_that_takes_it(
+    store: Path, keywords: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        MemorySystem(store, **keywords)
+    model = next(iter(keywords.values()))
+    assert f'{name}("{model}")' in str(caught.value)
 
 
 def test_the_engine_gets_the_settings(store: Path) -> None:
@@ -94,7 +151,7 @@ def test_environment_values(variable: str, text: str, name: str, value: Any) -> 
         ({"layer_weights": [1, 2]}, "layer_weights must be a list of numbers, not `list`", None),
         ({"llm": {"modle": "x"}}, "unknown setting: `llm.modle`", "did you mean `llm.model`?"),
         ({"llm": {}}, "an LLM needs a model: `llm.model` is missing", None),
-        ({"llm": "gpt"}, "llm must be a section, not `str`", None),
+        ({"llm": "gpt"}, "llm must be a section, not `str`", 'write `llm=LLMConfig("gpt")`'),
         (
             {"embedding": {}},
             "an embedding needs either `model` (of an endpoint) or `path` (of a local folder)",
@@ -105,7 +162,7 @@ def test_environment_values(variable: str, text: str, name: str, value: Any) -> 
 def test_wrong_settings(overrides: dict[str, Any], text: str, hint: str | None) -> None:
     with pytest.raises(ConfigError) as caught:
         MemoryConfig.load(env={}, **overrides)
-    assert str(caught.value) == text
+    assert caught.value.message == text
     assert caught.value.hint == hint
 
 
@@ -118,6 +175,8 @@ def test_unknown_variables_and_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="EPISODICA_BUFER_SIZE_MAX") as caught:
         MemoryConfig.load(env={"EPISODICA_BUFER_SIZE_MAX": "3"})
     assert caught.value.hint == "did you mean `EPISODICA_BUFFER_SIZE_MAX`?"
+    with pytest.raises(ConfigError, match="did you mean `EPISODICA_BUFFER_SIZE_M"):
+        MemoryConfig.load(env={"EPISODICA_BUFER": "3"})
     with pytest.raises(ConfigError, match="EPISODICA_TRACE is no boolean: `maybe`"):
         MemoryConfig.load(env={"EPISODICA_TRACE": "maybe"})
     with pytest.raises(ConfigError, match="cannot read the settings"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import re
 import traceback
@@ -54,7 +55,8 @@ def test_from_native_carries_place_hint_and_causes() -> None:
         ["bad byte", "disk"],
     )
     assert type(error) is episodica.CorruptStoreError
-    assert (str(error), error.kind, error.hint, error.path, error.line) == (
+    assert str(error).splitlines() == [error.message, "hint: restore it"]
+    assert (error.message, error.kind, error.hint, error.path, error.line) == (
         "record is not valid JSON in `a.jsonl` line 3",
         "corrupt_store",
         "restore it",
@@ -64,7 +66,18 @@ def test_from_native_carries_place_hint_and_causes() -> None:
     assert str(error.__cause__) == "bad byte"
     assert error.__cause__ is not None
     assert str(error.__cause__.__cause__) == "disk"
-    assert "hint: restore it" in "".join(traceback.format_exception(error))
+    assert "".join(traceback.format_exception(error)).count("hint: restore it") == 1
+
+
+def test_the_number_of_the_operating_system_reaches_python(tmp_path: Path) -> None:
+    file = tmp_path / "store"
+    file.write_text("not a directory")
+    with pytest.raises(episodica.StoreIOError) as caught:
+        episodica.MemorySystem(file)
+    assert caught.value.errno in (errno.ENOTDIR, errno.EEXIST)
+    assert "a file stands where a directory should be" in str(caught.value)
+    assert str(file) in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).errno == caught.value.errno
 
 
 def test_an_unknown_kind_is_an_internal_error() -> None:
@@ -78,7 +91,7 @@ def test_errors_pickle(cls: type[EpisodicaError]) -> None:
     error = cls("what went wrong", hint="do this", path="p", line=4)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is cls
-    assert (str(again), again.hint, again.path, again.line) == (
+    assert (again.message, again.hint, again.path, again.line) == (
         "what went wrong",
         "do this",
         "p",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -400,8 +401,8 @@ def test_progress_is_told(memory: MemorySystem) -> None:
     )
 
 
-def test_small_answers_are_plain_data(lyon: MemorySystem) -> None:
-    for answer in (lyon.stats(), lyon.stats("alice"), lyon.health(), lyon.usage()):
-        assert isinstance(answer, dict)
+def test_reports_become_plain_data(lyon: MemorySystem) -> None:
+    for report in (lyon.stats(), lyon.stats("alice"), lyon.health(), lyon.usage()):
+        assert json.loads(json.dumps(report.to_dict())).keys() == report.keys()
     assert lyon.retry_pending() == 0
     assert lyon.trace("alice", next(lyon.episodes("alice")).episode_id) == []

@@ -25,9 +25,9 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 
 # Modules and packages of `python/episodica`, lowest level first.
 PYTHON_LEVELS = [
-    "_native errors preflight",
-    "dates frames handle hints progress value",
-    "config readers records reports",
+    "_native errors hints preflight",
+    "dates frames handle progress value",
+    "config readers records reports status",
     "inputs listings models results",
     "display plot",
     "queries",
@@ -41,7 +41,8 @@ CORE_LEVELS = [
     "error",
     "clock control ids matrix",
     "config pack",
-    "model remote",
+    "model",
+    "remote",
     "text",
     "index llm store",
     "embed",

@@ -207,9 +207,9 @@ class Source:
     def kinds(self) -> list[str]:
         return ["episodic"] * 3
 
-    def hit(self, index: int) -> dict[str, Any]:
+    def hit(self, index: int) -> Hit:
         self.fetched.append(index)
-        return {**HIT.to_dict(), "rank": index + 1}
+        return dataclasses.replace(HIT, rank=index + 1)
 
 
 def test_hits_are_built_when_looked_at_and_once() -> None:

@@ -24,6 +24,7 @@ from ..progress import Progress
 from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import AddResult, DeleteReport, RebuildReport, VerifyReport
 from ..results import Context, Hit, SearchResults
+from ..status import Health, StoreStats, TraceStep, Usage, UserStats
 from ..system import MemorySystem
 from .running import run
 
@@ -124,8 +125,8 @@ class AsyncMethods:
         """
         return await run(self._memory.history, user_id, id)
 
-    async def trace(self, user_id: str, id: str) -> list[dict[str, Any]]:
-        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on at the time.
+    async def trace(self, user_id: str, id: str) -> list[TraceStep]:
+        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made.
 
         See :meth:`MemorySystem.trace`.
         """
@@ -138,22 +139,22 @@ class AsyncMethods:
         """
         return await run(self._memory.users)
 
-    async def stats(self, user_id: str | None = None) -> dict[str, Any]:
-        """Counts and sizes of one user or of all, and what searches had to do without.
+    async def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
+        """Counts and sizes, of one user or of the whole store.
 
         See :meth:`MemorySystem.stats`.
         """
         return await run(self._memory.stats, user_id)
 
-    async def health(self) -> dict[str, Any]:
-        """The state of store, indexes, embedder and endpoints. Contains no secrets.
+    async def health(self) -> Health:
+        """Whether everything works that should: store, embedder, language model. Holds no secret.
 
         See :meth:`MemorySystem.health`.
         """
         return await run(self._memory.health)
 
-    async def usage(self) -> dict[str, Any]:
-        """Tokens, calls and seconds by phase and model.
+    async def usage(self) -> Usage:
+        """Tokens, calls and seconds by phase, model and user.
 
         See :meth:`MemorySystem.usage`.
         """

@@ -199,7 +199,7 @@ def facts(args: argparse.Namespace, out: Output) -> int:
 def stats(args: argparse.Namespace, out: Output) -> int:
     """Prints counts and sizes."""
     with opened(args) as memory:
-        _print_tree(memory.stats(args.user_id or args.user), out)
+        _print_tree(memory.stats(args.user_id or args.user).to_dict(), out)
     return 0
 
 
@@ -247,7 +247,7 @@ def _health(args: argparse.Namespace) -> dict[str, Any]:
     if not Path(store_of(args)).expanduser().is_dir():
         return {"status": "no store yet"}
     with opened(args) as memory:
-        return memory.health()
+        return memory.health().to_dict()
 
 
 def _print_tree(data: dict[str, Any], out: Output) -> None:

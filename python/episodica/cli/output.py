@@ -149,7 +149,7 @@ def _is_number(text: str) -> bool:
 def report(error: EpisodicaError, colour: str = "auto") -> None:
     """Prints an error with its causes and its hint."""
     label = "\x1b[31merror:\x1b[0m" if _wants_colour(sys.stderr, colour) else "error:"
-    sys.stderr.write(f"{label} {printable(str(error))}\n")
+    sys.stderr.write(f"{label} {printable(error.message)}\n")
     cause = error.__cause__
     while cause is not None:
         sys.stderr.write(f"caused by: {printable(str(cause))}\n")

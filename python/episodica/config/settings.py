@@ -1,30 +1,29 @@
 """Settings: every knob of the engine, and where its value comes from.
 
-The engine owns the defaults' meaning and checks every bound; here values get their types and their
+The engine's table of settings says what is allowed; here values get their types and their
 precedence: keyword > environment > TOML file > default.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
+from .._native import settings
 from ..errors import ConfigError
-from ..hints import nearest_hint
+from ..hints import nearest_hint, shown
 from .endpoint import endpoint_settings
 from .names import MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
 from .sources import from_sources
 
-BoundaryMode: TypeAlias = Literal["auto", "heuristic", "window", "message"]
-Preset: TypeAlias = Literal["default", "cortex", "memo"]
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "boundary_mode": ("auto", "heuristic", "window", "message"),
-    "preset": ("default", "cortex", "memo"),
+# What is known of each setting of the engine; see `tools/settings.py`.
+_TABLE: dict[str, dict[str, Any]] = {
+    row["name"]: row for table in settings().values() for row in table
 }
 _SECRET = ("api_key", "headers", "proxy", "organization")
 
@@ -43,25 +42,30 @@ class LLMConfig:
     model
         The model's name at the endpoint.
     base_url
-        Up to and including the version, e.g. ``http://localhost:8000/v1``. Without one:
+        Address up to and including the version, e.g. ``http://localhost:8000/v1``. Without one:
         ``OPENAI_BASE_URL``, then OpenAI's.
     api_key
         Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never
         pickled: another process takes it from its environment.
-    organization, headers
-        Sent with every request; the headers' values are never shown either.
+    timeout_seconds
+        Maximum wait for one attempt, 0.001 to 3600.
+    organization
+        Sent with every request.
+    headers
+        Sent with every request; their values are never shown.
     proxy
         Without one: the environment's (``HTTPS_PROXY``, ``NO_PROXY``, ...).
-    timeout_seconds
-        Longest wait for one answer.
-    max_attempts, retry_wait_seconds
-        Attempts for one call, and the wait before the second (doubled before each further one);
-        only after network errors and statuses 408, 409, 429 and 5xx.
-    breaker_failures, breaker_seconds
-        After so many failures in a row no call is sent for so long; then a single one tests the
-        endpoint.
+    max_attempts
+        Maximum number of requests for one call, 1 to 10; another one follows only after network
+        errors and the statuses 408, 409, 429 and 5xx.
+    retry_wait_seconds
+        Wait before the second request, doubled before each further one, 0 to 60.
+    breaker_failures
+        Failed requests in a row after which no call is sent for ``breaker_seconds``.
+    breaker_seconds
+        How long no call is sent then, until a single one tests the endpoint, 0 to 3600.
     max_tokens
-        Most tokens of any answer.
+        Maximum number of tokens of any answer.
     fallback
         Asked when this endpoint has no answer.
     extra
@@ -118,15 +122,30 @@ class EmbeddingConfig:
     ----------
     model
         The model's name at the endpoint.
-    base_url, api_key, organization, headers, proxy, timeout_seconds, max_attempts,
-    retry_wait_seconds
+    base_url
         As for :class:`LLMConfig`.
-    breaker_failures, breaker_seconds
-        Likewise.
+    api_key
+        As for :class:`LLMConfig`.
     dimension
         Length of its vectors, for models that can give several; otherwise what the endpoint sends.
     path
         A folder with ``config.json``, ``tokenizer.json`` and ``model.safetensors`` (BERT family).
+    timeout_seconds
+        As for :class:`LLMConfig`.
+    organization
+        As for :class:`LLMConfig`.
+    headers
+        As for :class:`LLMConfig`.
+    proxy
+        As for :class:`LLMConfig`.
+    max_attempts
+        As for :class:`LLMConfig`.
+    retry_wait_seconds
+        As for :class:`LLMConfig`.
+    breaker_failures
+        As for :class:`LLMConfig`.
+    breaker_seconds
+        As for :class:`LLMConfig`.
     batch_size
         Texts in one request, 1 to 100.
     """
@@ -172,69 +191,84 @@ class EmbeddingConfig:
 
 @dataclass(frozen=True, slots=True)
 class MemoryConfig:
-    """Every setting of a memory system. ``MemoryConfig()`` holds the defaults; :meth:`load` reads file and environment.
+    """Every setting of a memory system.
+
+    ``MemoryConfig()`` holds the defaults and ignores environment variables and the settings file;
+    :meth:`load` reads both.
 
     Parameters
     ----------
-    buffer_size_min, buffer_size_max
-        Fewest and most messages of an episode.
-    boundary_mode
-        How segments are found: ``"heuristic"`` rules, a model over a ``"window"`` of messages, a
-        model call a ``"message"``, or ``"auto"`` (``"window"`` with an LLM, ``"heuristic"``
+    buffer_size_min : int
+        Minimum number of messages in an episode; a shorter segment joins its neighbour. At most
+        ``buffer_size_max``. Value: between 1 and 1000.
+    buffer_size_max : int
+        Maximum number of messages in an episode. Value: between 1 and 1000.
+    boundary_mode : str
+        How episodes are cut: ``heuristic`` rules, one model call over a ``window`` of messages,
+        one model call per ``message``, or ``auto`` (``window`` with an LLM, ``heuristic``
         without).
-    boundary_confidence_threshold
-        A boundary below this confidence (0 to 1) is not one.
-    time_gap_minutes
-        A pause of this many minutes ends a segment.
-    boundary_window_messages
-        Messages a model sees per boundary call.
-    merge_episodes, merge_similarity_threshold, merge_max_gap_minutes
-        Merge a new episode into a similar recent one: whether, from which cosine on, and over which
-        time at most.
-    semantic_memory
-        Learn semantic memories.
-    prediction_correction
-        Predict from what is known and learn the difference (with an LLM); otherwise extract from
-        each episode.
-    statement_similarity_threshold
-        Known statements below this similarity don't take part in a prediction.
-    min_confidence, min_importance
-        Semantic memories below these (0 to 1) are not kept.
-    preset
-        Named retrieval numbers: ``"default"``, ``"cortex"`` or ``"memo"``.
-    layer_weights
-        Weights of summary, narrative and messages in an episode's score; renormalised over the
-        layers present.
-    message_weights
-        Weights of the terms of a message's score: words, tokens, vector, speaker, date, statement,
-        answer. Left as they are, the vector counts 0.5 with another embedder than the package's
-        own.
-    rrf_k
-        ``k`` of reciprocal rank fusion.
-    hnsw_threshold
-        From this many vectors on, an index is a graph instead of a scan.
-    snapshot_threshold
-        From this many messages on, the indexes of a user are written when they are closed, and read
-        when they are opened again.
-    memory_budget_bytes
-        Memory that open users may take before the longest unused are closed.
-    max_message_bytes
-        Longest message, in bytes of UTF-8.
-    llm_concurrency
-        Model calls in flight at once, over all users.
-    trace
+    boundary_confidence_threshold : float
+        Minimum confidence of a boundary. Value: between 0 and 1.
+    time_gap_minutes : float
+        A pause of this many minutes ends an episode. Value: above 0.
+    boundary_window_messages : int
+        Messages that a model sees per boundary call. Value: at least 1.
+    merge_episodes : bool
+        Merge a new episode into a similar recent one.
+    merge_similarity_threshold : float
+        Minimum cosine similarity of two episodes that are merged. Value: between 0 and 1.
+    merge_max_gap_minutes : float
+        Maximum time between two episodes that are merged, in minutes. Value: above 0.
+    semantic_memory : bool
+        Learn facts from finished episodes.
+    prediction_correction : bool
+        With an LLM, predict an episode from the known facts and learn the difference; otherwise
+        extract facts from each episode alone.
+    statement_similarity_threshold : float
+        Minimum similarity of a known fact that takes part in a prediction. Value: between 0 and
+        1.
+    min_confidence : float
+        Minimum confidence of a fact. Value: between 0 and 1.
+    min_importance : float
+        Minimum importance of a fact. Value: between 0 and 1.
+    preset : str
+        Named set of retrieval numbers: ``default`` (the measured best, no thresholds),
+        ``cortex`` (Cortex-Mem's thresholds by intent) or ``memo`` (0.7 similarity + 0.3
+        importance).
+    layer_weights : tuple of 3 float
+        Weights of summary, narrative and messages in an episode's score, not all 0;
+        renormalised over the layers present. Each number: at least 0.
+    message_weights : tuple of 7 float
+        Weights of the terms of a message's score: words, tokens, vector, speaker, date,
+        statement, answer. By default the vector's weight is 0.5 with another embedder than the
+        package's own.
+    rrf_k : float
+        ``k`` of reciprocal rank fusion. Value: above 0.
+    hnsw_threshold : int
+        Number of vectors from which an index is a graph instead of a scan. Value: at least 1.
+    snapshot_threshold : int
+        Number of messages from which a user's indexes are saved at closing and read at opening.
+        Value: at least 1.
+    memory_budget_bytes : int
+        Bytes of memory that open users may take before the least recently used are closed.
+        Value: at least 0.
+    max_message_bytes : int
+        Maximum length of a message, in bytes of UTF-8. Value: at least 1.
+    llm_concurrency : int
+        Maximum number of simultaneous model calls, over all users. Value: at least 1.
+    trace : bool
         Keep prompts and answers for inspection (private text!).
-    llm_cache
+    llm_cache : bool
         Keep model answers by the hash of their prompt (private text, deleted with the user).
-    llm
-        The endpoint to use where ``MemorySystem`` isn't given another.
-    embedding
-        Likewise.
+    llm : LLMConfig or None
+        The language model's endpoint, unless ``MemorySystem`` is given another.
+    embedding : EmbeddingConfig or None
+        The embedder, unless ``MemorySystem`` is given another.
 
     Raises
     ------
     ConfigError
-        For a value of the wrong type. Bounds are checked when a memory system is made.
+        For a value of the wrong type or out of its bounds, naming the setting.
 
     Examples
     --------
@@ -244,7 +278,7 @@ class MemoryConfig:
 
     buffer_size_min: int = 2
     buffer_size_max: int = 25
-    boundary_mode: BoundaryMode = "auto"
+    boundary_mode: Literal["auto", "heuristic", "window", "message"] = "auto"
     boundary_confidence_threshold: float = 0.7
     time_gap_minutes: float = 30.0
     boundary_window_messages: int = 20
@@ -256,7 +290,7 @@ class MemoryConfig:
     statement_similarity_threshold: float = 0.0
     min_confidence: float = 0.6
     min_importance: float = 0.5
-    preset: Preset = "default"
+    preset: Literal["default", "cortex", "memo"] = "default"
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
     message_weights: tuple[float, float, float, float, float, float, float] = (
         2.5,
@@ -270,8 +304,8 @@ class MemoryConfig:
     rrf_k: float = 60.0
     hnsw_threshold: int = 2_000_000
     snapshot_threshold: int = 2_048
-    memory_budget_bytes: int = 512 * 1024 * 1024
-    max_message_bytes: int = 16 * 1024 * 1024
+    memory_budget_bytes: int = 536_870_912
+    max_message_bytes: int = 16_777_216
     llm_concurrency: int = 8
     trace: bool = False
     llm_cache: bool = True
@@ -294,20 +328,19 @@ class MemoryConfig:
         ----------
         path
             A TOML file with fields of this class at the top and tables ``[llm]`` and
-            ``[embedding]``. Without one the file that ``EPISODICA_CONFIG`` names, if any. No other
-            place is looked at.
+            ``[embedding]``. Without one the file that ``EPISODICA_CONFIG`` names, if any.
         env
             The environment; without one that of the process. ``EPISODICA_BUFFER_SIZE_MAX=10`` sets
-            ``buffer_size_max``, ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` the fields
-            of the sections.
+            ``buffer_size_max``, ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` fields of
+            the sections.
         **overrides
             Fields that win over both.
 
         Raises
         ------
         ConfigError
-            For unknown names (with the nearest known one as hint), values of the wrong type and
-            unreadable files.
+            For unknown names (with the nearest known one as hint), values of the wrong type or out
+            of their bounds, and unreadable files.
 
         Examples
         --------
@@ -356,7 +389,7 @@ def _article(noun: str) -> str:
 
 
 def _check_fields(config: MemoryConfig | LLMConfig | EmbeddingConfig, where: str) -> None:
-    """Checks every field's type and puts numbers into their own (``1`` for a float becomes ``1.0``)."""
+    """Checks type and bounds of every field; ``1`` for a float becomes ``1.0``."""
     for one in fields(config):
         value = getattr(config, one.name)
         checked = _checked(value, one.name, one.default, where)
@@ -373,18 +406,20 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
         if value is None and default is None:
             return None
         default = OPTIONAL[name]
-    if name in _CHOICES and value not in _CHOICES[name]:
+    row = _TABLE.get(name, {})
+    choices = row.get("choices")
+    if choices and value not in choices:
         raise ConfigError(
-            f"{where}{name} is unknown: `{value}`", hint=nearest_hint(value, _CHOICES[name])
+            f"{where}{name} is unknown: `{value!s:.60}`", hint=nearest_hint(value, choices)
         )
-    if type(value) is type(default) and not isinstance(value, tuple):
-        return value
+    if type(value) is type(default) and not isinstance(value, (tuple, float)):
+        return _bounded(value, name, row, where)
     if (
         isinstance(default, float)
         and isinstance(value, (int, float))
         and not isinstance(value, bool)
     ):
-        return float(value)
+        return _bounded(_as_float(value), name, row, where)
     if (
         isinstance(default, tuple)
         and isinstance(value, (tuple, list))
@@ -394,6 +429,29 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
     raise ConfigError(
         f"{where}{name} must be {_article(type_name(default))}, not `{type(value).__name__}`"
     )
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
+    """``value`` itself, if it is none that the table of settings excludes."""
+    if isinstance(value, (bool, str)) or not row:
+        return value
+    minimum, above, maximum = row["minimum"], row["above"], row["maximum"]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where}{name} must be a finite number: `{value}`")
+    if (
+        (minimum is not None and value < minimum)
+        or (above is not None and value <= above)
+        or (maximum is not None and value > maximum)
+    ):
+        raise ConfigError(f"{where}{name} must be {row['allowed']}: `{shown(value)}`")
+    return value
 
 
 def _mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
@@ -413,7 +471,10 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:
     if value is None or isinstance(value, cls):
         return value
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{name} must be a section, not `{type(value).__name__}`")
+        hint = (
+            f'write `{name}={cls.__name__}("{shown(value)}")`' if isinstance(value, str) else None
+        )
+        raise ConfigError(f"{name} must be a section, not `{type(value).__name__}`", hint=hint)
     check_names((f"{name}.{key}" for key in value), (f"{name}.{one.name}" for one in fields(cls)))
     if cls is LLMConfig and "model" not in value:
         raise ConfigError("an LLM needs a model: `llm.model` is missing")
@@ -421,10 +482,7 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:
 
 
 def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
-    """The settings in force.
-
-    A ``config`` is taken as it is; without one, environment and file are read.
-    """
+    """The settings in force: ``config`` itself, or without one those of environment and file."""
     if config is None:
         return MemoryConfig.load(**overrides)
     if not isinstance(config, MemoryConfig):

@@ -1,4 +1,4 @@
-"""Where settings come from when they aren't given by keyword: a TOML file, then the environment, which wins."""
+"""Settings that are not given by keyword: a TOML file, then the environment, which wins."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _from_toml(settings: type, path: Path) -> dict[str, Any]:
 
 
 def _refuse_keys(values: object, place: str, path: Path) -> None:
-    """Files are copied, shared and committed: a key doesn't belong into one, nor that of a fallback."""
+    """Refuses keys, a fallback's too: files are copied, shared and committed."""
     if not isinstance(values, Mapping):
         return
     if "api_key" in values:

@@ -6,7 +6,7 @@ How things look is in ``display.html``; terminals get ``repr`` and ``str``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from datetime import timedelta
 from functools import singledispatch
@@ -15,8 +15,9 @@ from typing import Any
 
 from ..listings import Records
 from ..records import Episode, Message, Record, SemanticMemory
-from ..reports import AddResult, Counts, VerifyReport
+from ..reports import AddResult, VerifyReport
 from ..results import Context, Explanation, Hit, SearchResults
+from ..status import Report, leaves
 from ..value import Value, day, to_html
 from .html import (
     MAX_ROWS,
@@ -201,20 +202,11 @@ def _records_to_html(listing: Records[Any]) -> str:
     return page(top, table(("date", "", ""), map(_row, shown), len(shown), "sst"), rest)
 
 
-@to_html.register(Counts)
-def _counts_to_html(counts: Counts) -> str:
+@body.register
+def _(report: Report) -> str:
     """Names and numbers; nested names by their whole path."""
-    rows = list(_leaves(counts, ""))
-    return page(title(counts._title), _pairs(rows) if rows else paragraph("No counts.", "ep-faint"))
-
-
-def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    for key, value in data.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{name} · ")
-        else:
-            yield name.replace("_", " "), _cell(value)
+    rows = [(name.replace("_", " "), _cell(value)) for name, value in leaves(report, " · ")]
+    return title(report._title) + _pairs(rows)
 
 
 def _pairs(rows: list[tuple[str, str]]) -> str:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import os
+import sys
 from operator import index
 from pathlib import Path
 from typing import SupportsIndex
 
 from ..errors import InvalidInputError
-from .messages import check_text
+from ..hints import shown
+from .texts import check_text
 
 MAX_TOP_K = 1000
+# What the engine can count.
+_LARGEST = sys.maxsize
+# A wait longer than this is for ever.
+_LONGEST_SECONDS = 1e12
 
 
 def text(value: object, what: str) -> str:
-    """A text without lone surrogates."""
+    """A text that can be stored; refuses other types and lone surrogates."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{what} must be a str, not `{type(value).__name__}`")
     return value if value.isascii() else check_text(value, what)
 
 
 def user(value: object) -> str:
-    """A user id; the engine checks its length."""
+    """A user id. Its length is the engine's business."""
     return text(value, "user_id")
 
 
@@ -32,7 +37,7 @@ def optional_user(value: object) -> str | None:
 
 
 def query(value: object) -> str:
-    """A query that is not blank."""
+    """A query with something in it."""
     checked = text(value, "query")
     if not checked.strip():
         raise InvalidInputError(
@@ -47,31 +52,29 @@ def whole(value: object, what: str, least: int, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InvalidInputError(f"{what} must be a whole number, not `{type(value).__name__}`")
     number = index(value)
-    if number < least or (most is not None and number > most):
-        bounds = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise InvalidInputError(f"{what} must be {bounds}: `{number}`")
+    if number < least or number > (_LARGEST if most is None else most):
+        bounds = f"at least {least}" if number < least else f"at most {_LARGEST}"
+        if most is not None:
+            bounds = f"between {least} and {most}"
+        raise InvalidInputError(f"{what} must be {bounds}: `{shown(number)}`")
     return number
 
 
 def top_k(value: object) -> int:
-    """How many hits."""
+    """How many hits of each kind."""
     return whole(value, "top_k", 1, MAX_TOP_K)
 
 
 def seconds(value: object, what: str) -> float:
-    """A duration in seconds, 0 or more; may be infinite."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or math.isnan(value)
-        or value < 0
-    ):
-        raise InvalidInputError(f"{what} must be a number of seconds, 0 or more: `{value!r:.40}`")
-    return float(value)
+    """A duration in seconds, not negative; infinity is allowed."""
+    # `not >=` instead of `<`: NaN is not 0 or more either.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise InvalidInputError(f"{what} must be a number of seconds, 0 or more: `{shown(value)}`")
+    return float(min(value, _LONGEST_SECONDS))
 
 
 def store_path(value: object) -> Path:
-    """The absolute directory of a store, ``~`` expanded."""
+    """The absolute path of a store's directory, ``~`` expanded."""
     if not isinstance(value, (str, os.PathLike)):
         raise InvalidInputError(f"path must be a str or a Path, not `{type(value).__name__}`")
     name = os.fspath(value)

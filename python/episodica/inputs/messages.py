@@ -1,273 +1,180 @@
-"""Checks messages and converts them to the one form that the engine takes.
+"""Messages as callers hand them over, checked and brought into the one form that the engine takes.
 
-All or nothing: the first invalid message stops the call before anything is stored. The text of a
-valid message is never changed.
+All or nothing: the first message that can't be right stops the call before anything is stored. What
+a valid message says is never changed; only its wrapping is.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..dates import rfc3339
 from ..errors import InvalidInputError
-from ..hints import nearest_hint
+from ..hints import nearest_hint, shown
 from ..records import Message
+from .chat import as_mapping, may_be_silent, role_of, rows, text_of
+from .texts import check_text, json_text
 
 _KEYS = frozenset(("role", "content", "name", "timestamp", "session_id", "metadata", "message_id"))
-# Keys of chat APIs that mean nothing here: ignored, not reported as misspellings.
+# What chat APIs put beside a message; no typing errors.
 _FOREIGN_KEYS = frozenset(
     (
+        "additional_kwargs",
         "annotations",
         "audio",
+        "created_at",
         "function_call",
         "id",
         "object",
+        "parts",
         "refusal",
+        "response_metadata",
         "tool_call_id",
         "tool_calls",
         "type",
         "user_id",
     )
 )
-_TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-_MAX_JSON_DEPTH = 100
-_TEXT = frozenset((str,))
-# Errors name places only down to this depth.
-_PLACE_DEPTH = 8
-_PLAIN = frozenset((str, int, bool, type(None)))
-_encode_json = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
-).encode
+# Undated messages follow their neighbour in steps of this size, which keeps them apart.
+_STEP = timedelta(microseconds=1)
 
 
 def normalise(messages: object) -> list[dict[str, Any]]:
-    """Checks every message and returns the argument of ``Engine.add_messages``.
+    """Checks every message and returns what ``Engine.add_messages`` takes.
 
     Parameters
     ----------
     messages
-        An iterable of mappings with ``role`` and ``content`` (text, or a list of parts as chat APIs
-        have them), optionally ``name``, ``timestamp``, ``session_id``, ``metadata`` and
-        ``message_id``; or of :class:`~episodica.Message`.
+        An iterable of mappings with ``role`` and ``content``, optionally ``name``, ``timestamp``,
+        ``session_id``, ``metadata`` and ``message_id``; of messages as chat APIs have them; of
+        :class:`~episodica.Message`; or a data frame with such columns.
 
     Raises
     ------
     InvalidInputError
         Naming the message by its position, counted from 0.
     """
-    if isinstance(messages, (str, bytes, Mapping, Message)) or not isinstance(messages, Iterable):
+    is_single = isinstance(messages, (str, bytes, Mapping, Message))
+    given = None if is_single else rows(messages) or messages
+    if not isinstance(given, Iterable):
         hint = "put the message into a list" if isinstance(messages, (Mapping, Message)) else None
         raise InvalidInputError(
             f"messages must be a list of mappings, not `{type(messages).__name__}`", hint=hint
         )
-    return [_message(raw, position) for position, raw in enumerate(messages)]
+    read = (_message(raw, position) for position, raw in enumerate(given))
+    return _dated([message for message in read if message is not None])
 
 
-def _message(raw: object, position: int) -> dict[str, Any]:
+def _message(raw: object, position: int) -> dict[str, Any] | None:
+    """The message in the engine's form; ``None`` for an API's message that says nothing."""
+    place = f"message {position}"
     if isinstance(raw, Message):
         raw = raw.to_dict()
         del raw["seq"]
-    if not isinstance(raw, Mapping):
-        raise _wrong(position, f"must be a mapping, not `{type(raw).__name__}`")
-    if not raw.keys() <= _KEYS:
-        _check_keys(raw, position)
-    get = raw.get
+    message = as_mapping(raw)
+    if message is None:
+        raise InvalidInputError(f"{place}: must be a mapping, not `{type(raw).__name__}`")
+    if not message.keys() <= _KEYS:
+        _check_keys(message, place)
+    get = message.get
+    role = _role(role_of(message), place)
+    content = _content(message, place)
+    if content is None:
+        return None
     timestamp, metadata = get("timestamp"), get("metadata")
+    when, called = (
+        (timestamp, "timestamp") if timestamp is not None else (get("created_at"), "created_at")
+    )
     return {
-        "role": _role(get("role"), "role" in raw, position),
-        "content": _content(raw, position),
-        "name": _optional(get("name"), "name", position),
-        "timestamp": None
-        if timestamp is None
-        else rfc3339(timestamp, f"message {position}: `timestamp`"),
-        "session_id": _optional(get("session_id"), "session_id", position),
-        "metadata": None
-        if metadata is None
-        else json_text(metadata, f"message {position}: metadata"),
-        "message_id": _optional(get("message_id"), "message_id", position),
+        "role": role,
+        "content": content,
+        "name": _optional(get("name"), "name", place),
+        "timestamp": None if when is None else rfc3339(when, f"{place}: `{called}`"),
+        "session_id": _optional(get("session_id"), "session_id", place),
+        "metadata": None if metadata is None else json_text(metadata, f"{place}: metadata"),
+        "message_id": _message_id(message, place),
     }
 
 
-def _wrong(position: int, what: str, hint: str | None = None) -> InvalidInputError:
-    return InvalidInputError(f"message {position}: {what}", hint=hint)
+def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Gives undated messages the time of the dated one before them, else of the one after them.
+
+    A list without any date stays undated: the engine dates it now.
+    """
+    dated = [place for place, message in enumerate(messages) if message["timestamp"]]
+    if not dated or len(dated) == len(messages):
+        return messages
+    neighbour = dated[0]
+    near = datetime.fromisoformat(messages[neighbour]["timestamp"])
+    for place, message in enumerate(messages):
+        if not message["timestamp"]:
+            try:
+                message["timestamp"] = (near + (place - neighbour) * _STEP).isoformat()
+            except OverflowError:
+                message["timestamp"] = near.isoformat()
+        elif place > neighbour:
+            neighbour, near = place, datetime.fromisoformat(message["timestamp"])
+    return messages
 
 
-def _check_keys(raw: Mapping[Any, Any], position: int) -> None:
-    for key in raw:
+def _check_keys(message: Mapping[Any, Any], place: str) -> None:
+    for key in message:
         if key in _KEYS or key in _FOREIGN_KEYS:
             continue
-        hint = nearest_hint(key, _KEYS - raw.keys())
+        hint = nearest_hint(shown(key), _KEYS - message.keys())
         if hint and hint.startswith("did you mean"):
-            raise _wrong(
-                position,
-                f"unknown key: `{key}`",
-                f"{hint} what belongs to no key goes into `metadata`",
+            raise InvalidInputError(
+                f"{place}: unknown key: `{shown(key)}`",
+                hint=f"{hint} what belongs to no key goes into `metadata`",
             )
 
 
-def _role(role: object, present: bool, position: int) -> str:
-    if not present or role is None:
-        raise _wrong(
-            position,
-            "`role` is missing",
-            'every message is a mapping like {"role": "user", "content": "..."}',
+def _role(role: object, place: str) -> str:
+    if role is None:
+        raise InvalidInputError(
+            f"{place}: `role` is missing",
+            hint='every message is a mapping like {"role": "user", "content": "..."}',
         )
     if not isinstance(role, str):
-        raise _wrong(position, f"`role` must be a str, not `{type(role).__name__}`")
+        raise InvalidInputError(f"{place}: `role` must be a str, not `{type(role).__name__}`")
     if not role.strip():
-        raise _wrong(position, "`role` is empty")
-    return role if role.isascii() else check_text(role, f"message {position}: `role`")
+        raise InvalidInputError(f"{place}: `role` is empty")
+    return role if role.isascii() else check_text(role, f"{place}: `role`")
 
 
-def _optional(value: object, key: str, position: int) -> str | None:
-    """An optional text; empty counts as absent."""
+def _optional(value: object, key: str, place: str) -> str | None:
+    """A text that may be absent; an empty one counts as absent."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise _wrong(position, f"`{key}` must be a str, not `{type(value).__name__}`")
-    return value if value.isascii() else check_text(value, f"message {position}: `{key}`")
+        raise InvalidInputError(f"{place}: `{key}` must be a str, not `{type(value).__name__}`")
+    return value if value.isascii() else check_text(value, f"{place}: `{key}`")
 
 
-def _content(raw: Mapping[str, Any], position: int) -> str:
-    content = raw.get("content")
-    if content is None:
-        calls = _tool_calls(raw)
-        if calls:
-            content = calls
-        else:
-            state = "must be a str, not `None`" if "content" in raw else "is missing"
-            raise _wrong(position, f"`content` {state}")
-    elif isinstance(content, (list, tuple)):
-        content = _flatten(content, position)
-    if not isinstance(content, str):
-        raise _wrong(
-            position, f"`content` must be a str or a list of parts, not `{type(content).__name__}`"
-        )
-    if not content or content.isspace():
-        raise _wrong(position, "`content` is empty")
-    return content if content.isascii() else check_text(content, f"message {position}: `content`")
+def _message_id(message: Mapping[str, Any], place: str) -> str | None:
+    """``message_id``, or the ``id`` of a chat API, which may be a number."""
+    own = _optional(message.get("message_id"), "message_id", place)
+    given = message.get("id")
+    if own is not None or given is None:
+        return own
+    if isinstance(given, int) and not isinstance(given, bool):
+        return shown(given)
+    return _optional(given, "id", place)
 
 
-def _flatten(parts: Iterable[object], position: int) -> str:
-    """The text of a chat API's content parts, in order.
-
-    What is no text leaves a mark like ``[image]``.
-    """
-    texts = []
-    for number, part in enumerate(parts):
-        if isinstance(part, str):
-            texts.append(part)
-            continue
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if not isinstance(part, Mapping) or not isinstance(kind, str):
-            raise _wrong(
-                position,
-                f"content part {number} has no `type`",
-                'a part is like {"type": "text", "text": "..."}',
-            )
-        if kind not in _TEXT_PARTS:
-            texts.append(f"[{kind.removeprefix('input_').removesuffix('_url')}]")
-            continue
-        text = part.get(_TEXT_PARTS[kind])
-        if not isinstance(text, str):
-            raise _wrong(
-                position,
-                f"`{_TEXT_PARTS[kind]}` of content part {number} must be a str, not "
-                f"`{type(text).__name__}`",
-            )
-        texts.append(text)
-    return "\n".join(text for text in texts if text)
-
-
-def _tool_calls(raw: Mapping[str, Any]) -> str:
-    """The tool calls of an assistant, as ``[tool call: name(arguments)]``."""
-    calls = raw.get("tool_calls") or ()
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
-    return "\n".join(
-        f"[tool call: {function.get('name')}({function.get('arguments', '')})]"
-        for function in functions
-        if isinstance(function, Mapping)
-    )
-
-
-def check_text(text: str, what: str) -> str:
-    """``text`` itself, if it can be written as UTF-8.
-
-    Raises
-    ------
-    InvalidInputError
-        For a lone surrogate, naming its position. Every other character is fine, NUL included.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        code = f"U+{ord(text[error.start]):04X}"
-        hint = (
-            'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") repairs such text'
-        )
+def _content(message: Mapping[str, Any], place: str) -> str | None:
+    text = text_of(message, place)
+    if text is None:
+        if may_be_silent(message):
+            return None
+        state = "must be a str, not `None`" if "content" in message else "is missing"
+        raise InvalidInputError(f"{place}: `content` {state}")
+    if not isinstance(text, str):
         raise InvalidInputError(
-            f"{what} holds a lone surrogate at character {error.start}: `{code}`", hint=hint
-        ) from None
-    return text
-
-
-def json_text(value: object, what: str) -> str:
-    """``value`` as JSON.
-
-    Raises
-    ------
-    InvalidInputError
-        For what JSON can't hold (other types, NaN, keys that are no text, too deep nesting), naming
-        the place.
-    """
-    flat = (
-        type(value) is dict
-        and _PLAIN.issuperset(map(type, value.values()))
-        and _TEXT.issuperset(map(type, value))
-    )
-    if not flat:
-        _check_json(value, what, 0)
-    try:
-        text = _encode_json(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"{what} is not JSON: {error}") from None
-    return text if text.isascii() else check_text(text, what)
-
-
-def _check_json(value: object, place: str, depth: int) -> None:
-    if type(value) in _PLAIN:
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidInputError(f"{place} is not JSON: `{value}`")
-        return
-    if depth >= _MAX_JSON_DEPTH:
-        raise InvalidInputError(
-            f"{place} is nested too deeply: more than `{_MAX_JSON_DEPTH}` levels"
+            f"{place}: `content` must be a str or a list of parts, not `{type(text).__name__}`"
         )
-    for step, item in _json_items(value, place):
-        if type(item) not in _PLAIN:
-            _check_json(item, place + step if depth < _PLACE_DEPTH else place, depth + 1)
-
-
-def _json_items(value: object, place: str) -> Iterable[tuple[str, object]]:
-    """The items of an object or a list, each with the step that leads to it.
-
-    None for what is a plain value after all.
-    """
-    if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str):
-                raise InvalidInputError(f"{place} has a key that is no str: `{key!r:.40}`")
-        return ((f".{key}", item) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ((f"[{index}]", item) for index, item in enumerate(value))
-    if isinstance(value, (str, int)):
-        return ()
-    raise InvalidInputError(
-        f"{place} is no JSON type: `{type(value).__name__}`",
-        hint="convert it to text or numbers first",
-    )
+    if not text or text.isspace():
+        raise InvalidInputError(f"{place}: `content` is empty")
+    return text if text.isascii() else check_text(text, f"{place}: `content`")

@@ -12,15 +12,20 @@ from typing import Any, ForwardRef, Literal, TypeAlias, TypedDict, TypeVar
 
 from ..dates import TimeLike, rfc3339, rfc3339_end, to_utc
 from ..errors import InvalidInputError
-from ..hints import nearest_hint
+from ..hints import nearest_hint, shown
 from . import checks
-from .messages import json_text
+from .texts import json_text
 
 Kind: TypeAlias = Literal["episodic", "semantic", "message"]
 Method: TypeAlias = Literal["hybrid", "rrf", "vector", "bm25", "norlift"]
 
 KINDS: tuple[Kind, ...] = ("episodic", "semantic", "message")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
+
+# What other libraries call an option.
+_SYNONYMS = dict.fromkeys(
+    ("k", "limit", "n", "n_results", "num_results", "size", "topk"), "did you mean `top_k`?"
+)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -146,9 +151,16 @@ def list_options(
 def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in defaults:
-            hint = nearest_hint(name, defaults)
-            raise TypeError(f"unexpected keyword argument {name!r}" + (f": {hint}" if hint else ""))
+            raise InvalidInputError(
+                f"unknown option: `{shown(name)}`",
+                hint=_hint(name, defaults),
+            )
     return {**defaults, **given}
+
+
+def _hint(name: str, defaults: Mapping[str, Any]) -> str | None:
+    searching = defaults is SEARCH_DEFAULTS
+    return (_SYNONYMS.get(name) if searching else None) or nearest_hint(name, defaults)
 
 
 def _window(options: Mapping[str, Any]) -> dict[str, str | None]:

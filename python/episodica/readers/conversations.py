@@ -81,14 +81,14 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise StoreIOError(f"cannot read `{file}`", path=str(file)) from error
+        raise StoreIOError(f"cannot read `{file}`", path=str(file), errno=error.errno) from error
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"not UTF-8 text: `{file}`", path=str(file)) from error
     try:
         return _recognise(_parse(text, file), file)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{error} in `{file}`", hint=error.hint, path=str(file), line=error.line
+            f"{error.message} in `{file}`", hint=error.hint, path=str(file), line=error.line
         ) from error.__cause__
 
 

@@ -93,9 +93,17 @@ impl Moment {
 
     /// The wall-clock date and time where it was recorded.
     pub fn local(self) -> jiff::civil::DateTime {
-        let micros = self.micros + i64::from(self.offset_seconds) * 1_000_000;
-        EPOCH.saturating_add(jiff::SignedDuration::from_micros(micros))
+        civil(self.micros + i64::from(self.offset_seconds) * 1_000_000)
     }
+
+    /// The date and time in UTC.
+    pub fn utc(self) -> jiff::civil::DateTime {
+        civil(self.micros)
+    }
+}
+
+fn civil(micros: i64) -> jiff::civil::DateTime {
+    EPOCH.saturating_add(jiff::SignedDuration::from_micros(micros))
 }
 
 impl PartialEq for Moment {

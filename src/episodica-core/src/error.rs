@@ -73,6 +73,8 @@ pub struct Error {
     context: String,
     hint: Option<String>,
     location: Option<(PathBuf, Option<u64>)>,
+    /// The number that the operating system gave.
+    os_error: Option<i32>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -80,7 +82,14 @@ impl Error {
     /// A failure of `kind`; `context` is one line, lower case, no full stop, the value last in
     /// backticks.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
-        Self { kind, context: context.into(), hint: None, location: None, source: None }
+        Self {
+            kind,
+            context: context.into(),
+            hint: None,
+            location: None,
+            os_error: None,
+            source: None,
+        }
     }
 
     /// Shorthand for [`ErrorKind::InvalidInput`].
@@ -102,14 +111,19 @@ impl Error {
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => Some(
                 "make the directory writable for this user, or open the store with `LightweightSearchSystem`",
             ),
+            std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
+                Some("a file stands where a directory should be; choose another path")
+            }
             _ => None,
         };
+        let os_error = os_error(&source);
         let mut error = Self::new(ErrorKind::Io, context).at(path, None).caused_by(source);
         error.hint = hint.map(str::to_owned);
+        error.os_error = os_error;
         error
     }
 
-    /// A copy for another caller who failed for the same reason. Of the cause it keeps the text.
+    /// A copy for another caller that the same failure stopped; it keeps the words of the cause.
     #[must_use]
     pub(crate) fn clone_flattened(&self) -> Self {
         let source = self.source.as_ref().map(|source| source.to_string().into());
@@ -118,6 +132,7 @@ impl Error {
             context: self.context.clone(),
             hint: self.hint.clone(),
             location: self.location.clone(),
+            os_error: self.os_error,
             source,
         }
     }
@@ -168,15 +183,7 @@ impl Error {
 
     /// The operating system's number of the failure, where one caused it.
     pub fn errno(&self) -> Option<i32> {
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let number = error.downcast_ref::<std::io::Error>().and_then(|io| io.raw_os_error());
-            if number.is_some() {
-                return number;
-            }
-            cause = error.source();
-        }
-        None
+        self.os_error
     }
 
     /// The whole chain in one line: context, then each cause.
@@ -190,6 +197,35 @@ impl Error {
         }
         text
     }
+}
+
+/// The number in an I/O error, which may be wrapped in others that only add words.
+fn os_error(error: &std::io::Error) -> Option<i32> {
+    error.raw_os_error().or_else(|| {
+        let mut cause = std::error::Error::source(error);
+        std::iter::from_fn(|| {
+            let current = cause?;
+            cause = current.source();
+            Some(current)
+        })
+        .find_map(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error())
+        .or_else(|| number_of(error.kind()))
+    })
+}
+
+/// The number of a failure that was found without asking the system; the same on every Unix.
+fn number_of(kind: std::io::ErrorKind) -> Option<i32> {
+    use std::io::ErrorKind as Kind;
+    Some(match kind {
+        Kind::NotFound => 2,
+        Kind::PermissionDenied => 13,
+        Kind::AlreadyExists => 17,
+        Kind::NotADirectory => 20,
+        Kind::IsADirectory => 21,
+        Kind::StorageFull => 28,
+        Kind::ReadOnlyFilesystem => 30,
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Error {
@@ -219,6 +255,15 @@ mod tests {
             .at(Path::new("memories/a.jsonl"), Some(3));
         assert_eq!(error.to_string(), "record is not valid JSON in `memories/a.jsonl` line 3");
         assert_eq!(error.line(), Some(3));
+    }
+
+    #[test]
+    fn the_number_of_the_operating_system_is_kept() {
+        let bare = std::io::Error::from_raw_os_error(28);
+        assert_eq!(Error::io("cannot append", Path::new("x"), bare).errno(), Some(28));
+        let wrapped = fs_err::File::open("/no such folder/file").unwrap_err();
+        let error = Error::io("cannot open", Path::new("x"), wrapped);
+        assert_eq!((error.errno(), error.clone_flattened().errno()), (Some(2), Some(2)));
     }
 
     #[test]

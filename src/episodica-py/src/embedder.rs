@@ -3,11 +3,13 @@
 use std::sync::OnceLock;
 
 use episodica_core::embed::Embedder;
+use episodica_core::model::ServiceHealth;
 use episodica_core::{Error, ErrorKind, Result};
 use ndarray::Array2;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
+use crate::calls::CallCounts;
 use crate::errors;
 
 /// Calls `callable(list[str])` and takes a 2-D array of floats back, one row a text.
@@ -15,11 +17,12 @@ pub(crate) struct CallableEmbedder {
     callable: Py<PyAny>,
     model: String,
     dimension: OnceLock<usize>,
+    calls: CallCounts,
 }
 
 impl CallableEmbedder {
     pub(crate) fn new(callable: Py<PyAny>, model: String) -> Self {
-        Self { callable, model, dimension: OnceLock::new() }
+        Self { callable, model, dimension: OnceLock::new(), calls: CallCounts::default() }
     }
 
     fn call(&self, texts: &[&str]) -> PyResult<Array2<f32>> {
@@ -48,6 +51,17 @@ impl Embedder for CallableEmbedder {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        self.calls.counted(self.rows(texts))
+    }
+
+    fn health(&self) -> Option<ServiceHealth> {
+        Some(self.calls.health(&self.model))
+    }
+}
+
+impl CallableEmbedder {
+    /// The callable's rows, checked and brought to length 1.
+    fn rows(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let mut rows = self.call(texts).map_err(|error| {
             errors::from_python(ErrorKind::Embedding, "the embedding callable failed", &error)
         })?;

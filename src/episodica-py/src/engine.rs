@@ -17,13 +17,13 @@ use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::control::PythonControl;
 use crate::embedder::CallableEmbedder;
 use crate::model::CallableModel;
 use crate::results::Results;
-use crate::{convert, errors, logging, options};
+use crate::{errors, logging, options, records, reports};
 
 /// The engine; see `episodica.MemorySystem`.
 #[pyclass(frozen, module = "episodica._native")]
@@ -63,7 +63,7 @@ impl Engine {
         let owner = self.owner(user_id);
         let list = PyList::empty(py);
         for episode in episodes {
-            list.append(convert::to_python(py, &convert::episode(&owner, episode))?)?;
+            list.append(records::episode(py, &owner, episode)?)?;
         }
         Ok(list.into_any())
     }
@@ -135,7 +135,7 @@ impl Engine {
         let report = self.run(py, progress, |core, control| {
             core.add_messages(user_id, messages, session_id, control)
         })?;
-        convert::plain(py, &report)
+        reports::add_result(py, report)
     }
 
     fn flush<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -196,25 +196,18 @@ impl Engine {
         query: &str,
         max_tokens: usize,
         search_options: &Bound<'_, PyDict>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Bound<'py, PyDict>> {
         let request =
             ContextRequest { search: options::request(query, search_options)?, max_tokens };
         let context =
             self.run(py, None, |core, control| core.context(user_id, &request, control))?;
         let owner = self.owner(user_id);
-        let messages = PyList::empty(py);
-        for message in &context.messages {
-            messages.append(convert::to_python(py, &convert::message(&owner, message))?)?;
-        }
-        let facts = PyList::empty(py);
-        for fact in &context.facts {
-            facts.append(convert::to_python(py, &convert::semantic(&owner, fact))?)?;
-        }
-        let dict = PyDict::new(py);
-        dict.set_item("facts", facts)?;
-        dict.set_item("text", &context.text)?;
-        dict.set_item("token_count", context.token_count)?;
-        dict.set_item("messages", messages)?;
+        let messages = records::messages(py, &context.messages)?;
+        let facts: Vec<_> = context
+            .facts
+            .iter()
+            .map(|fact| records::fact(py, &owner, fact))
+            .collect::<PyResult<_>>()?;
         let hits = Results::new(
             owner,
             context.hits,
@@ -222,8 +215,13 @@ impl Engine {
             context.intent.name(),
             options::explain(search_options)?,
         );
-        dict.set_item("hits", hits)?;
-        Ok(dict.into_any())
+        let packed = PyDict::new(py);
+        packed.set_item("text", context.text)?;
+        packed.set_item("hits", hits)?;
+        packed.set_item("messages", messages)?;
+        packed.set_item("facts", PyTuple::new(py, facts)?)?;
+        packed.set_item("token_count", context.token_count)?;
+        Ok(packed)
     }
 
     fn records<'py>(
@@ -239,7 +237,7 @@ impl Engine {
         let owner = self.owner(user_id);
         let list = PyList::empty(py);
         for record in &records {
-            list.append(convert::to_python(py, &convert::record(&owner, record, false))?)?;
+            list.append(records::record(py, &owner, record)?)?;
         }
         Ok(list.into_any())
     }
@@ -251,11 +249,7 @@ impl Engine {
         id: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let record = self.run(py, None, |core, control| core.get(user_id, id, control))?;
-        record
-            .map(|record| {
-                convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))
-            })
-            .transpose()
+        record.map(|record| records::record(py, &self.owner(user_id), &record)).transpose()
     }
 
     fn history<'py>(
@@ -268,7 +262,7 @@ impl Engine {
         let owner = self.owner(user_id);
         let list = PyList::empty(py);
         for record in &records {
-            list.append(convert::to_python(py, &convert::record(&owner, record, true))?)?;
+            list.append(records::record(py, &owner, record)?)?;
         }
         Ok(list.into_any())
     }
@@ -282,22 +276,27 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let record =
             self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
-        convert::to_python(py, &convert::record(&self.owner(user_id), &record, true))
+        records::record(py, &self.owner(user_id), &record)
     }
 
     fn delete<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
         let report = self.run(py, None, |core, control| core.delete(user_id, id, control))?;
-        convert::plain(py, &report)
+        reports::delete_report(py, report)
     }
 
     fn delete_user_data<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
         let report = self.run(py, None, |core, control| core.delete_user_data(user_id, control))?;
-        convert::plain(py, &report)
+        reports::delete_report(py, report)
     }
 
-    fn trace<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn trace<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        id: &str,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let steps = self.run(py, None, |core, control| core.trace(user_id, id, control))?;
-        convert::plain(py, &steps)
+        steps.into_iter().map(|step| reports::trace_step(py, step)).collect()
     }
 
     fn users(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -306,18 +305,22 @@ impl Engine {
 
     #[pyo3(signature = (user_id))]
     fn stats<'py>(&self, py: Python<'py>, user_id: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let stats = self.run(py, None, |core, control| core.stats(user_id, control))?;
-        convert::to_python(py, &stats)
+        match user_id {
+            Some(user_id) => {
+                let stats =
+                    self.run(py, None, |core, control| core.user_stats(user_id, control))?;
+                reports::user_stats(py, stats)
+            }
+            None => reports::store_stats(py, self.run(py, None, |core, _| core.store_stats())?),
+        }
     }
 
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let health = self.run(py, None, |core, _| core.health())?;
-        convert::to_python(py, &health)
+        reports::health(py, self.run(py, None, |core, _| core.health())?)
     }
 
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let usage = self.run(py, None, |core, _| core.usage())?;
-        convert::to_python(py, &usage)
+        reports::usage(py, self.run(py, None, |core, _| core.usage())?)
     }
 
     #[pyo3(signature = (user_id, progress))]
@@ -328,7 +331,7 @@ impl Engine {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let report = self.run(py, progress, |core, control| core.verify(user_id, control))?;
-        convert::plain(py, &report)
+        reports::verify_report(py, report)
     }
 
     #[pyo3(signature = (user_id, progress))]
@@ -340,12 +343,12 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let report =
             self.run(py, progress, |core, control| core.rebuild_indices(user_id, control))?;
-        convert::plain(py, &report)
+        reports::rebuild_report(py, report)
     }
 
     fn load_user<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
         let report = self.run(py, None, |core, control| core.load_user(user_id, control))?;
-        convert::plain(py, &report)
+        reports::rebuild_report(py, report)
     }
 
     #[pyo3(signature = (user_id))]

@@ -5,22 +5,27 @@
 //! signals during long ones, and maps errors. Validation that a user would notice lives in
 //! `python/episodica`, everything else in `episodica-core`.
 
+mod calls;
 mod cancel;
+mod classes;
 mod control;
-mod convert;
 mod embedder;
 mod engine;
 mod errors;
 mod logging;
 mod model;
 mod options;
+mod records;
+mod reports;
 mod results;
+mod settings;
 
 /// The engine of episodica; private, use the package `episodica`.
 #[pyo3::pymodule]
 mod _native {
     use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
+    use pyo3::types::PyDict;
 
     #[pymodule_export]
     use crate::cancel::Cancellation;
@@ -42,11 +47,16 @@ mod _native {
         py.detach(|| episodica_core::text::count_tokens(text))
     }
 
-    /// The default configuration as JSON.
+    /// The tables of settings: names, types, defaults, bounds and meaning, of the memory and of
+    /// endpoints.
     #[pyfunction]
-    fn config_defaults(py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(&episodica_core::config::Config::default())
-            .map_err(|error| crate::errors::internal(py, &error))
+    fn settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let tables = PyDict::new(py);
+        let memory = episodica_core::config::Config::schema();
+        tables.set_item("memory", crate::settings::table(py, memory)?)?;
+        let endpoint = episodica_core::remote::Endpoint::schema();
+        tables.set_item("endpoint", crate::settings::table(py, endpoint)?)?;
+        Ok(tables)
     }
 
     /// The package's version.
@@ -57,18 +67,18 @@ mod _native {
 
     /// Versions and processor features, for `doctor`.
     #[pyfunction]
-    fn system_info(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    fn system_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         use episodica_core::index::VectorIndexFactory;
-        let info = serde_json::json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "faiss": episodica_faiss::FaissFactory::default().version(),
-            "architecture": std::env::consts::ARCH,
-            "operating_system": std::env::consts::OS,
-            "processor_features": crate::engine::processor_features(),
-            "processors": std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            "embedding_model": episodica_core::embed::STATIC_MODEL,
-            "store_format": episodica_core::store::FORMAT_VERSION,
-        });
-        crate::convert::to_python(py, &info)
+        let info = PyDict::new(py);
+        info.set_item("version", env!("CARGO_PKG_VERSION"))?;
+        info.set_item("faiss", episodica_faiss::FaissFactory::default().version())?;
+        info.set_item("architecture", std::env::consts::ARCH)?;
+        info.set_item("operating_system", std::env::consts::OS)?;
+        info.set_item("processor_features", crate::engine::processor_features())?;
+        let processors = std::thread::available_parallelism();
+        info.set_item("processors", processors.map_or(1, std::num::NonZero::get))?;
+        info.set_item("embedding_model", episodica_core::embed::STATIC_MODEL)?;
+        info.set_item("store_format", episodica_core::store::FORMAT_VERSION)?;
+        Ok(info)
     }
 }

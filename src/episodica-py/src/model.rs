@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use episodica_core::control::Control;
 use episodica_core::llm::{Answer, LanguageModel, Prompt};
+use episodica_core::model::ServiceHealth;
 use episodica_core::text::count_tokens;
 use episodica_core::{ErrorKind, Result};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
+use crate::calls::CallCounts;
 use crate::errors;
 
 /// Calls `ask(system, user, schema_name, schema_json, max_tokens)`, which returns text, prompt
@@ -17,13 +18,14 @@ use crate::errors;
 pub(crate) struct CallableModel {
     ask: Py<PyAny>,
     model: String,
+    calls: CallCounts,
 }
 
 type Returned = (String, Option<u64>, Option<u64>);
 
 impl CallableModel {
     pub(crate) fn new(ask: Py<PyAny>, model: String) -> Self {
-        Self { ask, model }
+        Self { ask, model, calls: CallCounts::default() }
     }
 }
 
@@ -42,10 +44,11 @@ impl LanguageModel for CallableModel {
             prompt.schema.schema.to_string(),
             prompt.max_tokens,
         );
+        let returned = Python::attach(|py| self.ask.call1(py, arguments)?.extract::<Returned>(py));
         let (text, prompt_tokens, completion_tokens) =
-            Python::attach(|py| self.ask.call1(py, arguments)?.extract::<Returned>(py)).map_err(
-                |error| errors::from_python(ErrorKind::Llm, "the llm callable failed", &error),
-            )?;
+            self.calls.counted(returned).map_err(|error| {
+                errors::from_python(ErrorKind::Llm, "the llm callable failed", &error)
+            })?;
         let counted = prompt_tokens.zip(completion_tokens);
         let (prompt_tokens, completion_tokens) = counted.unwrap_or_else(|| {
             (
@@ -64,7 +67,7 @@ impl LanguageModel for CallableModel {
         })
     }
 
-    fn health(&self) -> Value {
-        json!({"model": self.model, "kind": "callable"})
+    fn health(&self) -> ServiceHealth {
+        self.calls.health(&self.model)
     }
 }

@@ -1,12 +1,13 @@
-//! What a search found, turned into Python objects hit by hit, when asked for.
+//! The hits of a search, made into Python values one by one, when they are asked for.
 
 use episodica_core::ids::Owner;
 use episodica_core::score::{Explanation, Hit, HitKind, Record};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::convert;
+use crate::classes::{EXPLANATION, HIT, build};
+use crate::records;
 
 /// The hits of one search or context.
 #[pyclass(frozen, module = "episodica._native")]
@@ -44,11 +45,11 @@ impl Results {
         self.hits.iter().map(|hit| kind_name(hit.kind)).collect()
     }
 
-    /// One hit as plain objects.
+    /// One hit.
     fn hit<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         let hit =
             self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
-        convert::to_python(py, &describe(&self.owner, hit, self.explain))
+        hit_value(py, &self.owner, hit, self.explain)
     }
 }
 
@@ -60,57 +61,114 @@ fn kind_name(kind: HitKind) -> &'static str {
     }
 }
 
-fn describe(owner: &Owner, hit: &Hit, explain: bool) -> Value {
-    let (id, content, title, timestamp, record) = match &hit.record {
+/// What a hit repeats of its record, so that its reader needs no case for each kind.
+struct Shown<'a> {
+    id: &'a str,
+    content: &'a str,
+    title: &'a str,
+    uri_kind: &'static str,
+}
+
+fn hit_value<'py>(
+    py: Python<'py>,
+    owner: &Owner,
+    hit: &Hit,
+    explain: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (made, shown, when) = match &hit.record {
         Record::Episode(inner) => (
-            &inner.episode_id,
-            &inner.content,
-            inner.title.clone(),
+            records::episode(py, owner, inner)?,
+            Shown {
+                id: &inner.episode_id,
+                content: &inner.content,
+                title: &inner.title,
+                uri_kind: "episode",
+            },
             inner.timestamp,
-            convert::episode(owner, inner),
         ),
         Record::Semantic(inner) => (
-            &inner.memory_id,
-            &inner.content,
-            String::new(),
+            records::fact(py, owner, inner)?,
+            Shown {
+                id: &inner.memory_id,
+                content: &inner.content,
+                title: "",
+                uri_kind: "semantic",
+            },
             inner.valid_from,
-            convert::semantic(owner, inner),
         ),
         Record::Message(inner) => (
-            &inner.message_id,
-            &inner.content,
-            inner.speaker().to_owned(),
+            records::message(py, inner)?,
+            Shown {
+                id: &inner.message_id,
+                content: &inner.content,
+                title: inner.speaker(),
+                uri_kind: "message",
+            },
             inner.timestamp,
-            convert::message(owner, inner),
         ),
     };
-    let mut scores = serde_json::Map::new();
-    flatten(&hit.explanation, &mut scores);
-    json!({
-        "kind": kind_name(hit.kind),
-        "id": id,
-        "uri": record["uri"],
-        "score": hit.score,
-        "rank": hit.rank,
-        "content": content,
-        "title": title,
-        "snippet": hit.snippet(),
-        "timestamp": timestamp,
-        // They stand in the record; the package finds them there.
-        "messages": hit.messages.iter().map(|message| json!({"message_id": message.message_id})).collect::<Vec<_>>(),
-        "scores": scores,
-        "explanation": explain.then_some(&hit.explanation),
-        "record": record,
+    build!(py, HIT, hit => Hit {
+        kind: PyString::intern(py, kind_name(*kind)),
+        score,
+        rank,
+        messages: matched(hit, &made)?,
+        explanation: explain.then(|| tree(py, explanation)).transpose()?,
+        record: &made,
+    } skip { terms } more {
+        id: shown.id,
+        uri: owner.uri(shown.uri_kind, shown.id),
+        content: shown.content,
+        title: shown.title,
+        timestamp: records::datetime(py, when)?,
+        scores: terms(py, &hit.explanation)?,
+        snippet: hit.snippet(),
     })
 }
 
-/// Every term of the tree by its name.
-fn flatten(term: &Explanation, into: &mut serde_json::Map<String, Value>) {
-    for child in &term.children {
-        into.insert(child.name.clone(), child.value.into());
-        flatten(child, into);
+/// The messages of a hit, which are those of its record: the same Python objects.
+fn matched<'py>(hit: &Hit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    let py = made.py();
+    match &hit.record {
+        Record::Message(_) => PyTuple::new(py, [made]),
+        Record::Semantic(_) => Ok(PyTuple::empty(py)),
+        Record::Episode(episode) => {
+            let all =
+                made.getattr(pyo3::intern!(py, "original_messages"))?.cast_into::<PyTuple>()?;
+            let places = hit.messages.iter().filter_map(|wanted| {
+                let of_episode = &episode.original_messages;
+                of_episode.iter().position(|one| one.message_id == wanted.message_id)
+            });
+            let found: Vec<_> = places.map(|place| all.get_item(place)).collect::<PyResult<_>>()?;
+            PyTuple::new(py, found)
+        }
     }
-    if term.children.is_empty() && into.is_empty() {
-        into.insert(term.name.clone(), term.value.into());
+}
+
+fn tree<'py>(py: Python<'py>, term: &Explanation) -> PyResult<Bound<'py, PyAny>> {
+    build!(py, EXPLANATION, term => Explanation {
+        name: PyString::intern(py, name),
+        value,
+        detail,
+        children: PyTuple::new(
+            py,
+            children.iter().map(|child| tree(py, child)).collect::<PyResult<Vec<_>>>()?,
+        )?,
+    })
+}
+
+/// Every term of the tree by its name; the root itself where it has no parts.
+fn terms<'py>(py: Python<'py>, root: &Explanation) -> PyResult<Bound<'py, PyDict>> {
+    fn add(into: &Bound<'_, PyDict>, term: &Explanation) -> PyResult<()> {
+        for child in &term.children {
+            into.set_item(PyString::intern(into.py(), &child.name), child.value)?;
+            add(into, child)?;
+        }
+        Ok(())
     }
+    let dict = PyDict::new(py);
+    if root.children.is_empty() {
+        dict.set_item(&root.name, root.value)?;
+    }
+    add(&dict, root)?;
+    Ok(dict)
 }

@@ -57,7 +57,7 @@ fn everything_told(engine: &Engine) -> String {
     let request = ContextRequest { search, max_tokens: 4_000 };
     told += &engine.context("alice", &request, &NOW).unwrap().text;
     told += &format!("{:?}", engine.health().unwrap());
-    told += &format!("{:?}", engine.stats(Some("alice"), &NOW).unwrap());
+    told += &format!("{:?}", engine.user_stats("alice", &NOW).unwrap());
     told
 }
 

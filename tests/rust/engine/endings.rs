@@ -211,7 +211,7 @@ fn a_callable_may_add_messages_while_episodes_are_formed() {
     cell.set(Arc::downgrade(&engine)).ok();
     engine.flush("alice", &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
-    assert_eq!(engine.stats(Some("alice"), &NOW).unwrap()["buffered"], 0);
+    assert_eq!(engine.user_stats("alice", &NOW).unwrap().buffered, 0);
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 7);
 }
 
@@ -281,7 +281,7 @@ fn the_text_of_a_failure_goes_with_the_user_whom_it_may_quote() {
     engine.add_messages("alice", messages(30), None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
     assert!(engine.wait(None, Some(Duration::from_secs(60)), &NOW).unwrap());
-    assert!(engine.health().unwrap()["last_failure"].as_str().unwrap().contains("town"));
+    assert!(engine.health().unwrap().last_failure.unwrap().contains("town"));
     engine.delete_user_data("alice", &NOW).unwrap();
-    assert!(engine.health().unwrap()["last_failure"].is_null());
+    assert!(engine.health().unwrap().last_failure.is_none());
 }

@@ -97,7 +97,7 @@ fn assert_same_answers(engine: &Engine, disk: &Disk, case: &str) -> u64 {
         other.sort();
         assert_eq!(own, other, "{case}: {kind:?}");
     }
-    let buffered = |engine: &Engine| engine.stats(Some("alice"), &NOW).unwrap()["buffered"].clone();
+    let buffered = |engine: &Engine| engine.user_stats("alice", &NOW).unwrap().buffered;
     assert_eq!(buffered(engine), buffered(&fresh), "{case}");
     for (query, kind) in QUESTIONS.iter().flat_map(|query| KINDS.map(|kind| (query, kind))) {
         for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Rrf] {

@@ -123,7 +123,7 @@ fn users_are_closed_under_the_budget_while_others_use_them() {
     let total: usize =
         (0..3).map(|user| records(&engine, &format!("u{user}"), RecordKind::Message).len()).sum();
     assert_eq!(total as u64, 4 * each);
-    assert!(engine.stats(None, &NOW).unwrap()["evictions"].as_u64().unwrap() > 0);
+    assert!(engine.store_stats().unwrap().evictions > 0);
 }
 
 #[test]

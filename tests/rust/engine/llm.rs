@@ -11,7 +11,7 @@ use episodica_core::control::Control;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, Handle, RecordKind};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{Answer, LanguageModel, Phase, Prompt};
-use episodica_core::model::{Episode, NewMessage, SemanticMemory};
+use episodica_core::model::{Episode, NewMessage, SemanticMemory, ServiceHealth};
 use episodica_core::score::{Filter, HitKind, Method, Request};
 use episodica_core::store::testing::{Failure, MemoryBackend};
 use episodica_core::{Error, ErrorKind, Result};
@@ -161,9 +161,9 @@ fn four_hundred_messages_cost_what_was_promised() {
     assert!(calls.get("reconcile").copied().unwrap_or_default() <= made, "{calls:?}");
     assert_eq!(facts(&engine, "ann").len(), made, "each taught one thing");
     let usage = engine.usage().unwrap();
-    assert_eq!(usage["calls"], json!(model.calls()));
-    assert_eq!(usage["by_phase"]["episode"]["calls"], json!(calls["episode"]));
-    assert!(usage["by_user"]["ann"]["prompt_tokens"].as_u64() > Some(10_000), "{usage}");
+    assert_eq!(usage.total.calls, model.calls() as u64);
+    assert_eq!(usage.by_phase["episode"].calls, calls["episode"] as u64);
+    assert!(usage.by_user["ann"].prompt_tokens > 10_000, "{usage:?}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn what_a_model_made_says_so() {
     assert_eq!((fact.provenance.method.as_str(), fact.source_messages.len()), ("scripted", 1));
     let phases = |id: &str| -> Vec<String> {
         let steps = engine.trace("ann", id, &NOW).unwrap();
-        steps.iter().map(|step| step["phase"].as_str().unwrap().to_owned()).collect()
+        steps.iter().map(|step| step.phase.clone()).collect()
     };
     assert_eq!(phases(&episode.episode_id), ["boundary", "episode", "extract"]);
     assert_eq!(phases(&fact.memory_id), ["extract"]);
@@ -216,7 +216,7 @@ fn an_outage_loses_nothing_and_is_made_good() {
             .all(|episode| !episode.title.is_empty() && episode.timestamp <= moment(60 * 30)),
         "dated by the messages"
     );
-    assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_llm"], json!(made.len()));
+    assert_eq!(engine.user_stats("ann", &NOW).unwrap().pending_llm, made.len());
     assert_eq!(
         engine.retry_pending(Some("ann"), &NOW).unwrap(),
         made.len(),
@@ -254,9 +254,7 @@ fn without_a_model_that_answers_nothing_waits_for_it() {
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
     check_whole(&engine, "ann", 60);
-    assert!(
-        engine.health().unwrap()["last_failure"].as_str().unwrap().contains("the endpoint is down")
-    );
+    assert!(engine.health().unwrap().last_failure.unwrap().contains("the endpoint is down"));
     engine.close(Duration::from_secs(5), &NOW).unwrap();
 }
 
@@ -300,7 +298,7 @@ fn answers_are_paid_for_once() {
         engine.add_messages("ann", talk(10), None, &NOW).unwrap();
         wait(&engine, "ann");
         assert_eq!(model.calls(), expected, "opened again, the same questions have answers");
-        assert_eq!(engine.usage().unwrap()["cached"], json!(8 - expected));
+        assert_eq!(engine.usage().unwrap().total.cached, 8 - expected as u64);
     }
 }
 
@@ -328,7 +326,7 @@ fn callers_and_searches_never_wait_for_a_model() {
         .add_messages("ann", vec![said("late", "a late word", 99_999, None)], None, &NOW)
         .unwrap();
     assert_eq!(
-        engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"],
+        engine.user_stats("ann", &NOW).unwrap().pending_vectors,
         0,
         "local vectors don't wait either"
     );
@@ -360,7 +358,7 @@ fn a_message_without_a_vector_is_ranked_by_the_rest() {
         .unwrap();
     let first = &found(&engine, "ann", "the kite of hill99", Method::Hybrid)[0];
     assert!(first.contains("hill99"), "{first}");
-    assert_eq!(engine.stats(Some("ann"), &NOW).unwrap()["pending_vectors"], 1);
+    assert_eq!(engine.user_stats("ann", &NOW).unwrap().pending_vectors, 1);
 }
 
 #[test]
@@ -545,8 +543,8 @@ impl LanguageModel for Waiting {
         }
     }
 
-    fn health(&self) -> Value {
-        json!({})
+    fn health(&self) -> ServiceHealth {
+        ServiceHealth::default()
     }
 }
 

@@ -446,7 +446,7 @@ impl World {
         self.disk.heal();
         for user in users.iter().filter(|_| flushed) {
             assert_eq!(
-                self.engine().stats(Some(USERS[*user]), &NOW).unwrap()["buffered"],
+                self.engine().user_stats(USERS[*user], &NOW).unwrap().buffered,
                 0,
                 "after a flush"
             );

@@ -164,12 +164,12 @@ class MemorySystem:
     def get_stats(self, owner_id: str | None = None) -> dict[str, Any]:
         """Counts of the store and, if ``owner_id`` is given, of the owner."""
         made: dict[str, Any] = {
-            "system": self._store.stats(),
-            "performance": self._store.usage(),
+            "system": self._store.stats().to_dict(),
+            "performance": self._store.usage().to_dict(),
             "config": self.config.to_dict(),
         }
         if owner_id is not None:
-            counts = self._store.stats(owner_id)
+            counts = self._store.stats(owner_id).to_dict()
             made["user"] = {
                 **counts,
                 "buffer_size": counts.get("buffered", 0),

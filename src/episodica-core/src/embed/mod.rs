@@ -14,6 +14,7 @@ mod wordpiece;
 use ndarray::Array2;
 
 use crate::error::Result;
+use crate::model::ServiceHealth;
 
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
 pub use static_table::{
@@ -40,4 +41,9 @@ pub trait Embedder: Send + Sync {
     /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) when the model fails or answers with
     /// another shape.
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
+
+    /// How the server or callable behind it does; `None` where vectors are computed here.
+    fn health(&self) -> Option<ServiceHealth> {
+        None
+    }
 }

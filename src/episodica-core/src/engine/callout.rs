@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::Array2;
-use serde_json::Value;
 
 use crate::control::Control;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
 use crate::llm::{Answer, LanguageModel, Prompt};
+use crate::model::ServiceHealth;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -106,6 +106,10 @@ impl Embedder for Marked<dyn Embedder> {
         let _mark = self.callouts.mark();
         self.inner.embed(texts)
     }
+
+    fn health(&self) -> Option<ServiceHealth> {
+        self.inner.health()
+    }
 }
 
 impl LanguageModel for Marked<dyn LanguageModel> {
@@ -122,7 +126,7 @@ impl LanguageModel for Marked<dyn LanguageModel> {
         self.inner.is_available()
     }
 
-    fn health(&self) -> Value {
+    fn health(&self) -> ServiceHealth {
         self.inner.health()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::Mutex;
 
@@ -15,6 +15,8 @@ pub(crate) struct Counters {
     pub messages_embedded: AtomicU64,
     pub searches: AtomicU64,
     pub evictions: AtomicU64,
+    /// Whether the latest call of the language model brought no answer.
+    pub llm_failing: AtomicBool,
     /// Rejected candidates for facts, by reason.
     pub rejected: Mutex<BTreeMap<&'static str, u64>>,
     /// Repairs, fallbacks and retries, by name.

@@ -1,14 +1,10 @@
-//! Looking after a store: waiting, counting, retrying, rebuilding.
+//! Looking after a store: waiting, loading, retrying, rebuilding.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-use serde_json::{Value, json};
 
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::vectors::KnownVectors;
-use crate::engine::memory::view::View;
 use crate::engine::user::{User, UserGuard};
 use crate::engine::writing::form::Cut;
 use crate::error::Result;
@@ -63,86 +59,6 @@ impl Engine {
                 || user.view.read().backlog.unlearned().is_empty();
             learned && !self.queue.is_busy_with(user) && user.turns.try_take().is_some()
         })
-    }
-
-    /// Counts of one user, or of the whole store.
-    ///
-    /// # Errors
-    /// `Io`; `Closed`.
-    pub fn stats(&self, user_id: Option<&str>, control: &dyn Control) -> Result<Value> {
-        self.check_open()?;
-        match user_id {
-            Some(user_id) => {
-                let user = self.known_user(user_id, control)?;
-                Ok(user.map_or_else(
-                    || user_stats(user_id, &View::default(), 0),
-                    |user| user_stats(user_id, &user.view.read(), user.heap_bytes()),
-                ))
-            }
-            None => {
-                let (services, counters) = (&*self.services, &self.services.counters);
-                Ok(json!({
-                    "tenant": services.tenant,
-                    "users": self.users()?.len(),
-                    "open_users": self.users.len(),
-                    "memory_bytes": self.users.memory_bytes(),
-                    "embedding_model": services.embedder.model(),
-                    "embedding_dimension": services.embedder.dimension(),
-                    "searches": counters.searches.load(Ordering::Relaxed),
-                    "messages_embedded": counters.messages_embedded.load(Ordering::Relaxed),
-                    "embedding_failures": counters.embedding_failures.load(Ordering::Relaxed),
-                    "evictions": counters.evictions.load(Ordering::Relaxed),
-                    "rejected_statements": *counters.rejected.lock(),
-                    "mended": *counters.mended.lock(),
-                }))
-            }
-        }
-    }
-
-    /// State of the embedder, the model and the store. Contains no secret.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub fn health(&self) -> Result<Value> {
-        self.check_open()?;
-        let services = &*self.services;
-        let failures = services.counters.embedding_failures.load(Ordering::Relaxed);
-        let open = self.users.all();
-        let found = open.iter().flat_map(|user| &user.problems).chain(services.store.problems());
-        let problems = found.filter(|problem| !problem.mended).count();
-        let available = services.is_model_available();
-        let llm = services.llm.as_ref().map_or_else(
-            || json!({"configured": false}),
-            |model| {
-                json!({
-                    "configured": true,
-                    "model": model.model(),
-                    "available": available,
-                    "endpoint": model.health(),
-                })
-            },
-        );
-        let is_ok = failures == 0 && problems == 0 && available;
-        Ok(json!({
-            "status": if is_ok { "ok" } else { "degraded" },
-            "embedding": {"model": services.embedder.model(), "failures": failures},
-            "llm": llm,
-            "last_failure": services.counters.last_failure(),
-            "store": {
-                "path": self.path(),
-                "read_only": services.read_only,
-                "problems": problems,
-            },
-        }))
-    }
-
-    /// Calls, tokens and seconds of models since the engine was opened, by phase, model and user.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub fn usage(&self) -> Result<Value> {
-        self.check_open()?;
-        Ok(self.services.ledger.to_json())
     }
 
     /// Opens a user ahead of the first search.
@@ -235,25 +151,4 @@ fn count(user: &User, report: &mut RebuildReport) {
     report.records += view.messages.len() + view.episodes.len() + view.facts.len();
     let fields = [&view.messages.field, &view.abstracts, &view.narratives, &view.statements];
     report.vectors += fields.iter().map(|field| field.vector_count()).sum::<usize>();
-}
-
-fn user_stats(user_id: &str, view: &View, heap_bytes: usize) -> Value {
-    let current = view.facts.slots().filter(|slot| view.is_current(*slot)).count();
-    json!({
-        "user_id": user_id,
-        "messages": view.messages.len(),
-        "buffered": view.backlog.buffer().len(),
-        "episodes": view.episodes.len(),
-        "semantic_memories": current,
-        "superseded": view.facts.len() - current,
-        "pending_semantic": view.backlog.unlearned().len(),
-        "pending_llm": view.backlog.pending_llm(),
-        "pending_vectors": view.backlog.unembedded().len(),
-        "vectors": {
-            "messages": view.messages.field.vector_count(),
-            "episodes": view.abstracts.vector_count() + view.narratives.vector_count(),
-            "semantic": view.statements.vector_count(),
-        },
-        "memory_bytes": heap_bytes,
-    })
 }

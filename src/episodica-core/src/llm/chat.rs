@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::control::Control;
 use crate::error::Result;
+use crate::model::ServiceHealth;
 
 /// Which step of the engine asks; the books are kept by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -99,6 +100,6 @@ pub trait LanguageModel: Send + Sync {
         true
     }
 
-    /// Calls, retries, failures and the state of the breaker, for `health()`. No secret inside.
-    fn health(&self) -> Value;
+    /// Counters and the state of the breaker. No secret inside.
+    fn health(&self) -> ServiceHealth;
 }

@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 use super::chat::{Answer, LanguageModel, Prompt};
 use crate::control::Control;
 use crate::error::Result;
+use crate::model::ServiceHealth;
 use crate::text::count_tokens;
 
 type Script = dyn Fn(&Prompt) -> Result<String> + Send + Sync;
@@ -73,7 +73,11 @@ impl LanguageModel for ScriptedModel {
         self.available.load(Ordering::SeqCst)
     }
 
-    fn health(&self) -> Value {
-        json!({"model": self.model(), "calls": self.calls()})
+    fn health(&self) -> ServiceHealth {
+        ServiceHealth {
+            model: self.model().to_owned(),
+            calls: self.calls() as u64,
+            ..ServiceHealth::default()
+        }
     }
 }

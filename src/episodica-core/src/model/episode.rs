@@ -63,9 +63,10 @@ pub struct Episode {
 impl Episode {
     /// L0 as it is indexed: title, a full stop, summary.
     pub fn abstract_text(&self) -> String {
-        match self.summary.is_empty() {
-            true => self.title.clone(),
-            false => format!("{}. {}", self.title, self.summary),
+        if self.summary.is_empty() {
+            self.title.clone()
+        } else {
+            format!("{}. {}", self.title, self.summary)
         }
     }
 }
@@ -110,6 +111,23 @@ pub enum BoundaryReason {
     Imported,
 }
 
+impl BoundaryReason {
+    /// The word used in files and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::TimeGap => "time_gap",
+            Self::TopicShift => "topic_shift",
+            Self::Intent => "intent",
+            Self::Closing => "closing",
+            Self::Size => "size",
+            Self::Flush => "flush",
+            Self::Llm => "llm",
+            Self::Imported => "imported",
+        }
+    }
+}
+
 /// Which detector found a boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -124,6 +142,19 @@ pub enum DetectionMethod {
     KeywordOverlap,
     /// No detector: the caller or the end of a session decided.
     Forced,
+}
+
+impl DetectionMethod {
+    /// The word used in files and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Heuristic => "heuristic",
+            Self::Window => "window",
+            Self::Message => "message",
+            Self::KeywordOverlap => "keyword_overlap",
+            Self::Forced => "forced",
+        }
+    }
 }
 
 /// How a text was made: enough to tell a model's words from the engine's, and to make it again.
@@ -153,4 +184,27 @@ pub struct Provenance {
 
 fn is_zero(value: &u64) -> bool {
     *value == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_json(value: impl Serialize) -> String {
+        serde_json::to_value(value).unwrap().as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn names_are_those_of_the_files() {
+        use BoundaryReason::{
+            Closing, Flush, Imported, Intent, Llm, Session, Size, TimeGap, TopicShift,
+        };
+        for reason in [Session, TimeGap, TopicShift, Intent, Closing, Size, Flush, Llm, Imported] {
+            assert_eq!(reason.name(), in_json(reason));
+        }
+        use DetectionMethod::{Forced, Heuristic, KeywordOverlap, Message, Window};
+        for method in [Heuristic, Window, Message, KeywordOverlap, Forced] {
+            assert_eq!(method.name(), in_json(method));
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod message;
 mod report;
 mod semantic;
 mod shelf;
+mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -14,3 +15,7 @@ pub use message::{Message, NewMessage, Role};
 pub use report::{AddReport, DeleteReport, Problem, RebuildReport, VerifyReport};
 pub use semantic::{EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{Shelf, ShelfWriter};
+pub use status::{
+    Cost, Counts, EmbeddingHealth, Health, LlmHealth, ServiceHealth, StoreHealth, StoreStats,
+    Usage, UserStats, VectorCounts,
+};

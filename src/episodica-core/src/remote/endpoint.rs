@@ -6,6 +6,7 @@ use reqwest::Url;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::config::{Bounds, Kind, Setting};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A text that shows itself to nobody but the server it is for: an API key, the value of a header,
@@ -129,21 +130,65 @@ impl Endpoint {
         if !url.username().is_empty() || url.password().is_some() {
             return fail("base_url of the endpoint holds a user name or password; use `headers`");
         }
-        for (name, value, least, most) in [
-            ("timeout_seconds", self.timeout_seconds, 0.001, 3600.0),
-            ("retry_wait_seconds", self.retry_wait_seconds, 0.0, 60.0),
-            ("breaker_seconds", self.breaker_seconds, 0.0, 3600.0),
-            ("max_attempts", f64::from(self.max_attempts), 1.0, 10.0),
-            ("breaker_failures", f64::from(self.breaker_failures), 1.0, f64::from(u32::MAX)),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(Error::new(
-                    ErrorKind::Config,
-                    format!("{name} of the endpoint is outside {least} to {most}: `{value}`"),
-                ));
-            }
+        for setting in self.settings() {
+            let value = setting.default.as_f64().unwrap_or(f64::NAN);
+            setting.bounds.check(setting.name, value, value)?;
         }
         Ok(url)
+    }
+
+    /// The table of all settings that are numbers: names, defaults, bounds and meaning.
+    pub fn schema() -> Vec<Setting> {
+        Self::default().settings()
+    }
+
+    /// The table with this endpoint's own values in the place of the defaults.
+    fn settings(&self) -> Vec<Setting> {
+        let number = |name, value: f64, bounds, documentation: &str| Setting {
+            name,
+            kind: Kind::Number,
+            default: value.into(),
+            bounds,
+            documentation: documentation.to_owned(),
+        };
+        let whole = |name, value: u32, bounds, documentation: &str| Setting {
+            kind: Kind::Integer,
+            default: value.into(),
+            ..number(name, 0.0, bounds, documentation)
+        };
+        vec![
+            number(
+                "timeout_seconds",
+                self.timeout_seconds,
+                Bounds::between(0.001, 3600.0),
+                "Maximum wait for one attempt, from connecting to the last byte of the answer.",
+            ),
+            whole(
+                "max_attempts",
+                self.max_attempts,
+                Bounds::between(1.0, 10.0),
+                "Maximum number of requests for one call; another one follows only after network \
+                 errors and the statuses 408, 409, 429 and 5xx.",
+            ),
+            number(
+                "retry_wait_seconds",
+                self.retry_wait_seconds,
+                Bounds::between(0.0, 60.0),
+                "Wait before the second request, doubled before each further one.",
+            ),
+            whole(
+                "breaker_failures",
+                self.breaker_failures,
+                Bounds::between(1.0, f64::from(u32::MAX)),
+                "Failed requests in a row after which no call is sent for `breaker_seconds`.",
+            ),
+            number(
+                "breaker_seconds",
+                self.breaker_seconds,
+                Bounds::between(0.0, 3600.0),
+                "How long no call is sent then, until a single one tests the endpoint.",
+            ),
+        ]
     }
 }
 
@@ -218,7 +263,7 @@ mod tests {
         let endpoint = Endpoint { timeout_seconds: f64::NAN, ..Endpoint::new("http://h") };
         assert_eq!(
             endpoint.url().unwrap_err().to_string(),
-            "timeout_seconds of the endpoint is outside 0.001 to 3600: `NaN`"
+            "timeout_seconds must be a finite number: `NaN`"
         );
         assert!(Endpoint { max_attempts: 0, ..Endpoint::new("http://h") }.url().is_err());
     }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::breaker::Breaker;
 use super::endpoint::Endpoint;
@@ -16,6 +16,7 @@ use super::retry::RetryPolicy;
 use super::timer::{SystemTimer, Timer};
 use crate::control::Control;
 use crate::error::Result;
+use crate::model::ServiceHealth;
 
 /// One server that answers JSON with JSON. Thread safe; calls of several threads share the
 /// connections and the breaker.
@@ -36,6 +37,8 @@ struct Counts {
     retries: AtomicU64,
     failures: AtomicU64,
     refused: AtomicU64,
+    /// Whether the latest call failed or was refused.
+    failing: AtomicBool,
 }
 
 /// A 2xx answer. Its debugging form shows no text of the body.
@@ -138,6 +141,7 @@ impl Remote {
             let failure = match self.http.post(path, body.clone(), &*self.timer, control) {
                 Ok(body) => {
                     permit.succeed();
+                    self.counts.failing.store(false, Ordering::Relaxed);
                     return Ok(Reply { body, attempts, seconds: self.timer.seconds() - started });
                 }
                 Err(failure) => failure,
@@ -169,6 +173,9 @@ impl Remote {
             }
             last = Some(failure);
         };
+        if failure.cause != Cause::Stopped {
+            self.counts.failing.store(true, Ordering::Relaxed);
+        }
         if !matches!(failure.cause, Cause::Stopped | Cause::Refused) {
             add(&self.counts.failures, 1);
         }
@@ -190,20 +197,21 @@ impl Remote {
         self.http.origin()
     }
 
-    /// `{"endpoint", "breaker": "closed|open|half_open", "calls", "requests", "retries",
-    /// "failures", "refused"}`; no secret inside. Calls have failed when no attempt was left, and
-    /// were refused when none was made.
-    pub fn health(&self) -> Value {
+    /// Counters and state of the breaker, without the name of a model. No secret inside.
+    pub fn health(&self) -> ServiceHealth {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        json!({
-            "endpoint": self.origin(),
-            "breaker": self.breaker.state(self.timer.seconds()),
-            "calls": count(&self.counts.calls),
-            "requests": count(&self.counts.requests),
-            "retries": count(&self.counts.retries),
-            "failures": count(&self.counts.failures),
-            "refused": count(&self.counts.refused),
-        })
+        ServiceHealth {
+            kind: "endpoint",
+            endpoint: self.origin().to_owned(),
+            breaker: self.breaker.state(self.timer.seconds()),
+            calls: count(&self.counts.calls),
+            requests: count(&self.counts.requests),
+            retries: count(&self.counts.retries),
+            failures: count(&self.counts.failures),
+            refused: count(&self.counts.refused),
+            failing: self.counts.failing.load(Ordering::Relaxed),
+            ..ServiceHealth::default()
+        }
     }
 }
 

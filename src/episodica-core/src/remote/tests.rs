@@ -99,7 +99,7 @@ fn temporary_failures_are_tried_three_times_with_doubled_waits() {
         let (remote, timer) = remote(&server);
         assert_eq!(call(&remote).unwrap().attempts, 3, "{act:?}");
         assert_eq!(timer.slept(), [1.0, 2.0], "{act:?}");
-        assert_eq!(remote.health()["retries"], 2);
+        assert_eq!(remote.health().retries, 2);
         let server = FaultServer::script(vec![act.clone()]);
         let (remote, _) = self::remote(&server);
         let failure = call(&remote).unwrap_err();
@@ -118,7 +118,7 @@ fn refusals_are_final_and_leave_the_breaker_closed() {
         }
         assert_eq!(server.requests().len(), 6);
         assert!(timer.slept().is_empty() && remote.is_available());
-        assert_eq!(remote.health()["breaker"], "closed");
+        assert_eq!(remote.health().breaker, "closed");
     }
 }
 
@@ -171,13 +171,13 @@ fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
     assert!(!remote.is_available());
     assert_eq!(server.requests().len(), 5);
     timer.advance(60.0);
-    assert_eq!(remote.health()["breaker"], "half_open");
+    assert_eq!(remote.health().breaker, "half_open");
     assert_eq!(call(&remote).unwrap_err().attempts(), 1, "the test is one attempt");
     assert!(!remote.is_available());
     timer.advance(60.0);
     call(&remote).unwrap();
-    assert_eq!(remote.health()["breaker"], "closed");
-    assert_eq!(remote.health()["refused"], 1);
+    assert_eq!(remote.health().breaker, "closed");
+    assert_eq!(remote.health().refused, 1);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_call_under_way_stops_soon_after_it_is_cancelled() {
     thread.join().unwrap();
     assert!(started.elapsed() < Duration::from_secs(2));
     assert_eq!(failure.into_error(ErrorKind::Llm).kind(), ErrorKind::Interrupted);
-    assert_eq!(remote.health()["failures"], 0);
+    assert_eq!(remote.health().failures, 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use lru::LruCache;
 use ndarray::Array2;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::answer::Body;
@@ -16,6 +16,7 @@ use crate::control::{Control, Uninterrupted};
 use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::{Answer, Ledger, Phase};
+use crate::model::ServiceHealth;
 use crate::remote::{Cause, Endpoint, Failure, Remote, SystemTimer, Timer};
 use crate::text::count_tokens;
 
@@ -183,15 +184,6 @@ impl EndpointEmbedder {
         self.remote.is_available()
     }
 
-    /// Calls, retries, failures, state of the breaker and filling of the cache, for `health()`. No
-    /// secret inside.
-    pub fn health(&self) -> Value {
-        let mut health = self.remote.health();
-        health["model"] = self.settings.model.as_str().into();
-        health["cache_entries"] = self.cache.as_ref().map_or(0, |cache| cache.lock().len()).into();
-        health
-    }
-
     /// Rows for texts with content, named by their place. A batch that the server refuses is
     /// halved, for it may be too large, or hold one text that is: then the error names that text.
     fn embed_batch(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>> {
@@ -277,6 +269,14 @@ impl Embedder for EndpointEmbedder {
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         self.embed_controlled(texts, &Uninterrupted)
+    }
+
+    fn health(&self) -> Option<ServiceHealth> {
+        Some(ServiceHealth {
+            model: self.settings.model.clone(),
+            cache_entries: self.cache.as_ref().map_or(0, |cache| cache.lock().len()),
+            ..self.remote.health()
+        })
     }
 }
 

@@ -70,15 +70,9 @@ fn rows_come_in_order_and_normalised() {
     }
     assert_eq!(server.requests()[0].path, "/v1/embeddings");
     assert_eq!(server.requests()[0].body, json!({"model": "tiny-embed", "input": ["abc", "a"]}));
-    let books = ledger.to_json();
-    assert_eq!(
-        (
-            &books["by_phase"]["embedding"]["calls"],
-            &books["prompt_tokens"],
-            &books["counted_locally"]
-        ),
-        (&json!(1), &json!(4), &json!(0))
-    );
+    let usage = ledger.usage();
+    assert_eq!(usage.by_phase["embedding"].calls, 1);
+    assert_eq!((usage.total.prompt_tokens, usage.total.counted_locally), (4, 0));
 }
 
 #[test]
@@ -93,7 +87,7 @@ fn the_same_text_is_never_sent_twice() {
     );
     assert_eq!((first.row(0), first.row(1)), (second.row(2), second.row(0)));
     assert_eq!(first.row(0), first.row(2));
-    assert_eq!(embedder.health()["cache_entries"], 3);
+    assert_eq!(embedder.health().unwrap().cache_entries, 3);
 }
 
 #[test]
@@ -107,7 +101,7 @@ fn the_cache_is_bounded_and_a_call_does_not_need_it() {
         let rows = embedder.embed(&texts).unwrap();
         assert!((rows[[4, 0]] / rows[[4, 1]] - 5.0).abs() < 1e-5);
         embedder.embed(&texts[2..]).unwrap();
-        assert_eq!(embedder.health()["cache_entries"], held);
+        assert_eq!(embedder.health().unwrap().cache_entries, held);
         let after: usize = server.requests().iter().map(|request| inputs(request).len()).sum();
         assert_eq!(after - before, sent, "{entries}");
     }
@@ -176,7 +170,7 @@ fn answers_of_another_shape_are_refused() {
         let error = embedder.embed(&["a", "b"]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Embedding);
         assert!(error.to_string().starts_with(message), "{error}");
-        assert_eq!((embedder.dimension(), ledger.to_json()["failures"].as_u64()), (None, Some(1)));
+        assert_eq!((embedder.dimension(), ledger.usage().total.failures), (None, 1));
     }
     let server = answers(json!([{"embedding": [0.0, 2.0]}, {"embedding": [0.0, 0.0]}]));
     let (embedder, ledger) = self::embedder(&server, |_| {});
@@ -185,7 +179,7 @@ fn answers_of_another_shape_are_refused() {
         ndarray::array![[0.0, 1.0], [0.0, 0.0]],
         "the index may be left out"
     );
-    assert_eq!(ledger.to_json()["counted_locally"], 1);
+    assert_eq!(ledger.usage().total.counted_locally, 1);
     assert!(embedder.embed(&["c"]).is_err(), "and another number of rows is still an error");
 }
 
@@ -231,7 +225,7 @@ fn outages_open_the_breaker_and_stops_are_stops() {
         assert_eq!(embedder.embed(&["a"]).unwrap_err().kind(), ErrorKind::Embedding);
     }
     assert_eq!((server.requests().len(), embedder.is_available()), (5, false));
-    assert_eq!(ledger.to_json()["by_model"]["tiny-embed"]["failures"], 3);
+    assert_eq!(ledger.usage().by_model["tiny-embed"].failures, 3);
     let flag = CancelFlag::default();
     flag.cancel();
     let (embedder, ledger) = self::embedder(&server, |_| {});
@@ -239,7 +233,7 @@ fn outages_open_the_breaker_and_stops_are_stops() {
         embedder.embed_controlled(&["a"], &flag).unwrap_err().kind(),
         ErrorKind::Interrupted
     );
-    assert_eq!(ledger.to_json()["failures"], 0);
+    assert_eq!(ledger.usage().total.failures, 0);
 }
 
 #[test]

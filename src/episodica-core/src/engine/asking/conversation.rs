@@ -1,6 +1,8 @@
 //! Questions to the model about one user: answered from the cache where they were asked before,
 //! within the limit on calls in flight, with accounts and trace.
 
+use std::sync::atomic::Ordering;
+
 use crate::control::Control;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -171,6 +173,7 @@ impl Conversation<'_> {
 
     fn answer(&self, prompt: &Prompt) -> Result<Reply> {
         let (model, ledger) = (self.model, &self.services.ledger);
+        let failing = &self.services.counters.llm_failing;
         let user_id = Some(self.user.owner.user.as_str());
         let form = prompt.schema.schema.to_string();
         let hash = content_hash(
@@ -184,12 +187,14 @@ impl Conversation<'_> {
         let _pass = self.services.gate.enter(self.control)?;
         match model.complete(prompt, self.control) {
             Ok(answer) => {
+                failing.store(false, Ordering::Relaxed);
                 ledger.record(prompt.phase, user_id, &answer);
                 let tokens = answer.prompt_tokens + answer.completion_tokens;
                 Ok(Reply { text: answer.text, model: answer.model, tokens, cached: false, hash })
             }
             Err(error) => {
                 if error.kind() != ErrorKind::Interrupted {
+                    failing.store(true, Ordering::Relaxed);
                     ledger.record_failure(prompt.phase, user_id, model.model());
                 }
                 Err(error)

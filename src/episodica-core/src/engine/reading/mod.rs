@@ -1,4 +1,4 @@
-//! What reads a memory without changing it: searches, contexts, listings, checks.
+//! What reads a memory without changing it: searches, contexts, listings, checks, reports.
 
 pub(crate) mod context;
 mod corpus;
@@ -6,4 +6,5 @@ pub(crate) mod hits;
 pub(crate) mod recall;
 pub(crate) mod records;
 pub(crate) mod search;
+pub(crate) mod stats;
 pub(crate) mod verify;

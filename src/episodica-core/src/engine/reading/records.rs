@@ -7,6 +7,7 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::memory::records::AnyRecord;
 use crate::error::Result;
 use crate::score::Filter;
+use crate::store::TraceStep;
 
 /// The kinds of record that can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,15 +86,9 @@ impl Engine {
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
-    pub fn trace(
-        &self,
-        user_id: &str,
-        id: &str,
-        control: &dyn Control,
-    ) -> Result<Vec<serde_json::Value>> {
+    pub fn trace(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<TraceStep>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
-        let steps = self.services.store.trace(&user.owner)?.of(&user.bare_id(id))?;
-        Ok(steps.into_iter().filter_map(|step| serde_json::to_value(step).ok()).collect())
+        self.services.store.trace(&user.owner)?.of(&user.bare_id(id))
     }
 
     /// All revisions of a record, oldest first, the current one last; empty for an unknown record.

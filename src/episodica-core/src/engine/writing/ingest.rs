@@ -11,7 +11,7 @@ use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::group_commit::{Batch, SharedBatch};
 use crate::error::{Error, Result};
-use crate::ids::record_id;
+use crate::ids::{Owner, record_id};
 use crate::model::{Message, NewMessage};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
@@ -136,24 +136,24 @@ impl Services {
     }
 
     /// A message with its number, its id and its time.
-    fn placed(&self, user: &User, new: NewMessage, seq: u64, session_id: Option<&str>) -> Message {
-        let timestamp = new.timestamp.unwrap_or_else(|| self.clock.now());
-        let message_id = new.message_id.unwrap_or_else(|| {
-            let parts = [
-                &seq.to_le_bytes()[..],
-                &timestamp.micros().to_le_bytes()[..],
-                new.content.as_bytes(),
-            ];
-            record_id(&user.owner, "message", &parts)
-        });
+    fn placed(
+        &self,
+        user: &User,
+        mut new: NewMessage,
+        seq: u64,
+        session_id: Option<&str>,
+    ) -> Message {
+        new.session_id = new.session_id.or_else(|| session_id.map(str::to_owned));
+        let message_id =
+            new.message_id.take().unwrap_or_else(|| derived_id(&user.owner, &new, seq));
         Message {
             message_id,
             seq,
             role: new.role.into(),
             name: new.name.map(Into::into),
             content: new.content,
-            timestamp,
-            session_id: new.session_id.as_deref().or(session_id).map(Into::into),
+            timestamp: new.timestamp.unwrap_or_else(|| self.clock.now()),
+            session_id: new.session_id.map(Into::into),
             metadata: new.metadata,
         }
     }
@@ -189,4 +189,25 @@ pub(crate) fn next_step(rest: &mut impl Iterator<Item = NewMessage>) -> Vec<NewM
         batch.push(message);
     }
     batch
+}
+
+/// The id of a message that came without one.
+///
+/// A dated message is known by what it says, who says it, when, and in which session, so that the
+/// same talk added twice is stored once. Of messages without a date each is new: two people who
+/// say "ok" say it twice.
+fn derived_id(owner: &Owner, new: &NewMessage, seq: u64) -> String {
+    let place = match new.timestamp {
+        Some(timestamp) => timestamp.micros().to_le_bytes(),
+        None => seq.to_le_bytes(),
+    };
+    let parts = [
+        if new.timestamp.is_some() { &b"dated"[..] } else { b"undated" },
+        &place,
+        new.session_id.as_deref().unwrap_or_default().as_bytes(),
+        new.role.as_bytes(),
+        new.name.as_deref().unwrap_or_default().as_bytes(),
+        new.content.as_bytes(),
+    ];
+    record_id(owner, "message", &parts)
 }

@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::chat::{Answer, LanguageModel, Prompt};
 use crate::llm::settings::LlmSettings;
+use crate::model::ServiceHealth;
 use crate::remote::{Cause, Failure, Remote, SystemTimer, Timer};
 use crate::text::count_tokens;
 
@@ -129,14 +130,13 @@ impl LanguageModel for OpenAiModel {
             || self.fallback.as_ref().is_some_and(|fallback| fallback.is_available())
     }
 
-    fn health(&self) -> Value {
-        let mut health = self.remote.health();
-        health["model"] = self.settings.model.as_str().into();
-        health["format"] = self.dialect.lock().format.name().into();
-        if let Some(fallback) = &self.fallback {
-            health["fallback"] = fallback.health();
+    fn health(&self) -> ServiceHealth {
+        ServiceHealth {
+            model: self.settings.model.clone(),
+            format: self.dialect.lock().format.name(),
+            fallback: self.fallback.as_ref().map(|fallback| Box::new(fallback.health())),
+            ..self.remote.health()
         }
-        health
     }
 }
 

@@ -90,8 +90,8 @@ fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
             system.contains("JSON object that fits this JSON schema")
                 && system.contains(r#"{"type":"object"}"#)
         );
-        assert_eq!(model.health()["format"], "text");
-        assert_eq!(model.health()["breaker"], "closed");
+        assert_eq!(model.health().format, "text");
+        assert_eq!(model.health().breaker, "closed");
     }
 }
 
@@ -108,14 +108,14 @@ fn what_is_no_matter_of_form_is_asked_once() {
         let error = model.complete(&prompt(), &Uninterrupted).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Llm);
         assert_eq!(server.requests().len(), 1, "{words}");
-        assert_eq!(model.health()["format"], "json_schema");
+        assert_eq!(model.health().format, "json_schema");
     }
     // A refusal without a word is tried in every form, but what never worked isn't remembered.
     let server = FaultServer::script(vec![refuses(400, "")]);
     let model = model(&server);
     assert!(model.complete(&prompt(), &Uninterrupted).is_err());
     assert_eq!(server.requests().len(), 3);
-    assert_eq!(model.health()["format"], "json_schema");
+    assert_eq!(model.health().format, "json_schema");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn the_fallback_answers_while_the_first_endpoint_is_down() {
     assert_eq!((dead.requests().len(), live.requests().len()), (5, 3));
     assert!(model.is_available());
     assert_eq!(
-        (&model.health()["breaker"], &model.health()["fallback"]["breaker"]),
-        (&json!("open"), &json!("closed"))
+        (model.health().breaker, model.health().fallback.unwrap().breaker),
+        ("open", "closed")
     );
 }
 
@@ -221,7 +221,7 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
     assert_eq!(error.kind(), ErrorKind::Llm);
     let chain = error.chain();
     assert!(chain.contains("status `401`") && chain.contains("status `503`"), "{chain}");
-    let shown = format!("{chain} {error:?} {}", model.health());
+    let shown = format!("{chain} {error:?} {:?}", model.health());
     assert!(!shown.contains("sk-1") && !shown.contains("diary"), "{shown}");
 }
 
@@ -237,7 +237,7 @@ fn every_request_is_counted_also_those_that_only_taught_the_form() {
     both.fallback = Some(Box::new(settings(&second)));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
     assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 4);
-    assert_eq!(model.health()["format"], "json_schema", "a form is kept once it brought an answer");
+    assert_eq!(model.health().format, "json_schema", "a form is kept once it brought an answer");
 }
 
 #[test]

@@ -1,0 +1,219 @@
+"""Messages of chat APIs and frameworks, turned into mappings with a text as ``content``.
+
+Reads the forms of OpenAI, Anthropic, Gemini and LangChain, and objects with the same attributes.
+What is not text leaves a mark like ``[image]``; calls of tools and their results keep their words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..errors import InvalidInputError
+from ..hints import shown
+
+# Text parts by their type, and where each keeps its text.
+_TEXT_PARTS = {
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "refusal": "refusal",
+    "thinking": "thinking",
+}
+_RESULTS = frozenset(("tool_result", "function_call_output"))
+_CALLS = frozenset(("tool_use", "server_tool_use", "tool_call", "function_call"))
+# How Gemini's parts call what they hold.
+_GEMINI_CALL = ("function_call", "functionCall")
+_GEMINI_RESULT = ("function_response", "functionResponse")
+_GEMINI_DATA = ("inline_data", "inlineData", "file_data", "fileData")
+# Roles of Gemini and LangChain by the words that all others use.
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+# A message with one of these keys may have no content.
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+_ATTRIBUTES = (
+    "role",
+    "type",
+    "content",
+    "parts",
+    "name",
+    "timestamp",
+    "created_at",
+    "session_id",
+    "metadata",
+    "message_id",
+    "id",
+    *_INSTEAD_OF_CONTENT,
+)
+_DEEPEST_RESULT = 20
+
+
+def rows(table: Any) -> Iterator[dict[str, Any]] | None:
+    """The rows of a data frame (pandas, polars) without missing values; ``None`` for others."""
+    if hasattr(table, "to_dicts"):
+        found = table.to_dicts()
+    elif hasattr(table, "columns") and hasattr(table, "to_dict"):
+        found = table.to_dict("records")
+    else:
+        return None
+    return ({key: value for key, value in row.items() if not _is_missing(value)} for row in found)
+
+
+def _is_missing(value: object) -> bool:
+    """``None``, NaN, and the missing values of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NaTType", "NAType")
+
+
+def as_mapping(message: object) -> Mapping[str, Any] | None:
+    """The message as a mapping: itself, or the attributes of an object; else ``None``."""
+    if isinstance(message, Mapping):
+        return message
+    if isinstance(message, type):
+        return None
+    found = {name: getattr(message, name) for name in _ATTRIBUTES if hasattr(message, name)}
+    is_message = found.keys() & {"content", "parts"} and found.keys() & {"role", "type"}
+    return found if is_message else None
+
+
+def role_of(message: Mapping[str, Any]) -> object:
+    """The role, in the words of OpenAI; LangChain keeps it under ``type``."""
+    role = message.get("role")
+    if role is None and message.get("type") in ("human", "ai", "system", "tool", "function"):
+        role = message["type"]
+    return _ROLES.get(role, role) if isinstance(role, str) else role
+
+
+def text_of(message: Mapping[str, Any], place: str) -> object:
+    """The text of a message, or the ``content`` that is no text; ``None`` where nothing is said.
+
+    Raises
+    ------
+    InvalidInputError
+        For parts that are formed like those of no API.
+    """
+    content = message.get("content")
+    parts = message.get("parts")
+    if isinstance(content, (list, tuple)):
+        content = _joined(_part(part, number, place, 0) for number, part in enumerate(content))
+    elif content is None and isinstance(parts, (list, tuple)):
+        content = _joined(_gemini_part(part, number, place) for number, part in enumerate(parts))
+    if content is not None and not isinstance(content, str):
+        return content
+    spoken = content or _spoken(message)
+    # LangChain repeats the calls that Anthropic has among the parts.
+    called = "\n".join(call for call in _calls(message) if call not in spoken)
+    if spoken and called:
+        return f"{spoken}\n{called}"
+    return spoken or called or content
+
+
+def may_be_silent(message: Mapping[str, Any]) -> bool:
+    """Whether an API leaves the content of such a message out."""
+    return any(key in message for key in _INSTEAD_OF_CONTENT)
+
+
+def _spoken(message: Mapping[str, Any]) -> str:
+    """What stands in the place of missing content: a refusal, or the transcript of a recording."""
+    refusal, audio = message.get("refusal"), message.get("audio")
+    if isinstance(refusal, str) and refusal:
+        return refusal
+    transcript = _get(audio, "transcript")
+    return transcript if isinstance(transcript, str) else ""
+
+
+def _calls(message: Mapping[str, Any]) -> Iterator[str]:
+    """What an assistant did, as ``[tool call: name(arguments)]``."""
+    calls = message.get("tool_calls")
+    former = message.get("function_call")
+    for call in [*(calls if isinstance(calls, (list, tuple)) else ()), former]:
+        function = _get(call, "function") or call
+        name = _get(function, "name")
+        if isinstance(name, str):
+            arguments = _get(function, "arguments")
+            yield _call(name, _get(function, "args") if arguments is None else arguments)
+
+
+def _call(name: object, arguments: object) -> str:
+    return f"[tool call: {name}({_written(arguments)})]"
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """The texts of parts, in their order."""
+    return "\n".join(text for text in texts if text)
+
+
+def _part(part: object, number: int, place: str, depth: int) -> str:
+    if isinstance(part, str):
+        return part
+    kind = _get(part, "type")
+    if not isinstance(kind, str):
+        raise InvalidInputError(
+            f"{place}: content part {number} has no `type`",
+            hint='a part is like {"type": "text", "text": "..."}',
+        )
+    if kind in _TEXT_PARTS:
+        text = _get(part, _TEXT_PARTS[kind])
+        if not isinstance(text, str):
+            raise InvalidInputError(
+                f"{place}: `{_TEXT_PARTS[kind]}` of content part {number} must be a str, "
+                f"not `{type(text).__name__}`"
+            )
+        return text
+    if kind in _CALLS:
+        return _call(_get(part, "name"), _first(part, ("input", "arguments", "args")))
+    if kind in _RESULTS:
+        return _result(_get(part, "output" if kind == "function_call_output" else "content"), depth)
+    return f"[{shown(kind.removeprefix('input_').removesuffix('_url'))}]"
+
+
+def _gemini_part(part: object, number: int, place: str) -> str:
+    """The text of a part of Gemini, whose key says what it is."""
+    held = _first(part, _GEMINI_CALL)
+    if held is not None:
+        return _call(_get(held, "name"), _get(held, "args"))
+    held = _first(part, _GEMINI_RESULT)
+    if held is not None:
+        return _written(_get(held, "response"))
+    held = _first(part, _GEMINI_DATA)
+    if held is not None:
+        kind = _first(held, ("mime_type", "mimeType")) or "file"
+        return f"[{shown(str(kind).partition('/')[0])}]"
+    text = _get(part, "text")
+    return text if isinstance(text, str) else _part(part, number, place, 0)
+
+
+def _first(holder: object, names: Iterable[str]) -> Any:
+    """The first of several values that is there."""
+    return next((held for held in (_get(holder, name) for name in names) if held is not None), None)
+
+
+def _result(content: object, depth: int) -> str:
+    """The words of a tool's result: text, parts, or JSON."""
+    if isinstance(content, (list, tuple)) and depth < _DEEPEST_RESULT:
+        try:
+            return _joined(
+                _part(part, number, "", depth + 1) for number, part in enumerate(content)
+            )
+        except InvalidInputError:
+            return _written(content)
+    return _written(content)
+
+
+def _written(value: object) -> str:
+    """Arguments and results as text: themselves, or JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return shown(repr(value))
+
+
+def _get(holder: object, name: str) -> Any:
+    """A value of a mapping or an attribute of an object; ``None`` where there is none."""
+    if isinstance(holder, Mapping):
+        return holder.get(name)
+    return getattr(holder, name, None)

@@ -1,0 +1,55 @@
+//! Settings that are one word of a few.
+
+use serde::{Deserialize, Serialize};
+
+/// How segments are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundaryMode {
+    /// `window` with an LLM, `heuristic` without.
+    #[default]
+    Auto,
+    /// Rules over time, topic, cues and size.
+    Heuristic,
+    /// One model call over a window of messages.
+    Window,
+    /// One model call a message.
+    Message,
+}
+
+impl BoundaryMode {
+    /// The words of a settings file, in the order of the variants.
+    pub const NAMES: &'static [&'static str] = &["auto", "heuristic", "window", "message"];
+}
+
+/// A named set of retrieval numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// The measured best; no thresholds.
+    #[default]
+    Default,
+    /// The thresholds of Cortex-Mem by intent, relaxed step by step.
+    Cortex,
+    /// 0.7 similarity + 0.3 importance.
+    Memo,
+}
+
+impl Preset {
+    /// The words of a settings file, in the order of the variants.
+    pub const NAMES: &'static [&'static str] = &["default", "cortex", "memo"];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_files() {
+        use BoundaryMode::{Auto, Heuristic, Message, Window};
+        let modes = serde_json::to_value([Auto, Heuristic, Window, Message]).unwrap();
+        assert_eq!(modes, serde_json::json!(BoundaryMode::NAMES));
+        let presets = [Preset::Default, Preset::Cortex, Preset::Memo];
+        assert_eq!(serde_json::to_value(presets).unwrap(), serde_json::json!(Preset::NAMES));
+    }
+}

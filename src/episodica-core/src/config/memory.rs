@@ -1,0 +1,136 @@
+//! The settings of a memory.
+
+use super::choices::{BoundaryMode, Preset};
+use super::setting::{Bounds, settings};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The measured weights of a message's terms (docs/scoring.md).
+pub const MESSAGE_WEIGHTS: [f32; 7] = [2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2];
+/// Weight of the vectors of a sentence embedder, which tell more than those of the static table.
+pub const SENTENCE_VECTOR_WEIGHT: f32 = 0.5;
+
+settings! {
+    /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as
+    /// a setting.
+    pub struct Config {
+        /// Minimum number of messages in an episode; a shorter segment joins its neighbour. At most
+        /// `buffer_size_max`.
+        buffer_size_min: usize = 2, Bounds::between(1.0, 1000.0);
+        /// Maximum number of messages in an episode.
+        buffer_size_max: usize = 25, Bounds::between(1.0, 1000.0);
+        /// How episodes are cut: `heuristic` rules, one model call over a `window` of messages, one
+        /// model call per `message`, or `auto` (`window` with an LLM, `heuristic` without).
+        boundary_mode: BoundaryMode = BoundaryMode::Auto, Bounds::any();
+        /// Minimum confidence of a boundary.
+        boundary_confidence_threshold: f32 = 0.7, Bounds::between(0.0, 1.0);
+        /// A pause of this many minutes ends an episode.
+        time_gap_minutes: f64 = 30.0, Bounds::above(0.0);
+        /// Messages that a model sees per boundary call.
+        boundary_window_messages: usize = 20, Bounds::at_least(1.0);
+        /// Merge a new episode into a similar recent one.
+        merge_episodes: bool = false, Bounds::any();
+        /// Minimum cosine similarity of two episodes that are merged.
+        merge_similarity_threshold: f32 = 0.85, Bounds::between(0.0, 1.0);
+        /// Maximum time between two episodes that are merged, in minutes.
+        merge_max_gap_minutes: f64 = 60.0, Bounds::above(0.0);
+        /// Learn facts from finished episodes.
+        semantic_memory: bool = true, Bounds::any();
+        /// With an LLM, predict an episode from the known facts and learn the difference; otherwise
+        /// extract facts from each episode alone.
+        prediction_correction: bool = true, Bounds::any();
+        /// Minimum similarity of a known fact that takes part in a prediction.
+        statement_similarity_threshold: f32 = 0.0, Bounds::between(0.0, 1.0);
+        /// Minimum confidence of a fact.
+        min_confidence: f32 = 0.6, Bounds::between(0.0, 1.0);
+        /// Minimum importance of a fact.
+        min_importance: f32 = 0.5, Bounds::between(0.0, 1.0);
+        /// Named set of retrieval numbers: `default` (the measured best, no thresholds), `cortex`
+        /// (Cortex-Mem's thresholds by intent) or `memo` (0.7 similarity + 0.3 importance).
+        preset: Preset = Preset::Default, Bounds::any();
+        /// Weights of summary, narrative and messages in an episode's score, not all 0;
+        /// renormalised over the layers present.
+        layer_weights: [f32; 3] = [0.2, 0.3, 0.5], Bounds::at_least(0.0);
+        /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
+        /// statement, answer. By default the vector's weight is 0.5 with another embedder than the
+        /// package's own.
+        message_weights: [f32; 7] = MESSAGE_WEIGHTS, Bounds::any();
+        /// `k` of reciprocal rank fusion.
+        rrf_k: f32 = 60.0, Bounds::above(0.0);
+        /// Number of vectors from which an index is a graph instead of a scan.
+        hnsw_threshold: usize = 2_000_000, Bounds::at_least(1.0);
+        /// Number of messages from which a user's indexes are saved at closing and read at opening.
+        snapshot_threshold: usize = 2_048, Bounds::at_least(1.0);
+        /// Bytes of memory that open users may take before the least recently used are closed.
+        memory_budget_bytes: usize = 512 << 20, Bounds::at_least(0.0);
+        /// Maximum length of a message, in bytes of UTF-8.
+        max_message_bytes: usize = 16 << 20, Bounds::at_least(1.0);
+        /// Maximum number of simultaneous model calls, over all users.
+        llm_concurrency: usize = 8, Bounds::at_least(1.0);
+        /// Keep prompts and answers for inspection (private text!).
+        trace: bool = false, Bounds::any();
+        /// Keep model answers by the hash of their prompt (private text, deleted with the user).
+        llm_cache: bool = true, Bounds::any();
+    }
+}
+
+impl Config {
+    /// Checks every bound.
+    ///
+    /// # Errors
+    /// `Config`, naming the field and its value.
+    pub fn validate(&self) -> Result<()> {
+        self.check_bounds()?;
+        let fail = |text: String| Err(Error::new(ErrorKind::Config, text));
+        if self.buffer_size_min > self.buffer_size_max {
+            return fail(format!(
+                "buffer_size_min must be at most buffer_size_max ({}): `{}`",
+                self.buffer_size_max, self.buffer_size_min
+            ));
+        }
+        if self.layer_weights.iter().sum::<f32>() <= 0.0 {
+            return fail(format!("layer_weights must not all be 0: `{:?}`", self.layer_weights));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_bounds_are_checked() {
+        Config::default().validate().expect("defaults");
+        let said = |config: Config| config.validate().unwrap_err().to_string();
+        assert_eq!(
+            said(Config { min_confidence: 1.5, ..Config::default() }),
+            "min_confidence must be between 0 and 1: `1.5`"
+        );
+        assert_eq!(
+            said(Config { buffer_size_min: 30, ..Config::default() }),
+            "buffer_size_min must be at most buffer_size_max (25): `30`"
+        );
+        assert_eq!(
+            said(Config { layer_weights: [0.0; 3], ..Config::default() }),
+            "layer_weights must not all be 0: `[0.0, 0.0, 0.0]`"
+        );
+        let weights = [f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        assert_eq!(
+            said(Config { message_weights: weights, ..Config::default() }),
+            "message_weights must be a finite number: `NaN`"
+        );
+    }
+
+    #[test]
+    fn the_table_says_what_serde_says() {
+        let defaults = serde_json::to_value(Config::default()).unwrap();
+        let schema = Config::schema();
+        let names: Vec<_> = schema.iter().map(|setting| setting.name).collect();
+        assert_eq!(names, defaults.as_object().unwrap().keys().collect::<Vec<_>>());
+        for setting in schema {
+            let digits = defaults[setting.name].to_string();
+            assert_eq!(setting.default.to_string(), digits, "{}", setting.name);
+            assert!(setting.documentation.ends_with(['.', ')']), "{}", setting.documentation);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What is known of one setting: name, type, default, bounds and meaning, stated once in a table.
+//!
+//! [`settings!`] makes a struct of such a table. The Python package reads the same table: its
+//! checks, its class and its reference page follow from it.
+
+use serde_json::{Value, json};
+
+use super::choices::{BoundaryMode, Preset};
+use crate::error::{Error, ErrorKind, Result};
+
+/// One row of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Name of the field.
+    pub name: &'static str,
+    /// Type of the value.
+    pub kind: Kind,
+    /// Value if nobody sets it.
+    pub default: Value,
+    /// Which numbers are allowed.
+    pub bounds: Bounds,
+    /// What it means.
+    pub documentation: String,
+}
+
+/// The type of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// So many numbers.
+    Numbers(usize),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// Which numbers are allowed; without a limit every finite one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bounds {
+    /// Least allowed value.
+    pub minimum: Option<f64>,
+    /// Allowed values are larger than this.
+    pub above: Option<f64>,
+    /// Largest allowed value.
+    pub maximum: Option<f64>,
+}
+
+impl Bounds {
+    pub(crate) const fn at_least(minimum: f64) -> Self {
+        Self { minimum: Some(minimum), above: None, maximum: None }
+    }
+
+    pub(crate) const fn above(limit: f64) -> Self {
+        Self { minimum: None, above: Some(limit), maximum: None }
+    }
+
+    pub(crate) const fn between(minimum: f64, maximum: f64) -> Self {
+        Self { minimum: Some(minimum), above: None, maximum: Some(maximum) }
+    }
+
+    /// Any finite number.
+    pub(crate) const fn any() -> Self {
+        Self { minimum: None, above: None, maximum: None }
+    }
+
+    fn hold(&self, value: f64) -> bool {
+        value.is_finite()
+            && self.minimum.is_none_or(|minimum| value >= minimum)
+            && self.above.is_none_or(|above| value > above)
+            && self.maximum.is_none_or(|maximum| value <= maximum)
+    }
+
+    /// What is allowed, as the rest of a sentence: `between 0 and 1`.
+    pub fn words(&self) -> String {
+        match (self.minimum, self.above, self.maximum) {
+            (Some(minimum), _, Some(maximum)) => format!("between {minimum} and {maximum}"),
+            (Some(minimum), _, None) => format!("at least {minimum}"),
+            (None, Some(above), _) => format!("above {above}"),
+            (None, None, Some(maximum)) => format!("at most {maximum}"),
+            (None, None, None) => "a finite number".to_owned(),
+        }
+    }
+
+    /// Checks one value of a setting.
+    ///
+    /// # Errors
+    /// `Config`, naming the setting, its bounds and the value.
+    pub fn check(&self, name: &str, value: f64, shown: impl std::fmt::Display) -> Result<()> {
+        if self.hold(value) {
+            return Ok(());
+        }
+        let allowed = if value.is_finite() { self.words() } else { Self::any().words() };
+        let text = format!("{name} must be {allowed}: `{shown}`");
+        Err(Error::new(ErrorKind::Config, text))
+    }
+}
+
+/// A type that a setting may have.
+pub(crate) trait SettingValue {
+    /// Its name in the table.
+    const KIND: Kind;
+
+    /// As JSON, with as many digits as its own type has.
+    fn json(&self) -> Value;
+
+    /// The numbers that bounds apply to.
+    fn numbers(&self) -> Vec<f64> {
+        Vec::new()
+    }
+}
+
+impl SettingValue for bool {
+    const KIND: Kind = Kind::Boolean;
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl SettingValue for usize {
+    const KIND: Kind = Kind::Integer;
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        vec![*self as f64]
+    }
+}
+
+impl SettingValue for u32 {
+    const KIND: Kind = Kind::Integer;
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        vec![f64::from(*self)]
+    }
+}
+
+impl SettingValue for f64 {
+    const KIND: Kind = Kind::Number;
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        vec![*self]
+    }
+}
+
+impl SettingValue for f32 {
+    const KIND: Kind = Kind::Number;
+
+    fn json(&self) -> Value {
+        json!(own_digits(*self))
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        vec![own_digits(*self)]
+    }
+}
+
+impl<const N: usize> SettingValue for [f32; N] {
+    const KIND: Kind = Kind::Numbers(N);
+
+    fn json(&self) -> Value {
+        self.iter().map(|value| own_digits(*value)).collect()
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        self.iter().map(|value| own_digits(*value)).collect()
+    }
+}
+
+impl SettingValue for BoundaryMode {
+    const KIND: Kind = Kind::Choice(Self::NAMES);
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl SettingValue for Preset {
+    const KIND: Kind = Kind::Choice(Self::NAMES);
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+/// 0.8, not 0.800000011920929.
+fn own_digits(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::NAN)
+}
+
+/// A struct of settings from its table: a line per setting with type, default and bounds, its
+/// documentation above it.
+macro_rules! settings {
+    (
+        $(#[$attribute:meta])*
+        pub struct $config:ident {
+            $($(#[doc = $line:literal])+ $name:ident: $type:ty = $default:expr, $bounds:expr;)+
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $config {
+            $($(#[doc = $line])+ pub $name: $type,)+
+        }
+
+        impl Default for $config {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        impl $config {
+            /// The table of all settings, in their order.
+            pub fn schema() -> Vec<$crate::config::Setting> {
+                use $crate::config::setting::SettingValue;
+                let default = Self::default();
+                vec![$($crate::config::Setting {
+                    name: stringify!($name),
+                    kind: <$type>::KIND,
+                    default: default.$name.json(),
+                    bounds: $bounds,
+                    documentation: [$($line),+].map(str::trim).join(" "),
+                },)+]
+            }
+
+            /// Checks the bounds of every single setting.
+            fn check_bounds(&self) -> $crate::error::Result<()> {
+                use $crate::config::setting::SettingValue;
+                $(for value in self.$name.numbers() {
+                    $bounds.check(stringify!($name), value, value)?;
+                })+
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use settings;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_told_in_words() {
+        let said = |bounds: Bounds, value: f64| {
+            bounds.check("x", value, value).map_err(|error| error.to_string())
+        };
+        assert_eq!(said(Bounds::between(0.0, 1.0), 1.0), Ok(()));
+        let wrong = Err("x must be between 0 and 1: `1.5`".to_owned());
+        assert_eq!(said(Bounds::between(0.0, 1.0), 1.5), wrong);
+        assert_eq!(said(Bounds::above(0.0), 0.0), Err("x must be above 0: `0`".to_owned()));
+        assert_eq!(said(Bounds::at_least(1.0), 0.0), Err("x must be at least 1: `0`".to_owned()));
+        let endless = Err("x must be a finite number: `inf`".to_owned());
+        assert_eq!(said(Bounds::any(), f64::INFINITY), endless);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the memory reports about itself: counts, health and cost.
+
+use std::sync::atomic::Ordering;
+
+use crate::control::Control;
+use crate::engine::lifecycle::Engine;
+use crate::engine::memory::view::View;
+use crate::error::Result;
+use crate::model::{
+    EmbeddingHealth, Health, LlmHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts,
+};
+use crate::store::FORMAT_VERSION;
+
+impl Engine {
+    /// Counts of one user; all zero for an unknown one.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a malformed id; `Io`; `Closed`.
+    pub fn user_stats(&self, user_id: &str, control: &dyn Control) -> Result<UserStats> {
+        self.check_open()?;
+        let user = self.known_user(user_id, control)?;
+        Ok(user.map_or_else(
+            || count(user_id, &View::default(), 0),
+            |user| count(user_id, &user.view.read(), user.heap_bytes()),
+        ))
+    }
+
+    /// Counts of the whole tenant, and of what happened since the store was opened.
+    ///
+    /// # Errors
+    /// `Io`; `Closed`.
+    pub fn store_stats(&self) -> Result<StoreStats> {
+        self.check_open()?;
+        let (services, counters) = (&*self.services, &self.services.counters);
+        Ok(StoreStats {
+            tenant: services.tenant.clone(),
+            users: self.users()?.len(),
+            open_users: self.users.len(),
+            memory_bytes: self.users.memory_bytes(),
+            embedding_model: services.embedder.model().to_owned(),
+            embedding_dimension: services.embedder.dimension(),
+            searches: counters.searches.load(Ordering::Relaxed),
+            messages_embedded: counters.messages_embedded.load(Ordering::Relaxed),
+            embedding_failures: counters.embedding_failures.load(Ordering::Relaxed),
+            evictions: counters.evictions.load(Ordering::Relaxed),
+            rejected_statements: counters.rejected.lock().clone(),
+            mended: counters.mended.lock().clone(),
+        })
+    }
+
+    /// Whether everything works that should, and what does not. No secret inside.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn health(&self) -> Result<Health> {
+        self.check_open()?;
+        let counters = &self.services.counters;
+        let (embedding, llm, store) =
+            (self.embedding_health(), self.llm_health(), self.store_health());
+        // Vectors that are computed here fail for good reasons only: one failure is enough.
+        let no_vectors =
+            embedding.endpoint.as_ref().map_or(embedding.failures > 0, |service| service.failing);
+        let no_answers =
+            llm.configured && (!llm.available || counters.llm_failing.load(Ordering::Relaxed));
+        let found = [(store.problems > 0, "store"), (no_vectors, "embedding"), (no_answers, "llm")];
+        Ok(Health {
+            failing: found.iter().filter(|(fails, _)| *fails).map(|(_, name)| *name).collect(),
+            embedding,
+            llm,
+            last_failure: counters.last_failure().as_deref().map(str::to_owned),
+            store,
+        })
+    }
+
+    fn embedding_health(&self) -> EmbeddingHealth {
+        EmbeddingHealth {
+            model: self.services.embedder.model().to_owned(),
+            failures: self.services.counters.embedding_failures.load(Ordering::Relaxed),
+            endpoint: self.services.embedder.health(),
+        }
+    }
+
+    fn llm_health(&self) -> LlmHealth {
+        self.services.llm.as_ref().map_or_else(LlmHealth::default, |model| LlmHealth {
+            configured: true,
+            model: Some(model.model().to_owned()),
+            available: model.is_available(),
+            endpoint: Some(model.health()),
+        })
+    }
+
+    fn store_health(&self) -> StoreHealth {
+        let open = self.users.all();
+        let problems = self.services.store.problems();
+        let found = open.iter().flat_map(|user| &user.problems).chain(problems);
+        StoreHealth {
+            backend: "files",
+            path: self.path().to_owned(),
+            format: FORMAT_VERSION,
+            read_only: self.services.read_only,
+            problems: found.filter(|problem| !problem.mended).count(),
+        }
+    }
+
+    /// What the models cost since the store was opened, by phase, model and user.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn usage(&self) -> Result<Usage> {
+        self.check_open()?;
+        Ok(self.services.ledger.usage())
+    }
+}
+
+fn count(user_id: &str, view: &View, heap_bytes: usize) -> UserStats {
+    let current = view.facts.slots().filter(|slot| view.is_current(*slot)).count();
+    UserStats {
+        user_id: user_id.to_owned(),
+        messages: view.messages.len(),
+        buffered: view.backlog.buffer().len(),
+        episodes: view.episodes.len(),
+        semantic_memories: current,
+        superseded: view.facts.len() - current,
+        pending_semantic: view.backlog.unlearned().len(),
+        pending_llm: view.backlog.pending_llm(),
+        pending_vectors: view.backlog.unembedded().len(),
+        vectors: VectorCounts {
+            messages: view.messages.field.vector_count(),
+            episodes: view.abstracts.vector_count() + view.narratives.vector_count(),
+            semantic: view.statements.vector_count(),
+        },
+        memory_bytes: heap_bytes,
+    }
+}

@@ -1,0 +1,208 @@
+//! What the memory reports about itself: counts, health and cost.
+//!
+//! Plain data: the engine fills it, the Python package turns it into frozen classes of the same
+//! names and fields.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Counts by name. The names are constants of the code that counts.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// What one user's memory holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserStats {
+    /// The user.
+    pub user_id: String,
+    /// Messages in the log.
+    pub messages: usize,
+    /// Of them, in the buffer: in no episode yet.
+    pub buffered: usize,
+    /// Episodes.
+    pub episodes: usize,
+    /// Facts that still hold.
+    pub semantic_memories: usize,
+    /// Facts that no longer hold.
+    pub superseded: usize,
+    /// Episodes whose facts are still to be learned.
+    pub pending_semantic: usize,
+    /// Episodes that the rules wrote because the language model failed; the model writes them
+    /// again when it answers.
+    pub pending_llm: usize,
+    /// Records that still lack a vector because the embedder failed.
+    pub pending_vectors: usize,
+    /// Vectors in the indexes.
+    pub vectors: VectorCounts,
+    /// Bytes of process memory that the user's indexes take while open.
+    pub memory_bytes: usize,
+}
+
+/// Vectors by the kind of record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VectorCounts {
+    /// Of messages.
+    pub messages: usize,
+    /// Of episodes: one for title and summary, one for the narrative.
+    pub episodes: usize,
+    /// Of facts.
+    pub semantic: usize,
+}
+
+/// What the whole store holds, and what happened since it was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// The tenant.
+    pub tenant: String,
+    /// Users with data in the store.
+    pub users: usize,
+    /// Users whose indexes are in process memory.
+    pub open_users: usize,
+    /// Bytes of process memory that the open users take.
+    pub memory_bytes: usize,
+    /// The embedder's model.
+    pub embedding_model: String,
+    /// Length of its vectors; `None` until a remote model or a callable has answered once.
+    pub embedding_dimension: Option<usize>,
+    /// Searches since the store was opened.
+    pub searches: u64,
+    /// Messages embedded since then.
+    pub messages_embedded: u64,
+    /// Failed calls of the embedder since then.
+    pub embedding_failures: u64,
+    /// Users closed to stay within the memory budget.
+    pub evictions: u64,
+    /// Facts that were turned down, by the reason.
+    pub rejected_statements: Counts,
+    /// What was repaired, replaced by the rules or given up, by what it was.
+    pub mended: Counts,
+}
+
+/// Whether everything works that should.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Health {
+    /// What does not work now, in the order `store`, `embedding`, `llm`; empty when all is well.
+    pub failing: Vec<&'static str>,
+    /// The embedder.
+    pub embedding: EmbeddingHealth,
+    /// The language model.
+    pub llm: LlmHealth,
+    /// The latest failure that the work survived, in words; `None` if there was none.
+    pub last_failure: Option<String>,
+    /// The store.
+    pub store: StoreHealth,
+}
+
+impl Health {
+    /// `ok`, or `degraded` if anything is failing.
+    pub fn status(&self) -> &'static str {
+        if self.failing.is_empty() { "ok" } else { "degraded" }
+    }
+}
+
+/// How the embedder does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddingHealth {
+    /// Its model.
+    pub model: String,
+    /// Calls that failed since the store was opened.
+    pub failures: u64,
+    /// The server behind it, if there is one.
+    pub endpoint: Option<ServiceHealth>,
+}
+
+/// How the language model does.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LlmHealth {
+    /// Whether there is one.
+    pub configured: bool,
+    /// Its name; `None` without one.
+    pub model: Option<String>,
+    /// Whether a call would be sent now: `false` without a model and while the circuit breaker
+    /// refuses all calls.
+    pub available: bool,
+    /// What answers: a server or a callable; `None` without a model.
+    pub endpoint: Option<ServiceHealth>,
+}
+
+/// How something that is called does. No secret inside.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServiceHealth {
+    /// The model that was asked for.
+    pub model: String,
+    /// `endpoint` or `callable`.
+    pub kind: &'static str,
+    /// Scheme, host and port of a server; empty for a callable.
+    pub endpoint: String,
+    /// State of the circuit breaker: `closed` (calls are sent), `open` (calls are refused) or
+    /// `half_open` (one call tests the server). A callable has none: `closed`.
+    pub breaker: &'static str,
+    /// Calls, each with all its attempts.
+    pub calls: u64,
+    /// Requests sent: at least one for a call that was not refused.
+    pub requests: u64,
+    /// Requests after the first of a call.
+    pub retries: u64,
+    /// Calls without an answer after the last attempt.
+    pub failures: u64,
+    /// Calls that the circuit breaker refused.
+    pub refused: u64,
+    /// Whether the latest call failed or was refused.
+    pub failing: bool,
+    /// How answers are requested: `json_schema`, `json_object` or `text`; empty where it does not
+    /// apply.
+    pub format: &'static str,
+    /// Texts whose vectors are kept in memory; 0 for a language model.
+    pub cache_entries: usize,
+    /// The server that is asked when this one has no answer.
+    pub fallback: Option<Box<ServiceHealth>>,
+}
+
+/// What the store stands on, and how it does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreHealth {
+    /// What holds the records: `files`.
+    pub backend: &'static str,
+    /// Directory of the store.
+    pub path: PathBuf,
+    /// Version of the format that this release writes.
+    pub format: u32,
+    /// Whether it was opened for reading only.
+    pub read_only: bool,
+    /// Problems that were found while opening and that nothing has mended; `verify` lists them.
+    pub problems: usize,
+}
+
+/// What the models cost since the store was opened.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// All calls.
+    pub total: Cost,
+    /// By the step of the work: `boundary`, `episode`, `predict`, `extract`, `reconcile`,
+    /// `embedding`.
+    pub by_phase: BTreeMap<&'static str, Cost>,
+    /// By the model that answered, or that failed.
+    pub by_model: BTreeMap<String, Cost>,
+    /// By the user, without calls for several users at once.
+    pub by_user: BTreeMap<String, Cost>,
+}
+
+/// What some calls cost. A call is one question, however many requests it takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// Calls that a model answered.
+    pub calls: u64,
+    /// Tokens sent to it.
+    pub prompt_tokens: u64,
+    /// Tokens of its answers.
+    pub completion_tokens: u64,
+    /// Wall-clock seconds until the answers.
+    pub seconds: f64,
+    /// Questions answered from the cache; not among `calls`.
+    pub cached: u64,
+    /// Calls without an answer; not among `calls`.
+    pub failures: u64,
+    /// Requests after the first, of answered calls.
+    pub retries: u64,
+    /// Answered calls whose tokens were counted here because the server did not.
+    pub counted_locally: u64,
+}

@@ -1,0 +1,79 @@
+//! The package's frozen Python classes, which this crate fills: declared in Python, where they have
+//! their documentation, equality, pickling and display, and made here field by field.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// A class of the Python package, imported at its first use.
+pub(crate) struct Class {
+    module: &'static str,
+    name: &'static str,
+    found: PyOnceLock<Py<PyType>>,
+}
+
+impl Class {
+    const fn new(module: &'static str, name: &'static str) -> Self {
+        Self { module, name, found: PyOnceLock::new() }
+    }
+
+    /// The class itself.
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyType>> {
+        self.found.import(py, self.module, self.name)
+    }
+}
+
+macro_rules! classes {
+    ($($module:literal: $($constant:ident = $name:literal),+;)+) => {
+        $($(pub(crate) static $constant: Class = Class::new($module, $name);)+)+
+    };
+}
+
+classes! {
+    "episodica.records": MESSAGE = "Message", EPISODE = "Episode", FACT = "SemanticMemory";
+    "episodica.results": EXPLANATION = "Explanation", HIT = "Hit";
+    "episodica.reports":
+        ADD_RESULT = "AddResult",
+        DELETE_REPORT = "DeleteReport",
+        PROBLEM = "Problem",
+        REBUILD_REPORT = "RebuildReport",
+        VERIFY_REPORT = "VerifyReport";
+    "episodica.status":
+        COST = "Cost",
+        EMBEDDING_HEALTH = "EmbeddingHealth",
+        HEALTH = "Health",
+        LLM_HEALTH = "LLMHealth",
+        SERVICE_HEALTH = "ServiceHealth",
+        STORE_HEALTH = "StoreHealth",
+        STORE_STATS = "StoreStats",
+        TRACE_STEP = "TraceStep",
+        USAGE = "Usage",
+        USER_STATS = "UserStats",
+        VECTOR_COUNTS = "VectorCounts";
+}
+
+/// Calls a class with a field each: `build!(py, &CLASS, value => Type { a, b: made_of_b, .. })`.
+///
+/// The pattern has to name every field of the struct, so that a new one can't be forgotten; `skip`
+/// lists those that Python has no use for, and `more` those that only Python has.
+macro_rules! build {
+    (
+        $py:expr, $class:expr, $value:expr => $type:ident {
+            $($field:ident $(: $made:expr)?),+ $(,)?
+        } $(skip { $($skipped:ident),+ $(,)? })? $(more { $($added:ident: $extra:expr),+ $(,)? })?
+    ) => {{
+        let $type { $($field,)+ $($($skipped: _,)+)? } = $value;
+        let fields = pyo3::types::PyDict::new($py);
+        $(
+            fields.set_item(
+                pyo3::intern!($py, stringify!($field)),
+                $crate::classes::build!(@either $field $(, $made)?),
+            )?;
+        )+
+        $($(fields.set_item(pyo3::intern!($py, stringify!($added)), $extra)?;)+)?
+        $class.get($py)?.call((), Some(&fields))
+    }};
+    (@either $field:ident) => { $field };
+    (@either $field:ident, $made:expr) => {{ let _ = $field; $made }};
+}
+pub(crate) use build;

@@ -1,0 +1,210 @@
+//! Messages, episodes and facts as Python values.
+
+use std::sync::Arc;
+
+use episodica_core::clock::Moment;
+use episodica_core::engine::AnyRecord;
+use episodica_core::ids::Owner;
+use episodica_core::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDateTime, PyDict, PyString, PyTuple, PyTzInfo};
+use serde_json::Value;
+
+use crate::classes::{EPISODE, FACT, MESSAGE, build};
+use crate::errors;
+
+/// A record of any kind.
+pub(crate) fn record<'py>(
+    py: Python<'py>,
+    owner: &Owner,
+    record: &AnyRecord,
+) -> PyResult<Bound<'py, PyAny>> {
+    match record {
+        AnyRecord::Message(inner) => message(py, inner),
+        AnyRecord::Episode(inner) => episode(py, owner, inner),
+        AnyRecord::Semantic(inner) => fact(py, owner, inner),
+    }
+}
+
+/// A message.
+pub(crate) fn message<'py>(py: Python<'py>, message: &Message) -> PyResult<Bound<'py, PyAny>> {
+    build!(py, MESSAGE, message => Message {
+        message_id,
+        seq,
+        // Few different words, in every message: one object each.
+        role: PyString::intern(py, role),
+        name: name.as_deref(),
+        content,
+        timestamp: datetime(py, *timestamp)?,
+        session_id: session_id.as_deref(),
+        metadata: metadata.as_ref().map(|raw| loads(py, raw.get())).transpose()?,
+    })
+}
+
+/// Several messages.
+pub(crate) fn messages<'py>(
+    py: Python<'py>,
+    all: &[Arc<Message>],
+) -> PyResult<Bound<'py, PyTuple>> {
+    let made: Vec<_> = all.iter().map(|one| message(py, one)).collect::<PyResult<_>>()?;
+    PyTuple::new(py, made)
+}
+
+/// An episode with its address.
+pub(crate) fn episode<'py>(
+    py: Python<'py>,
+    owner: &Owner,
+    episode: &Episode,
+) -> PyResult<Bound<'py, PyAny>> {
+    build!(py, EPISODE, episode => Episode {
+        episode_id,
+        user_id,
+        title,
+        content,
+        original_messages: messages(py, original_messages)?,
+        message_count,
+        boundary_reason,
+        timestamp: datetime(py, *timestamp)?,
+        created_at: datetime(py, *created_at)?,
+        metadata: json_object(py, metadata)?,
+        tags: PyTuple::new(py, tags)?,
+        summary,
+        ended_at: datetime(py, *ended_at)?,
+        session_id: session_id.as_deref(),
+        topics: PyTuple::new(py, topics)?,
+        entities: PyTuple::new(py, entities)?,
+        boundary: described_boundary(py, boundary)?,
+        provenance: described_provenance(py, provenance)?,
+        revision,
+    } more { uri: owner.uri("episode", &episode.episode_id) })
+}
+
+/// A fact with its address.
+pub(crate) fn fact<'py>(
+    py: Python<'py>,
+    owner: &Owner,
+    fact: &SemanticMemory,
+) -> PyResult<Bound<'py, PyAny>> {
+    build!(py, FACT, fact => SemanticMemory {
+        memory_id,
+        user_id,
+        content,
+        kind: PyString::intern(py, kind.name()),
+        source_episodes: PyTuple::new(py, source_episodes)?,
+        created_at: datetime(py, *created_at)?,
+        confidence: own_digits(*confidence),
+        importance: own_digits(*importance),
+        metadata: json_object(py, metadata)?,
+        source_messages: PyTuple::new(py, source_messages)?,
+        subject,
+        attribute,
+        valid_from: datetime(py, *valid_from)?,
+        valid_to: valid_to.map(|moment| datetime(py, moment)).transpose()?,
+        superseded_by: superseded_by.as_deref(),
+        updated_at: datetime(py, *updated_at)?,
+        revision_count,
+        provenance: described_provenance(py, provenance)?,
+    } more { uri: owner.uri("semantic", &fact.memory_id) })
+}
+
+/// A moment as an aware `datetime` in UTC.
+pub(crate) fn datetime(py: Python<'_>, moment: Moment) -> PyResult<Bound<'_, PyDateTime>> {
+    let utc = moment.utc();
+    PyDateTime::new(
+        py,
+        i32::from(utc.year()),
+        utc.month().unsigned_abs(),
+        utc.day().unsigned_abs(),
+        utc.hour().unsigned_abs(),
+        utc.minute().unsigned_abs(),
+        utc.second().unsigned_abs(),
+        utc.subsec_nanosecond().unsigned_abs() / 1_000,
+        Some(&*PyTzInfo::utc(py)?),
+    )
+}
+
+/// A single-precision number with its own digits: 0.8, not 0.800000011920929.
+fn own_digits(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_default()
+}
+
+fn described_boundary<'py>(py: Python<'py>, boundary: &Boundary) -> PyResult<Bound<'py, PyDict>> {
+    let Boundary { should_end, reason, confidence, topic_summary, detection_method } = boundary;
+    let dict = PyDict::new(py);
+    dict.set_item(pyo3::intern!(py, "should_end"), should_end)?;
+    dict.set_item(pyo3::intern!(py, "reason"), reason.name())?;
+    dict.set_item(pyo3::intern!(py, "confidence"), own_digits(*confidence))?;
+    dict.set_item(pyo3::intern!(py, "topic_summary"), topic_summary)?;
+    dict.set_item(pyo3::intern!(py, "detection_method"), detection_method.name())?;
+    Ok(dict)
+}
+
+/// As in the files: what is empty or zero is left out.
+fn described_provenance<'py>(
+    py: Python<'py>,
+    provenance: &Provenance,
+) -> PyResult<Bound<'py, PyDict>> {
+    let Provenance { method, prompt_version, tokens, cached, salvaged, fallback, pending_llm } =
+        provenance;
+    let dict = PyDict::new(py);
+    dict.set_item(pyo3::intern!(py, "method"), PyString::intern(py, method))?;
+    for (key, text) in [("prompt_version", prompt_version), ("fallback", fallback)] {
+        if !text.is_empty() {
+            dict.set_item(key, PyString::intern(py, text))?;
+        }
+    }
+    if *tokens > 0 {
+        dict.set_item("tokens", tokens)?;
+    }
+    for (key, flag) in [("cached", *cached), ("salvaged", *salvaged), ("pending_llm", *pending_llm)]
+    {
+        if flag {
+            dict.set_item(key, true)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// A user's JSON text as Python reads it, so that every number comes back as it was given; the text
+/// itself where Python has no room for it (numbers of thousands of digits).
+fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    match LOADS.import(py, "json", "loads")?.call1((text,)) {
+        Ok(value) => Ok(value),
+        Err(_) => text.into_bound_py_any(py),
+    }
+}
+
+fn json_object<'py>(
+    py: Python<'py>,
+    map: &serde_json::Map<String, Value>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in map {
+        dict.set_item(key, json_value(py, value)?)?;
+    }
+    Ok(dict)
+}
+
+/// A JSON value as `dict`, `list`, `str`, `int`, `float`, `bool` or `None`.
+pub(crate) fn json_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Null => Ok(py.None().into_bound(py)),
+        Value::Bool(value) => value.into_bound_py_any(py),
+        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(value), _, _) => value.into_bound_py_any(py),
+            (_, Some(value), _) => value.into_bound_py_any(py),
+            (_, _, Some(value)) => value.into_bound_py_any(py),
+            _ => Err(errors::internal(py, &"a JSON number is neither an integer nor a float")),
+        },
+        Value::String(text) => text.into_bound_py_any(py),
+        Value::Array(values) => {
+            let items: Vec<_> =
+                values.iter().map(|value| json_value(py, value)).collect::<PyResult<_>>()?;
+            items.into_bound_py_any(py)
+        }
+        Value::Object(map) => Ok(json_object(py, map)?.into_any()),
+    }
+}

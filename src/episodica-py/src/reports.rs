@@ -1,0 +1,213 @@
+//! What operations and the memory itself report, as Python values.
+
+use std::collections::BTreeMap;
+
+use episodica_core::model::{
+    AddReport, Cost, DeleteReport, EmbeddingHealth, Health, LlmHealth, Problem, RebuildReport,
+    ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts, VerifyReport,
+};
+use episodica_core::store::TraceStep;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::classes::{
+    ADD_RESULT, COST, DELETE_REPORT, EMBEDDING_HEALTH, HEALTH, LLM_HEALTH, PROBLEM, REBUILD_REPORT,
+    SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP, USAGE, USER_STATS, VECTOR_COUNTS,
+    VERIFY_REPORT, build,
+};
+use crate::records::datetime;
+
+type Made<'py> = PyResult<Bound<'py, PyAny>>;
+
+pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
+    build!(py, ADD_RESULT, report => AddReport {
+        messages_added,
+        duplicates,
+        buffered,
+        episodes: PyTuple::new(py, &episodes)?,
+        pending_semantic,
+    })
+}
+
+pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
+    build!(py, DELETE_REPORT, report => DeleteReport {
+        messages, episodes, semantic_memories, files,
+    })
+}
+
+pub(crate) fn rebuild_report(py: Python<'_>, report: RebuildReport) -> Made<'_> {
+    build!(py, REBUILD_REPORT, report => RebuildReport {
+        users, records, vectors, embedded, seconds,
+    })
+}
+
+pub(crate) fn verify_report(py: Python<'_>, report: VerifyReport) -> Made<'_> {
+    build!(py, VERIFY_REPORT, report => VerifyReport {
+        total,
+        indexed,
+        skipped,
+        errors,
+        problems: PyTuple::new(
+            py,
+            problems.iter().map(|one| problem(py, one)).collect::<PyResult<Vec<_>>>()?,
+        )?,
+    })
+}
+
+fn problem<'py>(py: Python<'py>, found: &Problem) -> Made<'py> {
+    build!(py, PROBLEM, found => Problem {
+        path: path.display().to_string(),
+        line,
+        message,
+        remedy,
+        mended,
+    })
+}
+
+pub(crate) fn user_stats(py: Python<'_>, stats: UserStats) -> Made<'_> {
+    build!(py, USER_STATS, stats => UserStats {
+        user_id,
+        messages,
+        buffered,
+        episodes,
+        semantic_memories,
+        superseded,
+        pending_semantic,
+        pending_llm,
+        pending_vectors,
+        vectors: vector_counts(py, vectors)?,
+        memory_bytes,
+    })
+}
+
+fn vector_counts(py: Python<'_>, vectors: VectorCounts) -> Made<'_> {
+    build!(py, VECTOR_COUNTS, vectors => VectorCounts { messages, episodes, semantic })
+}
+
+pub(crate) fn store_stats(py: Python<'_>, stats: StoreStats) -> Made<'_> {
+    build!(py, STORE_STATS, stats => StoreStats {
+        tenant,
+        users,
+        open_users,
+        memory_bytes,
+        embedding_model,
+        embedding_dimension,
+        searches,
+        messages_embedded,
+        embedding_failures,
+        evictions,
+        rejected_statements,
+        mended,
+    })
+}
+
+pub(crate) fn health(py: Python<'_>, health: Health) -> Made<'_> {
+    let status = health.status();
+    build!(py, HEALTH, health => Health {
+        failing: PyTuple::new(py, failing)?,
+        embedding: embedding_health(py, embedding)?,
+        llm: llm_health(py, llm)?,
+        last_failure,
+        store: store_health(py, store)?,
+    } more { status: status })
+}
+
+fn embedding_health(py: Python<'_>, health: EmbeddingHealth) -> Made<'_> {
+    build!(py, EMBEDDING_HEALTH, health => EmbeddingHealth {
+        model,
+        failures,
+        endpoint: endpoint.map(|service| service_health(py, service)).transpose()?,
+    })
+}
+
+fn llm_health(py: Python<'_>, health: LlmHealth) -> Made<'_> {
+    build!(py, LLM_HEALTH, health => LlmHealth {
+        configured,
+        model,
+        available,
+        endpoint: endpoint.map(|service| service_health(py, service)).transpose()?,
+    })
+}
+
+fn service_health(py: Python<'_>, health: ServiceHealth) -> Made<'_> {
+    build!(py, SERVICE_HEALTH, health => ServiceHealth {
+        model,
+        kind,
+        endpoint,
+        breaker,
+        calls,
+        requests,
+        retries,
+        failures,
+        refused,
+        failing,
+        format,
+        cache_entries,
+        fallback: fallback.map(|service| service_health(py, *service)).transpose()?,
+    })
+}
+
+fn store_health(py: Python<'_>, health: StoreHealth) -> Made<'_> {
+    build!(py, STORE_HEALTH, health => StoreHealth {
+        backend,
+        path: path.display().to_string(),
+        format,
+        read_only,
+        problems,
+    })
+}
+
+pub(crate) fn usage(py: Python<'_>, usage: Usage) -> Made<'_> {
+    let Usage { total, by_phase, by_model, by_user } = usage;
+    build!(py, USAGE, total => Cost {
+        calls,
+        prompt_tokens,
+        completion_tokens,
+        seconds,
+        cached,
+        failures,
+        retries,
+        counted_locally,
+    } more {
+        by_phase: costs(py, by_phase)?,
+        by_model: costs(py, by_model)?,
+        by_user: costs(py, by_user)?,
+    })
+}
+
+fn costs<K: AsRef<str>>(py: Python<'_>, all: BTreeMap<K, Cost>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, one) in all {
+        dict.set_item(name.as_ref(), cost(py, one)?)?;
+    }
+    Ok(dict)
+}
+
+fn cost(py: Python<'_>, cost: Cost) -> Made<'_> {
+    build!(py, COST, cost => Cost {
+        calls,
+        prompt_tokens,
+        completion_tokens,
+        seconds,
+        cached,
+        failures,
+        retries,
+        counted_locally,
+    })
+}
+
+pub(crate) fn trace_step(py: Python<'_>, step: TraceStep) -> Made<'_> {
+    build!(py, TRACE_STEP, step => TraceStep {
+        ids: PyTuple::new(py, &ids)?,
+        phase: PyString::intern(py, &phase),
+        model: PyString::intern(py, &model),
+        prompt_version: PyString::intern(py, &prompt_version),
+        system,
+        user,
+        answer,
+        failure,
+        cached,
+        tokens,
+        at: datetime(py, at)?,
+    })
+}

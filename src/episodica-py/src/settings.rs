@@ -1,0 +1,34 @@
+//! The tables of settings, as Python reads them.
+
+use episodica_core::config::{Kind, Setting};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::records::json_value;
+
+/// One dictionary per setting.
+pub(crate) fn table(py: Python<'_>, settings: Vec<Setting>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    settings.into_iter().map(|setting| row(py, &setting)).collect()
+}
+
+fn row<'py>(py: Python<'py>, setting: &Setting) -> PyResult<Bound<'py, PyDict>> {
+    let Setting { name, kind, default, bounds, documentation } = setting;
+    let (kind, choices) = match kind {
+        Kind::Boolean => ("boolean", None),
+        Kind::Integer => ("integer", None),
+        Kind::Number => ("number", None),
+        Kind::Numbers(_) => ("numbers", None),
+        Kind::Choice(words) => ("choice", Some(words.to_vec())),
+    };
+    let row = PyDict::new(py);
+    row.set_item("name", name)?;
+    row.set_item("kind", kind)?;
+    row.set_item("default", json_value(py, default)?)?;
+    row.set_item("minimum", bounds.minimum)?;
+    row.set_item("above", bounds.above)?;
+    row.set_item("maximum", bounds.maximum)?;
+    row.set_item("allowed", bounds.words())?;
+    row.set_item("choices", choices)?;
+    row.set_item("documentation", documentation)?;
+    Ok(row)
+}

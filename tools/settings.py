@@ -1,0 +1,143 @@
+"""Writes the settings where people read them, from the engine's own table.
+
+    python tools/settings.py           writes the fields of ``MemoryConfig`` and the reference page
+    python tools/settings.py --check   exit status 1 where they are not what the table says
+
+Name, type, default, bounds and meaning of a setting are stated in the table alone
+(``src/episodica-core/src/config/memory.rs``). Needs the built package.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from episodica import _native
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "python" / "episodica" / "config" / "settings.py"
+PAGE = ROOT / "docs" / "reference" / "settings.md"
+# The fields of the class from the first to the last one of the table, and what describes them.
+DESCRIBED = re.compile(
+    r'(class MemoryConfig:.*?    Parameters\n    ----------\n)(.*?)(    llm : .*?""")\n(.*?)'
+    r"(    llm: LLMConfig \| None)",
+    re.DOTALL,
+)
+TYPES = {"boolean": "bool", "integer": "int", "number": "float"}
+HEAD = """# Settings
+
+<!-- Written by tools/settings.py from the engine's table of settings: change that, then run it. -->
+
+Every setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an environment variable
+(`EPISODICA_BUFFER_SIZE_MAX`) and a line of a TOML file. [The guide](../guide/settings.md) says
+which of them wins.
+
+| Setting | Type | Default | Allowed | Meaning |
+|---|---|---|---|---|
+"""
+TAIL = """
+`llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`; in a TOML file they are the
+tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
+`EPISODICA_EMBEDDING_...`.
+
+::: episodica.MemoryConfig
+
+::: episodica.EmbeddingConfig
+
+::: episodica.LLMConfig
+"""
+
+
+def main() -> int:
+    table = _native.settings()["memory"]
+    written = {SOURCE: source(table, SOURCE.read_text(encoding="utf-8")), PAGE: page(table)}
+    if "--check" in sys.argv[1:]:
+        return int(any(file.read_text(encoding="utf-8") != text for file, text in written.items()))
+    for file, text in written.items():
+        file.write_text(text, encoding="utf-8")
+    return 0
+
+
+def source(table: list[dict[str, Any]], text: str) -> str:
+    """The module of ``MemoryConfig`` with the table's fields."""
+    described = "".join(map(entry, table))
+    fields = "".join(
+        f"    {row['name']}: {python_type(row)} = {python_value(row)}\n" for row in table
+    )
+    made, count = DESCRIBED.subn(
+        lambda found: f"{found[1]}{described}{found[3]}\n\n{fields}{found[5]}", text
+    )
+    if count != 1:
+        raise SystemExit(f"MemoryConfig is not formed as expected in {SOURCE}")
+    ruff = [str(Path(sys.executable).with_name("ruff")), "format", "--quiet", "-"]
+    command = [*ruff, "--stdin-filename", str(SOURCE)]
+    done = subprocess.run(command, input=made, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def entry(row: dict[str, Any]) -> str:
+    """The setting in the docstring."""
+    text = f"{row['documentation']} {limits(row)}".replace("`", "``").strip()
+    body = textwrap.fill(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return f"    {row['name']} : {shown_type(row)}\n{body}\n"
+
+
+def limits(row: dict[str, Any]) -> str:
+    """The bounds as a sentence; nothing where every value of the type is fine."""
+    if row["kind"] == "choice" or (row["minimum"], row["above"], row["maximum"]) == (None,) * 3:
+        return ""
+    subject = "Each number" if row["kind"] == "numbers" else "Value"
+    return f"{subject}: {grouped(row['allowed'])}."
+
+
+def grouped(text: str) -> str:
+    """Numbers above 9,999 with commas."""
+    return re.sub(r"\d{5,}", lambda found: f"{int(found[0]):,}", text)
+
+
+def python_type(row: dict[str, Any]) -> str:
+    if row["kind"] == "choice":
+        return f"Literal[{', '.join(map(repr, row['choices']))}]"
+    if row["kind"] == "numbers":
+        return f"tuple[{', '.join(['float'] * len(row['default']))}]"
+    return TYPES[row["kind"]]
+
+
+def shown_type(row: dict[str, Any]) -> str:
+    """The type for people."""
+    if row["kind"] == "choice":
+        return "str"
+    if row["kind"] == "numbers":
+        return f"tuple of {len(row['default'])} float"
+    return TYPES[row["kind"]]
+
+
+def python_value(row: dict[str, Any]) -> str:
+    default = row["default"]
+    if row["kind"] == "numbers":
+        return repr(tuple(default))
+    return f"{default:_}" if row["kind"] == "integer" else repr(default)
+
+
+def page(table: list[dict[str, Any]]) -> str:
+    """The reference page."""
+    return HEAD + "".join(map(line, table)) + TAIL
+
+
+def line(row: dict[str, Any]) -> str:
+    """The setting as a row of the page's table."""
+    default, allowed = f"`{python_value(row)}`", grouped(row["allowed"])
+    if row["kind"] == "choice":
+        allowed = ", ".join(f"`{word}`" for word in row["choices"])
+    elif row["kind"] == "boolean":
+        allowed = "`True`, `False`"
+    cells = (f"`{row['name']}`", shown_type(row), default, allowed, row["documentation"])
+    return f"| {' | '.join(cells)} |\n"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
