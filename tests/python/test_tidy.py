@@ -66,6 +66,7 @@ MAX_LINES = 500
 LONG = {
     "src/episodica-core/src/index/messages.rs": 750,
     "src/episodica-core/src/generate/facts/english/tests.rs": 501,
+    "src/episodica-core/src/text/time/chinese.rs": 527,
     "tests/rust/engine/llm.rs": 608,
     "tests/rust/engine/model.rs": 534,
 }
