@@ -28,7 +28,7 @@ FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "langgraph": (["langgraph"], ["langgraph==1.0.1"]),
     "langchain": (["langchain-tests"], ["langchain-tests<1.1"]),
     "llamaindex": ([], []),
-    "openai-agents": ([], []),
+    "openai-agents": ([], ["openai==2.26.0"]),
     "pydantic-ai": ([], []),
 }
 
