@@ -4,7 +4,7 @@
 //! same attribute, or all words of one in the other. Those are found by their words, in a time that
 //! does not grow with the number of facts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
@@ -36,6 +36,8 @@ pub(crate) struct Learned {
     pub latest: BTreeMap<String, Fresh>,
     /// Every record to append, in order.
     pub records: Vec<Arc<SemanticMemory>>,
+    /// Ids of memories by the message that alone proves them.
+    by_message: HashMap<String, Vec<String>>,
 }
 
 impl Learned {
@@ -44,7 +46,19 @@ impl Learned {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
         let (stated, text) = (Stated::by_memory(&memory), normalized(&memory.content));
+        if let [message] = &memory.source_messages[..] {
+            let ids = self.by_message.entry(message.clone()).or_default();
+            if !ids.contains(&memory.memory_id) {
+                ids.push(memory.memory_id.clone());
+            }
+        }
         self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, stated, text });
+    }
+
+    /// The memories of this step that a message alone proves.
+    pub fn of_message(&self, message_id: &str) -> impl Iterator<Item = &Arc<SemanticMemory>> {
+        let ids = self.by_message.get(message_id).into_iter().flatten();
+        ids.filter_map(|id| self.latest.get(id).map(|fresh| &fresh.memory))
     }
 
     /// Is it the latest revision of its id?

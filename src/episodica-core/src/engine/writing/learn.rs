@@ -15,10 +15,11 @@ use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
+use crate::engine::writing::changes::ended_by;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::error::Result;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
-use crate::generate::reconcile::{Decision, apply, reconcile_offline};
+use crate::generate::reconcile::{Decision, apply, close, reconcile_offline};
 use crate::model::{Episode, Provenance, SemanticMemory};
 use crate::store::StateRecord;
 
@@ -174,9 +175,17 @@ impl Services {
             {
                 record.provenance = provenance.clone();
             }
+            let current = applied.records.last().filter(|record| record.is_current());
+            let successor = current.map(|record| (record.memory_id.clone(), record.valid_from));
             for record in applied.records {
                 let same_text = record.content == candidate.content;
                 learned.put(record, same_text.then_some(row));
+            }
+            if let Some((successor, since)) = successor {
+                let ended = ended_by(&user.view.read(), &learned, candidate);
+                for known in ended.iter().filter(|known| known.memory_id != successor) {
+                    learned.put(close(known, since, &successor, self.clock.now()), None);
+                }
             }
         }
         learned

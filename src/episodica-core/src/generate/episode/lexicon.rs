@@ -191,8 +191,13 @@ pub(super) fn class_of(word: &str) -> Class {
     }))
 }
 
+/// Is it a function word or an everyday one, which names nobody when it opens a sentence?
+pub(in crate::generate) fn is_common_word(word: &str) -> bool {
+    !class_of(word).is_content()
+}
+
 /// Does the character stand between Chinese subjects, not in them?
-pub(super) fn is_stop_char(c: char) -> bool {
+pub(in crate::generate) fn is_stop_char(c: char) -> bool {
     STOP_CHAR_KEYS.contains_key(&u64::from(c))
 }
 

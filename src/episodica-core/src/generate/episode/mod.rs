@@ -19,6 +19,9 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod title;
+mod told;
 mod units;
 
+pub(in crate::generate) use lexicon::{is_common_word, is_stop_char};
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
+pub(in crate::generate) use told::{Told, sentences_told};

@@ -1,45 +1,72 @@
 //! From what somebody says of themself to what is told of them: "I moved" by Maya -> "Maya moved".
 //!
-//! Only sentences whose grammar stays right are rewritten: one first-person subject near the front,
-//! a verb whose third-person form is known, nobody addressed. Everything else is left to be quoted,
-//! so that no statement says more than the speaker did.
+//! Only sentences whose grammar stays right are rewritten: every first-person subject has a verb
+//! whose third-person form is known, and nobody is addressed. Everything else is left to be quoted,
+//! so that no sentence says more than the speaker did. The speaker stays a name throughout: no
+//! pronoun is guessed.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Verbs whose third-person form adds an `s`; their plain form after "I" is the present tense.
-const PRESENT: &str = "admire agree aim appreciate ask attend avoid bake believe belong blame bring build buy call care carry check clean climb collect come commute \
-    consider cook count cycle dance deal depend deserve design disagree dislike dream drink drive earn eat enjoy exercise expect feel find follow forget get give go grow guess \
-    hate have hear help hold hope imagine intend jog join keep know lack lead learn leave like listen live look love make manage mean mind miss move need notice \
-    own paint pay plan play practise practice prefer promise publish record recommend remember rent rely run save say see seem sell send serve share sing sit sleep \
-    smell sound speak spend stand start stay struggle study suffer suggest support suppose swear swim take talk teach tend thank think train translate travel treat trust try understand \
-    use visit volunteer wait wake walk want watch wear wish wonder work worry write";
+const PRESENT: &str = "\
+    admire adore agree aim appreciate ask attend avoid bake believe belong blame bring build buy \
+    call care carry check clean climb collect come commute consider cook count cycle dance deal \
+    depend deserve design disagree dislike dream drink drive earn eat enjoy exercise expect feel \
+    find finish focus follow forget get give go grow guess hate have hear help hold hope imagine \
+    intend jog join keep know lack lead learn leave like listen live look love make manage mean \
+    meet mind miss move need notice own owe paint pay plan play practise practice prefer promise \
+    publish recommend remember rent rely ride run save say see seem sell send serve share sing sit \
+    sleep smell sound speak spend stand start stay stop struggle study suffer suggest support \
+    suppose swear swim take talk teach tend thank think train translate travel treat trust try \
+    understand use visit volunteer wait wake walk want watch wear wish wonder work worry write";
 
 /// Irregular past forms, which are the same in every person. Forms that are also the present
 /// ("put", "read") are left out.
-const PAST: &str = "ate became began bent bit blew bought broke brought built burnt came caught chose did dreamt drew drank drove dug fell felt fought found flew forgot gave got \
-    grew had heard held hid kept knew laid learnt led left lent lost made meant met paid ran rang rode rose said sang sat saw sent shook shot slept sold spent spoke spilt stole stood \
-    struck stuck swam swore taught thought threw told took tore understood was went woke won wore wrote";
+const PAST: &str = "\
+    ate became began bent bit blew bought broke brought built burnt came caught chose did dreamt \
+    drew drank drove dug fell felt fought found flew forgot gave got grew heard held hid kept knew \
+    laid learnt led left lent lost made meant met paid ran rang rode rose said sang sat saw sent \
+    shook shot slept sold spent spoke spilt stole stood struck stuck swam swore taught thought \
+    threw told took tore understood went woke won wore wrote";
 
 /// Auxiliaries that are the same in every person.
-const MODALS: &str = "can could will would shall should may might must can't cannot couldn't won't wouldn't shouldn't mustn't had hadn't did didn't was wasn't used";
+const MODALS: &str = "\
+    can could will would shall should may might must can't cannot couldn't won't wouldn't \
+    shouldn't mustn't had hadn't did didn't was wasn't used";
 
-/// Adverbs that may stand between "I" and its verb.
-const ADVERBS: &str = "also just really still always never often usually sometimes recently finally actually already only now even probably definitely totally mostly mainly currently \
-    generally normally rarely suddenly simply truly certainly once almost nearly eventually barely hardly honestly literally absolutely accidentally secretly then first";
+/// Adverbs that may stand between a subject and its verb.
+const ADVERBS: &str = "\
+    also just really still always never often usually sometimes recently finally actually already \
+    only now even probably definitely totally mostly mainly currently generally normally rarely \
+    suddenly simply truly certainly once almost nearly eventually barely hardly honestly literally \
+    absolutely accidentally secretly then first officially";
 
 /// Words for the listener or for a group: a sentence that holds one is quoted.
-const OTHERS_MEANT: &str = "you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll we'd let's u ur y'all";
+const OTHERS_MEANT: &str = "\
+    you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll \
+    we'd let's u ur y'all myself oneself";
 
-/// Words that may stand before "I" in a sentence whose subject it is: adverbs and times, nothing
-/// that has a subject of its own.
-const LEADING: &str = "also actually honestly luckily sadly unfortunately finally recently lately today yesterday tonight tomorrow now then later currently once sometimes usually \
-    on in at for since the of last this next past every week weekend month year night morning afternoon evening day days weeks months years ago monday tuesday \
-    wednesday thursday friday saturday sunday january february march april may june july august september october november december spring summer autumn winter \
-    after before that first second so and but";
+/// Words that turn "I" and its verb around, or ask.
+const INVERTING: &str = "\
+    am do did have had was can could will would shall should may might must does don't didn't \
+    haven't wasn't nor";
+
+/// Subjects of their own: after one, a dropped "I" would be read as theirs.
+const SUBJECTS: &str = "he she it they who that which there everyone everybody someone nobody";
 
 /// Openings that carry nothing and are dropped from a rewritten sentence.
-const FILLERS: &str = "oh yeah yes yep well haha hahaha wow hey ok okay ah hmm so and but right sure anyway no nope aw lol";
+const FILLERS: &str = "\
+    oh yeah yes yep well haha hahaha wow hey ok okay ah hmm so and but right sure anyway no nope \
+    aw lol btw actually honestly";
+
+/// Fillers that need no comma behind them.
+const BARE_FILLERS: &str = "btw just lol anyway";
+
+/// Verbs that open a request to the listener.
+const REQUESTS: &str = "\
+    let take check tell give look remember try make stay wish keep have come help feel send call \
+    wait join don't do can could would will";
 
 /// A list as a set.
 type List = LazyLock<HashSet<&'static str>>;
@@ -49,19 +76,28 @@ static PAST_SET: List =
     LazyLock::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
 static ADVERB_SET: List = LazyLock::new(|| ADVERBS.split_whitespace().collect());
 static OTHERS_SET: List = LazyLock::new(|| OTHERS_MEANT.split_whitespace().collect());
-static LEADING_SET: List = LazyLock::new(|| LEADING.split_whitespace().collect());
+static INVERTING_SET: List = LazyLock::new(|| INVERTING.split_whitespace().collect());
+static SUBJECT_SET: List = LazyLock::new(|| SUBJECTS.split_whitespace().collect());
 static FILLER_SET: List = LazyLock::new(|| FILLERS.split_whitespace().collect());
 
-/// Is it worth trying [`english`]: does the sentence hold an "I", or open with "My"?
+/// How often a rewritten sentence names the speaker at most: more reads worse than a quotation.
+const MAX_NAMINGS: usize = 2;
+
+/// Is it worth trying [`english`]: does the sentence hold a first-person word?
 pub(super) fn may_be_english(sentence: &str) -> bool {
     let bytes = sentence.as_bytes();
-    let whole = |at: usize| {
-        let before = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-        // "I ", "I'm", "I’m", "im ", "ive ".
-        before && matches!(bytes.get(at + 1), Some(b' ' | b'\'' | 0xe2 | b'm' | b'v'))
-    };
-    sentence.starts_with("My ")
-        || bytes.iter().enumerate().any(|(at, byte)| matches!(byte, b'I' | b'i') && whole(at))
+    bytes.iter().enumerate().any(|(at, byte)| {
+        let opens = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        // "I ", "I'm", "I’m", "im ", "ive ", "my ", "me ", "mine".
+        opens
+            && match byte {
+                b'I' | b'i' => {
+                    matches!(bytes.get(at + 1), Some(b' ' | b'\'' | 0xe2 | b'm' | b'v'))
+                }
+                b'M' | b'm' => matches!(bytes.get(at + 1), Some(b'y' | b'e' | b'i')),
+                _ => false,
+            }
+    })
 }
 
 /// The third-person form of an English sentence of `name`'s, or `None` where it must be quoted.
@@ -75,121 +111,194 @@ pub(super) fn english(sentence: &str, name: &str) -> Option<String> {
     }
     let mut words: Vec<&str> = sentence.split(' ').filter(|word| !word.is_empty()).collect();
     while words.len() > 2
-        && words[0].ends_with([',', '!', '.'])
-        && FILLER_SET.contains(&*bare(words[0]))
+        && (words[0].ends_with([',', '!', '.']) && FILLER_SET.contains(&*bare(words[0]))
+            || BARE_FILLERS.split_whitespace().any(|filler| filler == bare(words[0])))
     {
         words.remove(0);
     }
     let bares: Vec<String> = words.iter().map(|word| bare(word)).collect();
-    if bares.iter().any(|word| OTHERS_SET.contains(&**word)) {
+    if bares.is_empty() {
         return None;
     }
-    let subjects = bares.iter().filter(|word| is_subject(word)).count();
-    let subject = bares.iter().position(|word| is_subject(word));
-    let opens_with_my = bares.first().is_some_and(|word| word == "my");
-    match subject {
-        Some(at)
-            if subjects == 1
-                && at <= 6
-                && bares[..at]
-                    .iter()
-                    .all(|word| LEADING_SET.contains(&**word) || word.parse::<u32>().is_ok()) => {}
-        None if opens_with_my => {}
-        _ => return None,
-    }
-    // "They give me strength": two meanings of "them" in one sentence.
-    let others = bares
-        .iter()
-        .any(|word| matches!(&**word, "they" | "them" | "their" | "they're" | "they've"));
-    if others && bares.iter().any(|word| matches!(&**word, "my" | "me" | "mine" | "myself")) {
+    let asks_for = REQUESTS.split_whitespace().any(|verb| verb == bares[0]);
+    if asks_for || bares.iter().any(|word| OTHERS_SET.contains(&**word)) || is_exclamation(&bares) {
         return None;
     }
-    let mut out: Vec<String> = Vec::with_capacity(words.len() + 1);
-    let mut named = false;
+    // "Moved to my new flat": the subject is missing, and with it the speaker's name.
+    if PAST_SET.contains(&*bares[0]) || is_regular_past(&bares[0]) || bares[0] == "been" {
+        return None;
+    }
+    let mut rewriting = Rewriting { name, words: &words, bares: &bares, out: Vec::new(), named: 0 };
     let mut at = 0;
+    let mut first_subject = None;
     while at < words.len() {
-        let (word, lower) = (words[at], &*bares[at]);
-        let tail = word.trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'' || c == '’');
-        let possessive = possessive(name);
-        match lower {
-            _ if is_subject(lower) => {
-                let rest = conjugate(lower, name, &words[at + 1..], &bares[at + 1..], &mut out)?;
-                named = true;
-                at += 1 + rest;
-                continue;
-            }
-            "my" => out.push(if named { "their".to_owned() } else { possessive }),
-            "me" => out.push(format!("{}{tail}", if named { "them" } else { name })),
-            "mine" => out.push(format!("{}{tail}", if named { "theirs" } else { &possessive })),
-            "myself" => out.push(format!("themselves{tail}")),
-            _ => out.push(word.to_owned()),
+        let lower = &*bares[at];
+        if is_subject(lower) {
+            at += rewriting.subject(at, first_subject)?;
+            first_subject = first_subject.or(Some(at));
+            continue;
         }
-        named |= matches!(lower, "my" | "me" | "mine");
+        match lower {
+            "my" => rewriting.name_as(&possessive(name)),
+            "mine" => rewriting.name_as(&format!("{}{}", possessive(name), tail(words[at]))),
+            "me" => rewriting.name_as(&format!("{name}{}", tail(words[at]))),
+            _ => rewriting.out.push(words[at].to_owned()),
+        }
         at += 1;
     }
-    Some(finish(&out.join(" ")))
+    (1..=MAX_NAMINGS).contains(&rewriting.named).then(|| finish(&rewriting.out.join(" ")))
+}
+
+/// "My goodness", "Oh my": no possession.
+fn is_exclamation(bares: &[String]) -> bool {
+    bares.iter().enumerate().any(|(at, word)| {
+        word == "my"
+            && matches!(
+                bares.get(at + 1).map(String::as_str),
+                None | Some("goodness" | "god" | "gosh" | "word" | "bad")
+            )
+    })
 }
 
 fn is_subject(word: &str) -> bool {
     matches!(word, "i" | "i'm" | "i've" | "i'll" | "i'd" | "im" | "ive")
 }
 
-/// Pushes the name and the words up to the verb, with the verb in the third person; the number of
-/// words taken after the subject.
-fn conjugate(
-    subject: &str,
-    name: &str,
-    words: &[&str],
-    bares: &[String],
-    out: &mut Vec<String>,
-) -> Option<usize> {
-    out.push(name.to_owned());
-    match subject {
-        "i'm" | "im" => out.push("is".to_owned()),
-        "i've" | "ive" => out.push("has".to_owned()),
-        "i'll" => out.push("will".to_owned()),
-        "i'd" => {
-            let next = bares.first()?;
-            if !matches!(&**next, "love" | "like" | "rather" | "prefer" | "hate" | "say" | "be") {
+/// What follows the letters of a word: its punctuation.
+fn tail(word: &str) -> &str {
+    word.trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'' || c == '’')
+}
+
+/// A sentence on its way into the third person.
+struct Rewriting<'a> {
+    name: &'a str,
+    words: &'a [&'a str],
+    bares: &'a [String],
+    out: Vec<String>,
+    /// How often the speaker was named so far.
+    named: usize,
+}
+
+impl Rewriting<'_> {
+    fn name_as(&mut self, form: &str) {
+        self.out.push(form.to_owned());
+        self.named += 1;
+    }
+
+    fn bare(&self, at: usize) -> &str {
+        self.bares.get(at).map_or("", String::as_str)
+    }
+
+    /// Rewrites the subject at `at` with its verb; the number of words taken. `first` is where
+    /// the words after an earlier subject begin.
+    fn subject(&mut self, at: usize, first: Option<usize>) -> Option<usize> {
+        let (words, bares) = (self.words, self.bares);
+        let before = if at == 0 { "" } else { &*bares[at - 1] };
+        if INVERTING_SET.contains(before) {
+            return None;
+        }
+        let joined = matches!(before, "and" | "or" | "but");
+        // "I sat down, and I wept" needs its subject once.
+        let goes_on = matches!(before, "and" | "but")
+            && words[at.saturating_sub(2)].ends_with(',')
+            && first.is_some_and(|first| {
+                !bares[first..at].iter().any(|word| SUBJECT_SET.contains(&**word))
+            });
+        if !goes_on {
+            self.name_as(self.name);
+        }
+        let taken = self.verb(at)?;
+        // "My sister and I love it" is plural, "I came and I love it" is not.
+        let plural = joined && before != "but" && first.is_none();
+        if plural && !self.is_same_in_plural(at) {
+            return None;
+        }
+        Some(taken)
+    }
+
+    /// Is the verb of the subject at `at` the same after "she" and after "they"?
+    fn is_same_in_plural(&self, at: usize) -> bool {
+        let mut verb = at + 1;
+        while ADVERB_SET.contains(self.bare(verb)) {
+            verb += 1;
+        }
+        let verb = self.bare(verb);
+        matches!(self.bare(at), "i" | "i'll" | "i'd")
+            && !matches!(verb, "was" | "wasn't")
+            && (PAST_SET.contains(verb) || is_regular_past(verb))
+    }
+
+    /// Pushes the words from the subject at `at` to its verb, the verb in the third person; the
+    /// number of words taken.
+    fn verb(&mut self, at: usize) -> Option<usize> {
+        let mut next = at + 1;
+        while next < at + 3 && ADVERB_SET.contains(self.bare(next)) {
+            next += 1;
+        }
+        let adverbs: Vec<String> =
+            self.words[at + 1..next].iter().map(|word| (*word).to_owned()).collect();
+        let verb = self.bare(next).to_owned();
+        let contracted = match self.bare(at) {
+            "i'm" | "im" => "is",
+            "i've" | "ive" => "has",
+            "i'll" => "will",
+            "i'd" if takes_would(&verb) => "would",
+            "i'd" if verb == "been" || is_regular_past(&verb) => "had",
+            "i'd" => return None,
+            _ => "",
+        };
+        if !contracted.is_empty() {
+            if self.bare(at) != "i'll" && self.has_second_verb(at + 1) {
                 return None;
             }
-            out.push("would".to_owned());
+            self.out.push(contracted.to_owned());
+            return Some(1);
         }
-        _ => {
-            let mut taken = 0;
-            while taken < 2 && bares.get(taken).is_some_and(|word| ADVERB_SET.contains(&**word)) {
-                out.push(words[taken].to_owned());
-                taken += 1;
-            }
-            let (word, lower) = (words.get(taken)?, &**bares.get(taken)?);
-            let punctuation =
-                word.trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'' || c == '’');
-            let form = match lower {
-                "am" => "is".to_owned(),
-                "have" => "has".to_owned(),
-                "haven't" => "hasn't".to_owned(),
-                "do" => "does".to_owned(),
-                "don't" | "dont" => "doesn't".to_owned(),
-                _ if PAST_SET.contains(lower) => lower.to_owned(),
-                _ if PRESENT_SET.contains(lower) => {
-                    // A second verb would need its ending too: "I bake and sell".
-                    if bares[taken + 1..].windows(2).any(|pair| {
-                        matches!(&*pair[0], "and" | "or" | "but") && PRESENT_SET.contains(&*pair[1])
-                    }) {
-                        return None;
-                    }
-                    third_person(lower)
-                }
-                _ if lower.len() > 4 && lower.ends_with("ed") && !lower.ends_with("eed") => {
-                    lower.to_owned()
-                }
-                _ => return None,
-            };
-            out.push(format!("{form}{punctuation}"));
-            return Some(taken + 1);
+        let word = self.words.get(next)?;
+        let is_past = PAST_SET.contains(&*verb) || is_regular_past(&verb);
+        let form = match &*verb {
+            "am" => "is".to_owned(),
+            "have" => "has".to_owned(),
+            "haven't" | "havent" => "hasn't".to_owned(),
+            "do" => "does".to_owned(),
+            "don't" | "dont" => "doesn't".to_owned(),
+            _ if is_past => verb.clone(),
+            _ if PRESENT_SET.contains(&*verb) => third_person(&verb),
+            _ => return None,
+        };
+        let is_modal = MODALS.split_whitespace().any(|modal| modal == verb) && verb != "was";
+        let takes_base = is_modal || matches!(&*verb, "do" | "don't" | "dont");
+        if !takes_base && self.has_second_verb(next) {
+            return None;
         }
+        self.out.extend(adverbs);
+        self.out.push(format!("{form}{}", tail(word)));
+        Some(next + 1 - at)
     }
-    Some(0)
+
+    /// Would a second verb need its ending, too: "I bake and sell", "I run, swim and dance"?
+    fn has_second_verb(&self, from: usize) -> bool {
+        (from..self.bares.len()).any(|at| {
+            let joins = matches!(self.bare(at), "and" | "or" | "but");
+            let listed = self.words[at].ends_with(',');
+            let mut next = at + 1;
+            while ADVERB_SET.contains(self.bare(next)) {
+                next += 1;
+            }
+            (joins || listed) && matches!(self.bare(next), "am" | "do" | "don't" | "haven't")
+                || (joins || listed && !is_subject(self.bare(at)))
+                    && PRESENT_SET.contains(self.bare(next))
+        })
+    }
+}
+
+fn is_regular_past(verb: &str) -> bool {
+    verb.len() > 4 && verb.ends_with("ed") && !verb.ends_with("eed")
+}
+
+/// Does "'d" before the word stand for "would"?
+fn takes_would(verb: &str) -> bool {
+    matches!(verb, "love" | "like" | "rather" | "prefer" | "hate" | "say" | "be" | "have")
 }
 
 fn third_person(verb: &str) -> String {
@@ -230,41 +339,58 @@ fn finish(text: &str) -> String {
     out
 }
 
+/// Chinese openings that carry nothing.
+const FILLERS_HAN: [&str; 9] = ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的", "唉"];
+
+/// A Chinese sentence that holds one of these is quoted.
+const QUOTED_HAN: [&str; 12] =
+    ["我们", "咱", "你", "您", "自我", "“", "\"", "？", "?", "吗", "…", "`"];
+
+/// Words for relatives, which follow 我 without 的: 我妈 is somebody's mother, not a name.
+const KIN_HAN: [char; 18] = [
+    '妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔', '姑',
+    '舅', '姨',
+];
+
 /// The third-person form of a Chinese sentence of `name`'s, or `None` where it must be quoted.
+///
+/// The first 我 becomes the name. A later one that opens a clause goes, as the subject is known by
+/// then; in the possessive it becomes 自己; anywhere else the sentence is quoted.
 pub(super) fn chinese(sentence: &str, name: &str) -> Option<String> {
     let mut text = sentence;
-    while let Some(rest) = ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的"]
+    while let Some(rest) = FILLERS_HAN
         .iter()
         .find_map(|filler| text.strip_prefix(filler)?.strip_prefix(['，', ',', '、', '！', '!']))
     {
         text = rest.trim_start();
     }
-    let unsafe_words = ["我们", "咱", "你", "您", "“", "\"", "？", "?", "吗", "…", "`"];
-    if sentence.len() > 600 || unsafe_words.iter().any(|word| text.contains(word)) {
+    if sentence.len() > 600 || QUOTED_HAN.iter().any(|word| text.contains(word)) {
         return None;
     }
-    let at = text.find('我')?;
-    if text[..at].chars().count() > 4 || text[..at].contains(['，', ',']) {
-        return None;
+    let (before, after) = text.split_once('我')?;
+    let kin = after.starts_with(KIN_HAN);
+    let mut rest = String::with_capacity(after.len());
+    let mut pieces = after.split('我').peekable();
+    while let Some(piece) = pieces.next() {
+        rest.push_str(piece);
+        let Some(next) = pieces.peek() else { break };
+        if next.starts_with('的') {
+            rest.push_str("自己");
+        } else if !next.starts_with("自己") {
+            let opens = piece.ends_with(['，', ',', '；', '。', '！']);
+            if !opens || kin || next.starts_with(KIN_HAN) {
+                return None;
+            }
+        }
     }
-    let rest = &text[at + '我'.len_utf8()..];
-    // "我妈" is "Maya's mother", not a name of its own.
-    let kin = rest.starts_with([
-        '妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔',
-        '姑', '舅', '姨',
-    ]);
-    let rest = rest.replace("我的", "自己的").replace("我自己", "自己");
-    if rest.contains('我') {
-        return None;
-    }
-    let spaced = name.ends_with(|c: char| c.is_ascii_alphanumeric());
+    let spaced = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let mut out = format!(
-        "{}{name}{}{}{rest}",
-        &text[..at],
-        if spaced { " " } else { "" },
+        "{before}{}{name}{}{}{rest}",
+        if spaced(before.chars().last()) { " " } else { "" },
+        if spaced(name.chars().last()) { " " } else { "" },
         if kin { "的" } else { "" }
     );
-    let end = out.trim_end_matches(['!', '！', '~', '～', ' ', '.', '。']).len();
+    let end = out.trim_end_matches(['!', '！', '~', '～', ' ', '.', '。', '，', ',']).len();
     out.truncate(end);
     out.push('。');
     Some(out)
@@ -278,13 +404,21 @@ mod tests {
     fn first_person_becomes_third_where_grammar_allows() {
         for (said, told) in [
             ("I moved to Lyon last Friday!", "Maya moved to Lyon last Friday."),
-            ("Yeah, I've just started at my new job.", "Maya has just started at their new job."),
+            ("Just last week I fell.", "Last week Maya fell."),
+            ("Yeah, I've just started at my new job.", "Maya has just started at Maya's new job."),
             ("I really love pottery.", "Maya really loves pottery."),
             ("My sister Lena is pregnant!", "Maya's sister Lena is pregnant."),
             ("I don't drive", "Maya doesn't drive."),
-            ("Last week I fell and broke my ankle.", "Last week Maya fell and broke their ankle."),
+            ("Last week I fell and broke my ankle.", "Last week Maya fell and broke Maya's ankle."),
             ("I’m allergic to walnuts.", "Maya is allergic to walnuts."),
             ("I study at night.", "Maya studies at night."),
+            ("I left because I was tired.", "Maya left because Maya was tired."),
+            ("I sat down, and I have loved it since.", "Maya sat down, and has loved it since."),
+            ("The shelter gave me a dog.", "The shelter gave Maya a dog."),
+            ("They give me strength.", "They give Maya strength."),
+            ("When the lease ended I moved on.", "When the lease ended Maya moved on."),
+            ("My brother and I moved.", "Maya's brother and Maya moved."),
+            ("I'd been there before.", "Maya had been there before."),
         ] {
             assert_eq!(english(said, "Maya").as_deref(), Some(told), "{said}");
         }
@@ -297,30 +431,35 @@ mod tests {
             "We moved.",
             "I think you know.",
             "I bake and sell bread.",
-            "Lena and I left.",
+            "I was ill but love it now.",
             "It rained.",
             "I yeet it.",
-            "I left because I was tired.",
-            "I love that they help me.",
+            "I taught myself.",
+            "So am I.",
+            "Oh my goodness.",
+            "My brother and I love it.",
+            "I think that I know what I want.",
+            "I'm a nurse and work at night.",
+            "I cook, bake, and read.",
+            "Take care of my plants.",
+            "Moved to my new flat.",
         ] {
             assert_eq!(english(said, "Maya"), None, "{said}");
         }
         assert_eq!(chinese("我们走吧。", "林晓禾"), None);
+        assert_eq!(chinese("他让我说我不去", "林晓禾"), None);
     }
 
     #[test]
     fn chinese_has_no_endings() {
-        assert_eq!(
-            chinese("我上周五提了辞职!", "林晓禾").as_deref(),
-            Some("林晓禾上周五提了辞职。")
-        );
-        assert_eq!(
-            chinese("我妈买了一箱芒果", "林晓禾").as_deref(),
-            Some("林晓禾的妈买了一箱芒果。")
-        );
-        assert_eq!(
-            chinese("嗯，我搬到了我的新家", "Maya").as_deref(),
-            Some("Maya 搬到了自己的新家。")
-        );
+        for (said, name, told) in [
+            ("我上周五提了辞职!", "林晓禾", "林晓禾上周五提了辞职。"),
+            ("我妈买了一箱芒果", "林晓禾", "林晓禾的妈买了一箱芒果。"),
+            ("嗯，我搬到了我的新家", "Maya", "Maya 搬到了自己的新家。"),
+            ("上个月老板让我去上海", "林晓禾", "上个月老板让林晓禾去上海。"),
+            ("我辞职了，我打算休息", "林晓禾", "林晓禾辞职了，打算休息。"),
+        ] {
+            assert_eq!(chinese(said, name).as_deref(), Some(told), "{said}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! Control characters go, code keeps its lines, and of a very long message only its front and its
 //! end are read (the whole stays in the message itself, which is indexed on its own).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::lexicon::{KeyMap, exact_key, key};
@@ -70,6 +71,15 @@ pub(super) struct Turn {
 impl Source {
     /// Reads the messages.
     pub fn read(messages: &[Arc<Message>]) -> Self {
+        Self::read_as(messages, clean)
+    }
+
+    /// Reads the messages without the captions of their images.
+    pub fn read_spoken(messages: &[Arc<Message>]) -> Self {
+        Self::read_as(messages, |text| clean(&without_captions(text)))
+    }
+
+    fn read_as(messages: &[Arc<Message>], clean: impl Fn(&str) -> String) -> Self {
         let mut speakers: Vec<Speaker> = Vec::new();
         let mut turns = Vec::with_capacity(messages.len());
         let mut votes = [0_usize; LANGUAGES.len()];
@@ -212,6 +222,43 @@ pub(super) fn clean_line(text: &str, chars: usize) -> String {
         Some((end, _)) => format!("{}…", out[..end].trim_end()),
         None => out,
     }
+}
+
+/// What brackets open with that describe an attachment.
+const CAPTIONS: [&str; 13] = [
+    "image",
+    "photo",
+    "picture",
+    "video",
+    "audio",
+    "sticker",
+    "gif",
+    "file",
+    "attachment",
+    "图片",
+    "照片",
+    "视频",
+    "表情",
+];
+
+/// The text without descriptions of attachments: "Look! [Image: a red door]".
+fn without_captions(text: &str) -> Cow<'_, str> {
+    if !text.contains('[') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        out.push_str(before);
+        let label = after[..floor(after, 16)].to_lowercase();
+        let end = after.find(']').filter(|_| CAPTIONS.iter().any(|word| label.starts_with(word)));
+        if end.is_none() {
+            out.push('[');
+        }
+        rest = end.map_or(after, |end| &after[end + 1..]);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// The last character boundary at or before `bytes`.

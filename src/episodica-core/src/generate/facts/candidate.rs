@@ -54,16 +54,14 @@ pub enum RejectReason {
     Question,
     /// It supposes, wishes or doubts.
     Hypothetical,
-    /// It can't be understood without its neighbours: a pronoun lacks its referent.
-    Unresolved,
-    /// It says nothing that outlasts the talk.
-    Vague,
     /// It is an agent's statement that is not about a user.
     NotAboutUser,
     /// Below `min_confidence`.
     LowConfidence,
     /// Below `min_importance`.
     LowImportance,
+    /// Better sentences of the same segment fill its volume.
+    Volume,
     /// The same segment says it already.
     Duplicate,
     /// It cites no message.
@@ -87,11 +85,10 @@ impl RejectReason {
             Self::Empty => "empty",
             Self::Question => "question",
             Self::Hypothetical => "hypothetical",
-            Self::Unresolved => "unresolved_reference",
-            Self::Vague => "vague",
             Self::NotAboutUser => "not_about_user",
             Self::LowConfidence => "low_confidence",
             Self::LowImportance => "low_importance",
+            Self::Volume => "volume",
             Self::Duplicate => "duplicate",
             Self::NoSource => "no_source",
             Self::UnsupportedName => "unsupported_name",

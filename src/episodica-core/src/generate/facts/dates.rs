@@ -1,23 +1,11 @@
-//! Which day a mention means, now that the tense of its clause is known.
-//!
-//! The resolver reads a bare "Saturday" or "11 March" as the last one. That is right for what
-//! happened; a plan means the next.
+//! The days that a sentence's dates may stand for, for the check of support.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::text::Language;
 use crate::text::time::{Grain, TimeMention};
 
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
-
-/// The mention as the clause means it; `ahead` = it tells of what is to come, seen from `today`.
-pub(super) fn meant(mention: &TimeMention, surface: &str, ahead: bool, today: Date) -> TimeMention {
-    match ahead && mention.relative && mention.to < today {
-        true => next(mention, surface).unwrap_or(*mention),
-        false => *mention,
-    }
-}
 
 /// The reading of a date without year, or of a bare weekday, that lies one turn later; `None` where
 /// the words fix the year or week.
@@ -38,22 +26,6 @@ pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> 
         to: mention.to.checked_add(step).ok()?,
         ..*mention
     })
-}
-
-/// Is the mention vague ("a few weeks ago"), so that its days are only about right?
-pub(super) fn is_vague(mention: &TimeMention) -> bool {
-    let one_month = mention.grain == Grain::Month && mention.from.month() == mention.to.month();
-    !mention.confident && mention.from != mention.to && !one_month
-}
-
-/// The mention in words, without a preposition.
-pub(super) fn describe(mention: &TimeMention, language: Language) -> String {
-    let words = mention.describe(language);
-    match (is_vague(mention), language) {
-        (false, _) => words,
-        (true, Language::Chinese) => format!("{words}前后"),
-        (true, _) => format!("around {words}"),
-    }
 }
 
 /// The days a statement's mention stands for: a week or weekend is written by its first day.

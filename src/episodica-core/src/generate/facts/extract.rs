@@ -1,4 +1,4 @@
-//! The walk over a segment: who speaks, which sentences to try, which gates to pass.
+//! From a segment of messages to its facts: the sentences most worth keeping, up to a volume.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,68 +6,35 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use super::candidate::{Candidate, Extraction, RejectReason};
-use super::support::supported;
-use super::{chinese, english};
+use super::cues::Cues;
+use super::know_how;
+use super::rank::{importance, score};
+use super::slots::{self, Filled};
+use super::words::{Reading, Signs};
 use crate::clock::Moment;
 use crate::config::Config;
+use crate::generate::episode::{Told, sentences_told};
 use crate::model::{MemoryKind, Message};
-use crate::text::{Language, language, normalized_hash, sentences};
+use crate::text::normalized_hash;
 
 /// Version of the rules, stamped into what they produce.
-pub const RULES_VERSION: &str = "facts-1";
+pub const RULES_VERSION: &str = "facts-2";
 
-/// Longest sentence, in bytes, that is read: what is longer is pasted text, not talk.
-const MAX_SENTENCE_BYTES: usize = 600;
+/// Facts that a hundred messages teach at most.
+const VOLUME: usize = 45;
+/// Facts that a segment may teach however short it is.
+const MIN_VOLUME: usize = 2;
+/// What the score of a further sentence of the same message is lowered by: two facts of two
+/// messages tell more.
+const SAME_MESSAGE: f32 = 0.7;
 
-/// Longest message, in bytes, whose sentences are read.
-const MAX_MESSAGE_BYTES: usize = 16_000;
+/// Confidence in a sentence in the third person, and in a quotation.
+const REWRITTEN_CONFIDENCE: f32 = 0.85;
+const QUOTED_CONFIDENCE: f32 = 0.75;
 
-/// How many messages may lie between a problem and its solution.
-const CASE_REACH: usize = 8;
-
-/// A statement as a reader hands it over: a candidate without its sources.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Draft {
-    pub(super) kind: MemoryKind,
-    pub(super) subject: String,
-    pub(super) attribute: String,
-    pub(super) value: String,
-    pub(super) confidence: f32,
-    pub(super) importance: f32,
-    pub(super) content: String,
-    /// The day from which it held, if the words say so.
-    pub(super) from: Option<Date>,
-}
-
-/// Who speaks to whom, and when: what a reader must know besides the sentence.
-#[derive(Debug, Clone)]
-pub(super) struct Talk {
-    /// How statements name the speaker.
-    pub(super) speaker: String,
-    /// The one who is "you", if that is certain.
-    pub(super) other: Option<String>,
-    /// Everyone's names.
-    pub(super) participants: Vec<String>,
-    /// The speaker is a program: what it says of itself is not kept.
-    pub(super) agent: bool,
-    /// When it was said.
-    pub(super) said: Moment,
-}
-
-impl Talk {
-    /// The subject key of statements about the speaker.
-    pub(super) fn subject(&self) -> String {
-        self.speaker.clone()
-    }
-
-    /// Does the name belong to somebody who takes part (in full or by its first word)?
-    pub(super) fn is_participant(&self, name: &str) -> bool {
-        let first = name.split_whitespace().next().unwrap_or_default();
-        self.participants
-            .iter()
-            .any(|known| known == name || known.split_whitespace().next() == Some(first))
-    }
-}
+/// Least importance of a sentence that fills a slot, and of an instruction.
+const SLOT_IMPORTANCE: f32 = 0.7;
+const PROCEDURE_IMPORTANCE: f32 = 0.55;
 
 /// Names under which programs speak.
 const AGENT_NAMES: [&str; 13] = [
@@ -90,214 +57,183 @@ const AGENT_NAMES: [&str; 13] = [
 pub(super) fn is_agent(message: &Message) -> bool {
     let named = |name: &str| AGENT_NAMES.contains(&name.trim().to_lowercase().as_str());
     match message.name.as_deref() {
-        Some(name) => {
-            named(name) || matches!(&*message.role, "system" | "tool" | "developer" | "function")
-        }
+        Some(name) => named(name) || is_machinery(message),
         None => !matches!(&*message.role, "user" | "human"),
     }
 }
 
-/// The statements of a segment that are worth keeping.
+/// Does the message come from the application, not from somebody who talks?
+pub(super) fn is_machinery(message: &Message) -> bool {
+    matches!(&*message.role, "system" | "tool" | "developer" | "function")
+}
+
+/// A candidate with its place in the ranking.
+struct Ranked {
+    candidate: Candidate,
+    score: f32,
+    /// Kept whatever the volume.
+    is_certain: bool,
+    message: usize,
+}
+
+/// The facts of a segment: its sentences that are most worth keeping.
 ///
 /// Deterministic: the same messages and configuration give the same candidates. A candidate's ids
-/// are those of `messages`. Statements about a user come from the user's words and from what an
-/// agent says about the user; where two people talk, both are users.
+/// are those of `messages`. Facts about a user come from the user's words and from what an agent
+/// says about the user; where two people talk, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
-    let mut walk = Walk::new(messages, config);
-    for (index, message) in messages.iter().enumerate() {
-        walk.message(index, message);
-    }
-    walk.out
-}
-
-struct Walk<'a> {
-    messages: &'a [Arc<Message>],
-    config: &'a Config,
-    speakers: Vec<&'a str>,
-    seen: HashSet<String>,
-    out: Extraction,
-}
-
-impl<'a> Walk<'a> {
-    fn new(messages: &'a [Arc<Message>], config: &'a Config) -> Self {
-        let mut speakers: Vec<&str> = Vec::new();
-        for message in
-            messages.iter().filter(|message| !matches!(&*message.role, "system" | "tool"))
-        {
-            if !speakers.contains(&message.speaker()) {
-                speakers.push(message.speaker());
-            }
-        }
-        Self { messages, config, speakers, seen: HashSet::new(), out: Extraction::default() }
-    }
-
-    fn message(&mut self, index: usize, message: &Message) {
-        if matches!(&*message.role, "system" | "tool" | "developer" | "function")
-            || message.content.len() > MAX_MESSAGE_BYTES
-        {
-            return;
-        }
-        let chinese = message.content.bytes().any(|byte| byte >= 0xe3)
-            && language(&message.content) == Language::Chinese;
-        let mut talk: Option<Talk> = None;
-        let mut fenced = false;
-        for sentence in sentences(&message.content) {
-            fenced ^= sentence.starts_with("```");
-            if fenced || sentence.len() > MAX_SENTENCE_BYTES {
-                continue;
-            }
-            let talk = talk.get_or_insert_with(|| self.talk(message, chinese));
-            if chinese {
-                self.keep(index, message, chinese::read(sentence, talk));
-            } else {
-                self.keep(index, message, english::read(sentence, talk));
-            }
-            self.know_how(index, message, sentence, chinese);
+    let mut out = Extraction::default();
+    let told = sentences_told(messages);
+    let mut ranked: Vec<Ranked> = Vec::new();
+    for sentence in &told {
+        match read(sentence, messages, config) {
+            Ok(found) => ranked.push(found),
+            Err(Some(reason)) => out.reject(reason),
+            Err(None) => {}
         }
     }
-
-    fn talk(&self, message: &Message, chinese: bool) -> Talk {
-        let label = |message: &Message| match message.name.as_deref() {
-            Some(name) => name.to_owned(),
-            None if is_agent(message) => if chinese { "助手" } else { "the assistant" }.to_owned(),
-            None => if chinese { "用户" } else { "the user" }.to_owned(),
-        };
-        let mut others = self.messages.iter().filter(|other| {
-            other.speaker() != message.speaker() && !matches!(&*other.role, "system" | "tool")
-        });
-        let other =
-            (self.speakers.len() == 2).then(|| others.next().map(|other| label(other))).flatten();
-        // An agent that talks alone still talks to its user.
-        let other = other.or_else(|| {
-            (self.speakers.len() == 1 && is_agent(message))
-                .then(|| if chinese { "用户" } else { "the user" }.to_owned())
-        });
-        Talk {
-            speaker: label(message),
-            other,
-            participants: self.speakers.iter().map(|name| (*name).to_owned()).collect(),
-            agent: is_agent(message),
-            said: message.timestamp,
-        }
-    }
-
-    fn keep(&mut self, index: usize, message: &Message, found: Vec<Result<Draft, RejectReason>>) {
-        for draft in found {
-            match draft {
-                Ok(draft) => self.admit(draft, &[index], message.timestamp),
-                Err(reason) => self.out.reject(reason),
-            }
-        }
-    }
-
-    /// Instructions, and solutions with their problems: whole sentences, whoever says them.
-    fn know_how(&mut self, index: usize, message: &Message, sentence: &str, chinese: bool) {
-        let whole = |kind, subject: &str, attribute: &str, confidence, importance, content| Draft {
-            kind,
-            subject: subject.to_owned(),
-            attribute: attribute.to_owned(),
-            value: String::new(),
-            confidence,
-            importance,
-            content,
-            from: None,
-        };
-        let (procedure, solution) = if chinese {
-            (chinese::procedure(sentence), chinese::is_solution(sentence))
+    ranked.extend(know_how::cases(&told, messages).map(|candidate| Ranked {
+        score: f32::INFINITY,
+        is_certain: true,
+        message: usize::MAX,
+        candidate,
+    }));
+    keep_best(&mut ranked, messages.len(), &mut out);
+    let mut seen = HashSet::new();
+    for Ranked { candidate, .. } in ranked {
+        if seen.insert(normalized_hash(&candidate.content)) {
+            out.candidates.push(candidate);
         } else {
-            (english::procedure(sentence), english::is_solution(sentence))
-        };
-        if procedure {
-            let draft =
-                whole(MemoryKind::Procedure, "", "procedure", 0.75, 0.55, sentence.to_owned());
-            self.admit(draft, &[index], message.timestamp);
+            out.reject(RejectReason::Duplicate);
         }
-        let Some((at, problem)) =
-            solution.then(|| self.problem_before(index, sentence, chinese)).flatten()
-        else {
-            return;
-        };
-        let (subject, content) = match chinese {
-            true => ("助手", format!("问题：{problem} 解决：{sentence}")),
-            false => ("assistant", format!("Problem: {problem} Solution: {sentence}")),
-        };
-        let sources = if at == index { vec![index] } else { vec![at, index] };
-        self.admit(
-            whole(MemoryKind::Case, subject, "case", 0.72, 0.62, content),
-            &sources,
-            message.timestamp,
-        );
     }
+    out
+}
 
-    /// The latest sentence before `solution` that tells of a failure, with its message.
-    fn problem_before(
-        &self,
-        index: usize,
-        solution: &str,
-        chinese: bool,
-    ) -> Option<(usize, String)> {
-        let is_problem = |sentence: &str| {
-            if chinese { chinese::is_problem(sentence) } else { english::is_problem(sentence) }
-        };
-        (index.saturating_sub(CASE_REACH)..=index).rev().find_map(|at| {
-            let content = &self.messages[at].content;
-            let before = if at == index {
-                content.split(solution).next().unwrap_or_default()
-            } else {
-                content
-            };
-            if before.len() > MAX_MESSAGE_BYTES {
-                return None;
-            }
-            let found = sentences(before)
-                .into_iter()
-                .rfind(|sentence| sentence.len() <= MAX_SENTENCE_BYTES && is_problem(sentence))?;
-            Some((at, found.to_owned()))
-        })
+/// Leaves the best sentences, in the order of their messages.
+fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, out: &mut Extraction) {
+    let volume = (messages * VOLUME).div_ceil(100).max(MIN_VOLUME);
+    let mut order: Vec<usize> = (0..ranked.len()).collect();
+    order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
+    let mut said = HashSet::new();
+    for at in &order {
+        if !said.insert(ranked[*at].message) {
+            ranked[*at].score -= SAME_MESSAGE;
+        }
     }
+    order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
+    let mut kept = vec![false; ranked.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        kept[at] = rank < volume || ranked[at].is_certain;
+        if !kept[at] {
+            out.reject(RejectReason::Volume);
+        }
+    }
+    let mut kept = kept.into_iter();
+    ranked.retain(|_| kept.next().unwrap_or_default());
+}
 
-    /// The gates that every statement passes.
-    fn admit(&mut self, mut draft: Draft, sources: &[usize], said: Moment) {
-        if draft.confidence < self.config.min_confidence {
-            return self.out.reject(RejectReason::LowConfidence);
-        }
-        if draft.importance < self.config.min_importance {
-            return self.out.reject(RejectReason::LowImportance);
-        }
-        capitalise(&mut draft.content);
-        let cited: Vec<&Message> = sources.iter().map(|index| &*self.messages[*index]).collect();
-        if let Err(reason) = supported(&draft.content, &cited, &self.speakers) {
-            return self.out.reject(reason);
-        }
-        if !self.seen.insert(normalized_hash(&draft.content)) {
-            return self.out.reject(RejectReason::Duplicate);
-        }
-        let valid_from = draft
-            .from
-            .and_then(|date| midnight(date, said))
-            .filter(|moment| *moment < said)
-            .unwrap_or(said);
-        self.out.candidates.push(Candidate {
-            content: draft.content,
-            kind: draft.kind,
-            confidence: draft.confidence,
-            importance: draft.importance,
-            subject: draft.subject,
-            attribute: draft.attribute,
-            value: draft.value,
-            valid_from,
-            source_messages: sources
-                .iter()
-                .map(|index| self.messages[*index].message_id.clone())
-                .collect(),
-        });
+/// Reads one sentence; `Err(None)` where nobody would have looked for a fact.
+fn read(
+    told: &Told,
+    messages: &[Arc<Message>],
+    config: &Config,
+) -> Result<Ranked, Option<RejectReason>> {
+    let message = &*messages[told.message];
+    if is_machinery(message) {
+        return Err(None);
+    }
+    if told.asks {
+        return Err(Some(RejectReason::Question));
+    }
+    let reading = Reading::of(&told.said);
+    if reading.first.has(Signs::HYPOTHETICAL) {
+        return Err(Some(RejectReason::Hypothetical));
+    }
+    let is_procedure = know_how::is_procedure(&told.said, told.language);
+    let content = match (is_agent(message), is_procedure) {
+        (_, true) => told.said.clone(),
+        (false, _) => told.content.clone(),
+        (true, _) => know_how::about_user(told).ok_or(Some(RejectReason::NotAboutUser))?,
+    };
+    let answers = told.message > 0 && answers(&messages[told.message - 1], message);
+    let cues = Cues::of(&told.said);
+    let score = score(told, reading, cues, answers);
+    let slot = if is_agent(message) { None } else { slot(told, cues) };
+    let least = if slot.is_some() { SLOT_IMPORTANCE } else { 0.0 };
+    let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
+    let importance = importance(score).max(least);
+    if importance < config.min_importance {
+        return Err(Some(RejectReason::LowImportance));
+    }
+    let (kind, attribute, value, whose) = match slot {
+        Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
+        None if is_procedure => (MemoryKind::Procedure, String::new(), String::new(), None),
+        None => (kind(told, reading), String::new(), String::new(), None),
+    };
+    let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
+    if confidence < config.min_confidence {
+        return Err(Some(RejectReason::LowConfidence));
+    }
+    let candidate = Candidate {
+        content,
+        kind,
+        confidence,
+        importance,
+        subject: match whose {
+            Some(whose) => format!("{}'s {whose}", told.speaker),
+            None => told.speaker.clone(),
+        },
+        attribute,
+        value,
+        valid_from: valid_from(told, message.timestamp),
+        source_messages: vec![message.message_id.clone()],
+    };
+    let is_certain = is_procedure || !candidate.attribute.is_empty();
+    Ok(Ranked { candidate, score, is_certain, message: told.message })
+}
+
+/// The slot that a sentence fills for good: not for a while, beside what holds, or in a dream.
+fn slot(told: &Told, cues: Cues) -> Option<Filled> {
+    let slot = slots::fill(&told.said, told.date.as_ref())?;
+    let for_good = !cues.once && (!cues.limit || cues.change);
+    (for_good || slots::is_paired(&slot.attribute)).then_some(slot)
+}
+
+/// Does the message answer a question of somebody else?
+fn answers(before: &Message, message: &Message) -> bool {
+    before.speaker() != message.speaker() && before.content.trim_end().ends_with(['?', '？'])
+}
+
+fn kind(told: &Told, reading: Reading) -> MemoryKind {
+    let signs = reading.all;
+    if signs.has(Signs::CHOICE) {
+        MemoryKind::Decision
+    } else if signs.has(Signs::TASTE) {
+        MemoryKind::Preference
+    } else if signs.has(Signs::PAST) && told.date.is_some() {
+        MemoryKind::Event
+    } else if signs.has(Signs::INTENT) {
+        MemoryKind::Goal
+    } else if signs.has(Signs::PEOPLE) {
+        MemoryKind::Relationship
+    } else if signs.has(Signs::WORK) {
+        MemoryKind::WorkHistory
+    } else if signs.has(Signs::PERSON) {
+        MemoryKind::PersonalInfo
+    } else if signs.has(Signs::PAST) {
+        MemoryKind::Event
+    } else {
+        MemoryKind::Entity
     }
 }
 
-fn capitalise(text: &mut String) {
-    if let Some(first) = text.chars().next().filter(char::is_ascii_lowercase) {
-        text.replace_range(0..1, &first.to_ascii_uppercase().to_string());
-    }
+/// Since when it holds: the day that the sentence names, if it is over; else when it was said.
+fn valid_from(told: &Told, said: Moment) -> Moment {
+    told.date
+        .and_then(|mention| midnight(mention.from, said))
+        .filter(|moment| *moment < said)
+        .unwrap_or(said)
 }
 
 /// The start of a day on the clock that `said` was read from.

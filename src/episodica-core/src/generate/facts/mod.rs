@@ -1,24 +1,29 @@
-//! Facts from messages, by rule: which statements are worth keeping, told from small talk, in the
-//! language they were made in.
+//! Facts from messages, by rule: the narrative's sentences that are most worth keeping.
 //!
-//! [`extract_offline`] reads a segment sentence by sentence; a sentence becomes a [`Candidate`]
-//! only if a pattern of a known kind fits it, it can stand alone (every pronoun has its referent),
-//! and it passes the gates of the configuration. [`model`] asks a language model instead and reads
-//! its answer. [`supported`] is the check that every statement must pass, whoever wrote it. None of
-//! them compares with what is already known (that is [`reconcile`](super::reconcile)). The engine
-//! calls them after an episode is finished.
+//! [`extract_offline`] has the narrative tell each sentence by itself, in the third person or as an
+//! attributed quotation, ranks them by a few features and keeps the best up to a volume
+//! (`docs/facts.md`). [`model`] asks a language model instead and reads its answer. [`supported`]
+//! is the check that every fact of a model must pass. None of them compares with what is already
+//! known (that is [`reconcile`](super::reconcile)). The engine calls them after an episode is
+//! finished.
 
 mod candidate;
-mod chinese;
+mod cues;
 mod dates;
-mod english;
 mod extract;
+mod know_how;
 pub mod model;
 mod numbers;
+mod rank;
+mod slots;
 mod support;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use candidate::{Candidate, Extraction, RejectReason};
+pub(crate) use cues::Cues;
 pub use extract::{RULES_VERSION, extract_offline};
+pub(crate) use numbers::numbers;
+pub(crate) use slots::is_paired;
 pub use support::{shares_words, supported};

@@ -3,7 +3,7 @@
 /// Every number of `text` in digits: "1,150" and "eleven hundred and fifty" are `1150`, "十二" is
 /// `12`. Small Chinese and English words for one are left out: they are articles more often than
 /// numbers.
-pub(super) fn numbers(text: &str) -> Vec<String> {
+pub(crate) fn numbers(text: &str) -> Vec<String> {
     let mut found = digits(text);
     english(text, &mut found);
     if !text.is_ascii() {

@@ -11,8 +11,8 @@ use jiff::civil::Date;
 
 use super::candidate::RejectReason;
 use super::dates;
-use super::english::{COMMON_OPENERS, word as known_word};
 use super::numbers::numbers;
+use crate::generate::episode::is_common_word;
 use crate::index::{for_each_bigram, for_each_word, is_function_word};
 use crate::model::Message;
 use crate::text::is_han;
@@ -187,8 +187,7 @@ fn capitalised(statement: &str) -> Vec<&str> {
             && !matches!(word, "I" | "I'm" | "I've" | "I'd" | "I'll")
         {
             let lower = word.to_lowercase();
-            let common = known_word(&lower).class.has(COMMON_OPENERS)
-                || lower.ends_with("ing") && lower.len() > 5;
+            let common = is_common_word(&lower) || lower.ends_with("ing") && lower.len() > 5;
             if !(opens && common) {
                 found.push(word);
             }
@@ -238,7 +237,7 @@ fn is_known(name: &str, known: &HashSet<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::facts::tests::said;
+    use crate::model::testing::said;
     use proptest::prelude::*;
 
     const DAY: &str = "2024-03-11T09:30:00+01:00";

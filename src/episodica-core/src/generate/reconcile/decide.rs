@@ -22,7 +22,7 @@ pub struct Decision {
 
 /// Attributes that take one value at a time for one subject. Every other attribute may hold many
 /// values side by side.
-const SINGLE_VALUED: [&str; 20] = [
+const SINGLE_VALUED: [&str; 23] = [
     "address",
     "age",
     "birthday",
@@ -35,19 +35,27 @@ const SINGLE_VALUED: [&str; 20] = [
     "home",
     "hometown",
     "job_status",
+    "language",
+    "manager",
     "name",
     "occupation",
     "partner",
     "phone",
     "relationship_status",
+    "role",
     "school",
     "spouse",
     "timezone",
 ];
 
-/// Does the attribute take one value at a time? `favourite:…` does, by what it is a favourite of.
+/// Slots that take one value at a time for each of their objects.
+const SINGLE_VALUED_BY_OBJECT: [&str; 3] = ["favourite:", "contact:", "plan:"];
+
+/// Does the attribute take one value at a time? `favourite:film` does, by what it is a favourite
+/// of.
 pub fn is_single_valued(attribute: &str) -> bool {
-    attribute.starts_with("favourite:") || SINGLE_VALUED.contains(&attribute)
+    SINGLE_VALUED_BY_OBJECT.iter().any(|slot| attribute.starts_with(slot))
+        || SINGLE_VALUED.contains(&attribute)
 }
 
 /// Decides by rules what becomes of `candidate`, given the owner's nearest memories with their
@@ -140,16 +148,21 @@ fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Opt
         return None;
     }
     if contains_run(&old, &new) {
-        return Some(decision(EventKind::Ignore, Some(index), "contained in a known statement"));
+        return Some(decision(EventKind::Ignore, Some(index), "contained in a known fact"));
     }
     let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) =
         (new.iter().collect(), old.iter().collect());
+    // The same words in another order, or one or two fewer.
+    let nearly = new_set.is_subset(&old_set) && 5 * new_set.len() >= 4 * old_set.len();
+    if nearly && negated(&new) == negated(&old) {
+        return Some(decision(EventKind::Ignore, Some(index), "nearly the same as a known fact"));
+    }
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
         && new_set.is_superset(&old_set)
         && new_set.len() > old_set.len();
     (extends && negated(&new) == negated(&old))
-        .then(|| decision(EventKind::Update, Some(index), "says more than a known statement"))
+        .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
 
 fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
@@ -179,7 +192,7 @@ pub(crate) fn known_value(known: &SemanticMemory) -> &str {
     known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
-fn negated(words: &[String]) -> bool {
+pub(super) fn negated(words: &[String]) -> bool {
     words.iter().any(|word| {
         matches!(word.as_str(), "not" | "no" | "never" | "不" | "没") || word.ends_with("n't")
     })
@@ -205,14 +218,15 @@ fn for_each_letter(text: &str, mut visit: impl FnMut(char, bool)) {
         open = !wide && (character.is_alphanumeric() || inner);
     };
     for character in text.chars() {
-        match character.is_ascii() {
-            true => read(character.to_ascii_lowercase()),
-            false => character.to_lowercase().for_each(&mut read),
+        if character.is_ascii() {
+            read(character.to_ascii_lowercase());
+        } else {
+            character.to_lowercase().for_each(&mut read);
         }
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for_each_letter(text, |letter, begins| match words.last_mut() {
         Some(word) if !begins => word.push(letter),

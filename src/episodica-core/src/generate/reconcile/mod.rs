@@ -8,10 +8,13 @@
 
 mod decide;
 pub mod model;
+mod pairing;
 mod records;
 #[cfg(test)]
 mod tests;
 
 pub use decide::{Decision, is_single_valued, reconcile_offline};
 pub(crate) use decide::{Signature, concerns, known_value};
+pub(crate) use pairing::{ends, topics};
+pub(crate) use records::close;
 pub use records::{Applied, apply, restore};

@@ -11,11 +11,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::decide::{Decision, known_value, same_attribute, same_subject};
+use super::decide::{
+    Decision, is_single_valued, known_value, negated, same_attribute, same_subject, words,
+};
 use crate::error::Result;
-use crate::generate::facts::{Candidate, supported};
+use crate::generate::facts::{Candidate, Cues, numbers, supported};
 use crate::llm::{AnswerSchema, Prompt, Template, json, render, single_line};
 use crate::model::{EventKind, Message, SemanticMemory};
+use crate::text::time::{TimeMention, mentions};
 use crate::text::{Language, language};
 
 /// Longest merged text, in characters.
@@ -163,6 +166,9 @@ fn decide(
     let memory = target.map(|at| known[at]);
     match (action.as_str(), memory) {
         ("CREATE" | "ADD", _) => (make(EventKind::Add, None, None), None),
+        ("IGNORE" | "NONE", Some(memory)) if says_more(candidate, &memory.content) => {
+            create("ignore_of_news")
+        }
         ("IGNORE" | "NONE", Some(_)) => (make(EventKind::Ignore, target, None), None),
         ("UPDATE" | "MERGE" | "SUPERSEDE", None) => create("unknown_memory"),
         ("UPDATE" | "MERGE" | "SUPERSEDE", Some(memory)) if !memory.is_current() => {
@@ -188,6 +194,8 @@ fn decide(
         ("SUPERSEDE", Some(memory)) => {
             if !same_attribute(candidate, memory) {
                 create("supersede_across_attributes")
+            } else if !may_supersede(candidate) {
+                create("supersede_of_many_valued")
             } else if !candidate.value.is_empty() && candidate.value == known_value(memory) {
                 (make(EventKind::Ignore, target, None), Some("supersede_by_the_same"))
             } else if candidate.valid_from < memory.valid_from {
@@ -199,6 +207,35 @@ fn decide(
         }
         _ => (None, Some("unknown_action")),
     }
+}
+
+/// May a fact end another with the same attribute? Yes if there can only be one, or if it says so:
+/// a cat doesn't end a dog.
+fn may_supersede(candidate: &Candidate) -> bool {
+    let cues = Cues::of(&candidate.content);
+    is_single_valued(&candidate.attribute) || (cues.change || cues.end) && cues.may_end()
+}
+
+/// Words that make another fact of one.
+const QUALIFIERS: [&str; 18] = [
+    "former", "ex", "part", "full", "left", "right", "first", "second", "third", "last", "only",
+    "always", "half", "until", "since", "另", "前", "只",
+];
+
+/// Does the candidate hold a number, a date, a negation or a qualifier that the memory lacks? Then
+/// it is news, however alike the two are.
+fn says_more(candidate: &Candidate, memory: &str) -> bool {
+    let (content, when) = (&candidate.content, candidate.valid_from);
+    let (new, old) = (words(content), words(memory));
+    let days = |text: &str| mentions(text, when).iter().map(TimeMention::iso).collect::<Vec<_>>();
+    let (known_numbers, known_days) = (numbers(memory), days(memory));
+    negated(&new) != negated(&old)
+        || numbers(content).iter().any(|number| !known_numbers.contains(number))
+        || days(content).iter().any(|day| !known_days.contains(day))
+        || QUALIFIERS.iter().any(|qualifier| {
+            let has = |words: &[String]| words.iter().any(|word| word == qualifier);
+            has(&new) && !has(&old)
+        })
 }
 
 /// Does the text hold nothing that neither the candidate nor the memory says?
@@ -267,7 +304,6 @@ mod tests {
     fn sound_decisions_stand() {
         let event =
             |action: &str, content| decided(action, json!(0), content).0.expect("usable").event;
-        assert_eq!(event("IGNORE", Value::Null), EventKind::Ignore);
         assert_eq!(event("SUPERSEDE", Value::Null), EventKind::Supersede);
         assert_eq!(event("MERGE", json!("Ann lives in Lyon and Nice.")), EventKind::Merge);
         assert_eq!(event("CREATE", Value::Null), EventKind::Add);
@@ -291,6 +327,36 @@ mod tests {
             None,
             "ignored beside nothing: the rules decide"
         );
+    }
+
+    fn decided_of(action: &str, attribute: &str, known: &str, new: &str) -> EventKind {
+        let known = memory("Ann", attribute, known, known);
+        let new = candidate("Ann", attribute, new, new);
+        let answer = json!({"decisions": [{"candidate": 0, "action": action, "memory": 0}]});
+        let mut read = read(&answer.to_string(), &[&new], &[&known]);
+        read.decisions.remove(0).expect("usable").event
+    }
+
+    #[test]
+    fn a_cat_does_not_end_a_dog_unless_it_is_said() {
+        let dog = "Ann has a dog, Rex.";
+        assert_eq!(decided_of("SUPERSEDE", "pet", dog, "Ann has a cat, Tom."), EventKind::Add);
+        let said = "Ann gave away Rex and has a cat, Tom, instead.";
+        assert_eq!(decided_of("SUPERSEDE", "pet", dog, said), EventKind::Supersede);
+    }
+
+    #[test]
+    fn what_differs_in_number_date_or_qualifier_is_not_ignored() {
+        let known = "Ann ran 5 km on 3 May 2024.";
+        for news in [
+            "Ann ran 10 km on 10 June 2024.",
+            "Ann ran 5 km on 3 June 2024.",
+            "Ann never ran 5 km on 3 May 2024.",
+            "Ann only ran 5 km on 3 May 2024.",
+        ] {
+            assert_eq!(decided_of("IGNORE", "", known, news), EventKind::Add, "{news}");
+        }
+        assert_eq!(decided_of("IGNORE", "", known, "Ann ran on 3 May 2024."), EventKind::Ignore);
     }
 
     #[test]

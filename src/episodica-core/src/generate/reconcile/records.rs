@@ -83,7 +83,13 @@ pub fn restore(superseded: &SemanticMemory, now: Moment) -> SemanticMemory {
     }
 }
 
-fn close(known: &SemanticMemory, until: Moment, successor: &str, now: Moment) -> SemanticMemory {
+/// The next revision of `known`: it held until then, and `successor` took its place.
+pub(crate) fn close(
+    known: &SemanticMemory,
+    until: Moment,
+    successor: &str,
+    now: Moment,
+) -> SemanticMemory {
     SemanticMemory {
         valid_to: Some(until.max(known.valid_from)),
         superseded_by: Some(successor.to_owned()),

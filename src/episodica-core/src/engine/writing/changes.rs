@@ -1,0 +1,105 @@
+//! What a new message ends though no slot says so: finds earlier messages of the same speaker about
+//! the same thing, and their facts.
+//!
+//! Bounded, so that learning costs the same whatever is known: only messages with a cue of change
+//! look back, by their rarest words, at the newest messages that have them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::engine::memory::view::View;
+use crate::engine::writing::conflicts::Learned;
+use crate::generate::facts::{Candidate, Cues};
+use crate::generate::reconcile::{ends, topics};
+use crate::model::{Message, SemanticMemory};
+
+/// A word that this share of the messages has is no topic, nor one that fewer than
+/// [`FEW_MESSAGES`] have.
+const COMMON_SHARE: usize = 50;
+const FEW_MESSAGES: usize = 4;
+/// Words of a message by which it is looked for.
+const MAX_TOPICS: usize = 16;
+/// Messages with one word that are looked at, the newest.
+const SAME_WORD: usize = 16;
+/// Earlier messages that a message is compared with, those that share most.
+const MAX_MESSAGES: usize = 4;
+/// Facts with one word that are looked at, the newest.
+const SAME_FACT_WORD: usize = 32;
+
+/// The facts that the message of `candidate` ends, oldest message last.
+pub(crate) fn ended_by(
+    view: &View,
+    learned: &Learned,
+    candidate: &Candidate,
+) -> Vec<Arc<SemanticMemory>> {
+    let [id] = &candidate.source_messages[..] else { return Vec::new() };
+    let Some(slot) = view.messages.slot(id) else { return Vec::new() };
+    let message = view.messages.get(slot);
+    let cues = Cues::of(&message.content);
+    if !cues.may_end() {
+        return Vec::new();
+    }
+    let mut ended: Vec<Arc<SemanticMemory>> = Vec::new();
+    for (before, shared) in earlier(view, slot, message) {
+        let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
+        for fact in facts_of(view, learned, view.messages.get(before)) {
+            let own = fact.source_messages.contains(id);
+            let known = ended.iter().any(|other| other.memory_id == fact.memory_id);
+            if !own && !known && ends(candidate, cues, &fact, &shared) {
+                ended.push(fact);
+            }
+        }
+    }
+    ended
+}
+
+/// Earlier messages of the same speaker that share a topic with the message in a slot, those that
+/// share most first, with the topics.
+fn earlier(view: &View, slot: u32, message: &Message) -> Vec<(u32, Vec<String>)> {
+    let postings = &view.messages.field.postings;
+    let common = (view.messages.len() / COMMON_SHARE).max(FEW_MESSAGES);
+    let mut topics: Vec<(usize, String)> = topics(&message.content)
+        .into_iter()
+        .map(|topic| (postings.document_frequency(&topic), topic))
+        .filter(|(frequency, _)| (2..=common).contains(frequency))
+        .collect();
+    topics.sort_unstable();
+    let mut shared: HashMap<u32, Vec<String>> = HashMap::new();
+    for (_, topic) in topics.into_iter().take(MAX_TOPICS) {
+        let before = postings.postings(&topic).iter().rev().map(|posting| posting.slot);
+        for other in before.filter(|other| *other < slot).take(SAME_WORD) {
+            if view.messages.get(other).speaker() == message.speaker() {
+                shared.entry(other).or_default().push(topic.clone());
+            }
+        }
+    }
+    let mut earlier: Vec<(u32, Vec<String>)> = shared.into_iter().collect();
+    earlier.sort_unstable_by(|a, b| b.1.len().cmp(&a.1.len()).then(b.0.cmp(&a.0)));
+    earlier.truncate(MAX_MESSAGES);
+    earlier
+}
+
+/// The current facts that were learned from a message, and only from it.
+fn facts_of(view: &View, learned: &Learned, message: &Message) -> Vec<Arc<SemanticMemory>> {
+    let postings = &view.statements.postings;
+    let mut words: Vec<(usize, String)> = topics(&message.content)
+        .into_iter()
+        .map(|topic| (postings.document_frequency(&topic), topic))
+        .filter(|(frequency, _)| *frequency > 0)
+        .collect();
+    words.sort_unstable();
+    let mut facts: Vec<Arc<SemanticMemory>> = Vec::new();
+    let is_of = |fact: &SemanticMemory| fact.source_messages == [message.message_id.as_str()];
+    for (_, word) in words.into_iter().take(MAX_TOPICS) {
+        for posting in postings.postings(&word).iter().rev().take(SAME_FACT_WORD) {
+            let Some(fact) = view.facts.get(posting.slot) else { continue };
+            let listed = facts.iter().any(|known| known.memory_id == fact.memory_id);
+            if !listed && is_of(fact) && !learned.latest.contains_key(&fact.memory_id) {
+                facts.push(Arc::clone(fact));
+            }
+        }
+    }
+    facts.extend(learned.of_message(&message.message_id).filter(|fact| is_of(fact)).cloned());
+    facts.retain(|fact| fact.is_current());
+    facts
+}

@@ -1,0 +1,201 @@
+//! The narrative sentence by sentence, each by itself: what facts are made of.
+//!
+//! A sentence whose grammar allows it is told in the third person ("Maya moved …"), every other one
+//! is an attributed quotation (`Maya: "We moved …"`). Either way it can be read alone: relative
+//! dates are resolved, captions and code are left out, quotation marks are balanced, nothing is
+//! cut. Whether a sentence is worth keeping is not decided here.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::narrative::capitalised;
+use super::person;
+use super::source::{Source, Turn};
+use super::units::Unit;
+use crate::clock::Moment;
+use crate::model::Message;
+use crate::text::Language;
+use crate::text::time::{TimeMention, mentions, resolve_text};
+
+/// A longer sentence, in bytes, is pasted text, not talk.
+const MAX_SENTENCE_BYTES: usize = 600;
+
+/// One sentence of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::generate) struct Told {
+    /// Index of the message.
+    pub message: usize,
+    /// How facts call who said it: "the user" for a role.
+    pub speaker: String,
+    /// As it was said, without emoji and marks of lists.
+    pub said: String,
+    /// As a fact tells it.
+    pub content: String,
+    /// In the third person; otherwise an attributed quotation.
+    pub is_rewritten: bool,
+    /// Ends in a question mark.
+    pub asks: bool,
+    /// The days of its first date, if it names one.
+    pub date: Option<TimeMention>,
+    /// What can be seen of its words.
+    pub form: Form,
+    /// The language of its message.
+    pub language: Language,
+}
+
+/// The words of a sentence, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::generate) struct Form {
+    /// All words; of unspaced scripts half the characters.
+    pub words: usize,
+    /// Distinct words that are not function words.
+    pub content: usize,
+    /// Holds a capitalised word in mid-sentence that is not a speaker's name.
+    pub has_name: bool,
+    /// Holds a number in digits.
+    pub has_digit: bool,
+    /// Opens with a pronoun that stands for something said before.
+    pub dangles: bool,
+}
+
+/// All sentences of the messages in order, code and lone captions left out.
+pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<Told> {
+    let source = Source::read_spoken(messages);
+    let mut told = Vec::new();
+    for turn in &source.turns {
+        let moment = messages[turn.message].timestamp;
+        let speech = turn.units.iter().filter(|unit| {
+            !unit.is_code && !unit.words.is_empty() && unit.end - unit.start <= MAX_SENTENCE_BYTES
+        });
+        told.extend(speech.filter_map(|unit| sentence(&source, turn, unit, moment)));
+    }
+    told
+}
+
+fn sentence(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) -> Option<Told> {
+    let said = tidy(turn.unit_text(unit), turn.language)?;
+    let found = mentions(&said, moment);
+    let name = &source.speaker(turn).short;
+    let resolved = resolve_text(&said, moment, turn.language);
+    let rewritten = if unit.asks { None } else { third_person(source, turn, &resolved, name) };
+    let is_rewritten = rewritten.is_some();
+    let content = rewritten.unwrap_or_else(|| quotation(name, &resolved, turn.language));
+    Some(Told {
+        message: turn.message,
+        speaker: name.clone(),
+        form: form(source, turn, unit),
+        asks: unit.asks,
+        date: found.into_iter().find(|mention| mention.confident),
+        language: turn.language,
+        said,
+        content,
+        is_rewritten,
+    })
+}
+
+fn third_person(source: &Source, turn: &Turn, text: &str, name: &str) -> Option<String> {
+    match turn.language {
+        Language::English if person::may_be_english(text) => {
+            person::english(source.without_address(text), name)
+        }
+        Language::Chinese if text.contains('我') => {
+            person::chinese(source.without_address(text), name)
+        }
+        _ => None,
+    }
+}
+
+/// `Maya: "…"`, with the marks of quotations inside made single.
+fn quotation(name: &str, text: &str, language: Language) -> String {
+    if language == Language::Chinese {
+        let inner = text.replace(['“', '「'], "‘").replace(['”', '」'], "’");
+        return format!("{name}：“{inner}”");
+    }
+    let inner = text.replace(['"', '“', '”', '„', '«', '»'], "'");
+    format!("{}: \"{inner}\"", capitalised(name))
+}
+
+/// Pairs of quotation marks; a sentence with half of one loses the marks.
+const QUOTES: [(char, char); 6] =
+    [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』')];
+
+/// A sentence without emoji, marks of lists and emphasis, ellipses, and halves of quotations;
+/// `None` if nothing is left.
+fn tidy(text: &str, language: Language) -> Option<String> {
+    let chinese = language == Language::Chinese;
+    let text = text.trim_start_matches(['#', '*', '-', '>', '•', '+', '~', ' ']);
+    let mut out: String = text.replace("**", "").replace("__", "");
+    for dots in ["……", "…", "...."] {
+        out = out.replace(dots, "...");
+    }
+    if out.contains("...") {
+        let whole = out.trim_end_matches(['.', ' ']).to_owned();
+        let ended = whole.len() < out.len();
+        out = whole
+            .split("...")
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(if chinese { "，" } else { " – " });
+        if ended {
+            out.push(if chinese { '。' } else { '.' });
+        }
+    }
+    out.retain(|c| !is_emoji(c));
+    for (open, close) in QUOTES {
+        let (opened, closed) = (out.matches(open).count(), out.matches(close).count());
+        let halved = if open == close { opened % 2 == 1 } else { opened != closed };
+        if halved && !(open == '„' || close == '”' && out.contains('„')) {
+            out.retain(|c| c != open && c != close);
+        }
+    }
+    let out = without_lone_apostrophe(&out);
+    let out =
+        out.trim_end_matches([',', '，', '、', ';', '；', ':', '：', '-', '–', '~', '(', ' ']);
+    let out = out.trim();
+    out.chars().any(char::is_alphanumeric).then(|| out.to_owned())
+}
+
+/// The text without an opening apostrophe that nothing closes: "'cause".
+fn without_lone_apostrophe(text: &str) -> Cow<'_, str> {
+    let opens = |at: usize| {
+        !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            && text[at..].chars().nth(1).is_some_and(char::is_alphanumeric)
+    };
+    match text.rfind(['\'', '‘', '’']) {
+        Some(at) if opens(at) => {
+            let mark = text[at..].chars().next().map_or(0, char::len_utf8);
+            Cow::Owned(format!("{}{}", &text[..at], &text[at + mark..]))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(c as u32, 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0xFE0F | 0x200D)
+}
+
+fn form(source: &Source, turn: &Turn, unit: &Unit) -> Form {
+    let mut form = Form::default();
+    let mut keys: Vec<u64> = Vec::with_capacity(unit.words.len());
+    for word in &unit.words {
+        let text = turn.word_text(word);
+        form.has_digit |= text.bytes().any(|byte| byte.is_ascii_digit());
+        if word.unspaced {
+            let characters = text.chars().count().div_ceil(2);
+            form.words += characters;
+            form.content += characters;
+            continue;
+        }
+        form.words += 1;
+        if !word.class.is_function() {
+            keys.push(word.key);
+            form.has_name |= word.capital && !word.first && !source.is_speaker_name(turn, word);
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    form.content += keys.len();
+    form.dangles = unit.words.first().is_some_and(|word| word.class.dangles());
+    form
+}

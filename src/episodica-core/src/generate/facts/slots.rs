@@ -1,0 +1,270 @@
+//! Slots: what can only be true once, and the value that a sentence gives it.
+//!
+//! The table is data (`slots.txt`): a slot is a few regular expressions per language. A sentence
+//! fills the first slot that it matches.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use crate::model::MemoryKind;
+use crate::text::time::TimeMention;
+
+const TABLE: &str = include_str!("slots.txt");
+
+/// Longest sentence, in bytes, that is matched.
+const MAX_BYTES: usize = 400;
+/// Memory that the compiled table may take.
+const MAX_COMPILED_BYTES: usize = 64 << 20;
+
+/// What the names in braces stand for.
+const MACROS: [(&str, &str); 5] = [
+    (
+        "{NAME}",
+        r#"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Frau Dr|Herr Dr|Herr|Frau|Prof)\.? )?\p{Lu}[^\s,.;:!?()"“”]*(?: (?:(?:&|of|de|la|the|von|van|del|dos) )?\p{Lu}[^\s,.;:!?()"“”]*){0,3})"#,
+    ),
+    ("{SOME}", r#"[^,.;:!?()"“”。，！？]{1,60}"#),
+    ("{HAN}", r"[\p{Han}A-Za-z0-9]{1,12}?(?:[了，。！,!?？；;、的]|$)"),
+    (
+        "{NOW}",
+        "(?: ?(?:now|just|finally|recently|currently|still|only|officially|actually|also|happily|\
+         mostly|all|already|jetzt|nun|inzwischen|mittlerweile|ahora|actualmente|maintenant|\
+         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|的)*",
+    ),
+    (
+        "{DATE}",
+        r"(?:[^.。]{0,30}?)(?:\d{1,2}|\d月|[一二三四五六七八九十]月|周[一二三四五六日]|January|February|March|April|May|June|July|August|September|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|tomorrow|next|Januar|März|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|janvier|février|mars|avril|juin|juillet|août)[^.;。]{0,20}",
+    ),
+];
+
+/// Where a value ends though its sentence goes on.
+const VALUE_ENDS: [&str; 26] = [
+    " now",
+    " and ",
+    " but ",
+    " because ",
+    " since ",
+    " so ",
+    " which ",
+    " who ",
+    " with ",
+    " these ",
+    " at the moment",
+    " from ",
+    " until ",
+    " for ",
+    " again",
+    " where ",
+    " und ",
+    " jetzt",
+    " y ",
+    " ahora",
+    " et ",
+    " maintenant",
+    " though ",
+    " this ",
+    " that ",
+    " in a ",
+];
+
+/// A sentence's slot with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Filled {
+    /// The slot, with its object where it has one: `favourite:film`.
+    pub attribute: String,
+    /// The value, normalised: lower case, without articles and final punctuation.
+    pub value: String,
+    pub kind: MemoryKind,
+    /// Whose it is, if not the speaker's: "sister".
+    pub whose: Option<String>,
+}
+
+struct Slot {
+    name: &'static str,
+    kind: MemoryKind,
+    dated: bool,
+}
+
+struct Table {
+    slots: Vec<Slot>,
+    /// Slot and pattern of each line.
+    lines: Vec<(usize, Regex)>,
+    any: RegexSet,
+}
+
+static SLOTS: LazyLock<Table> = LazyLock::new(|| read_table(TABLE));
+
+fn read_table(text: &'static str) -> Table {
+    let (mut slots, mut lines, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(head) = line.strip_prefix('@') {
+            let mut words = head.split_whitespace();
+            let name = words.next().expect("invariant: a slot has a name");
+            let kind = words.next().unwrap_or_default();
+            let kind = MemoryKind::ALL.into_iter().find(|known| known.name() == kind);
+            let kind = kind.expect("invariant: a slot has a kind");
+            slots.push(Slot { name, kind, dated: matches!(name, "plan" | "deadline") });
+            continue;
+        }
+        let pattern = MACROS
+            .iter()
+            .fold(line.to_owned(), |text, (name, meaning)| text.replace(name, meaning));
+        let regex = RegexBuilder::new(&pattern).case_insensitive(true).build();
+        lines.push((slots.len() - 1, regex.expect("invariant: the table's patterns are sound")));
+        patterns.push(pattern);
+    }
+    let any = RegexSetBuilder::new(&patterns)
+        .case_insensitive(true)
+        .size_limit(MAX_COMPILED_BYTES)
+        .build()
+        .expect("invariant: the table fits its limit");
+    Table { slots, lines, any }
+}
+
+/// Is the slot one of those that many things have, so that a value ends another only where both are
+/// about the same thing?
+pub(crate) fn is_paired(attribute: &str) -> bool {
+    matches!(attribute, "deadline" | "dose" | "price" | "version" | "region" | "practitioner")
+}
+
+/// The slot that a sentence fills; `date` is its first date.
+pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled> {
+    if sentence.len() > MAX_BYTES {
+        return None;
+    }
+    let plain = sentence.replace('’', "'");
+    let table = &*SLOTS;
+    table.any.matches(&plain).into_iter().find_map(|line| {
+        let (slot, pattern) = &table.lines[line];
+        let found = pattern.captures(&plain)?;
+        filled(&table.slots[*slot], &found, date)
+    })
+}
+
+fn filled(slot: &Slot, found: &Captures<'_>, date: Option<&TimeMention>) -> Option<Filled> {
+    let group = |name| found.name(name).map(|group| group.as_str());
+    let value = match date.filter(|_| slot.dated) {
+        Some(date) => date.iso(),
+        None if slot.dated => return None,
+        None => normalised(group("v")?),
+    };
+    let object = group("o").map(|object| object.trim().to_lowercase().replace(' ', "_"));
+    let attribute = match object {
+        Some(object) => format!("{}:{}", slot.name, canonical(&object)),
+        None => slot.name.to_owned(),
+    };
+    let is_value = !value.is_empty() && !matches!(&*value, "i" | "it" | "the" | "家" | "家了");
+    is_value.then(|| Filled {
+        attribute,
+        value,
+        kind: slot.kind,
+        whose: group("w").map(str::to_lowercase),
+    })
+}
+
+/// One word for objects that people call by several.
+fn canonical(object: &str) -> &str {
+    match object {
+        "boss" | "line_manager" | "supervisor" | "chef" | "chefin" | "jefe" | "jefa" => "manager",
+        "gp" | "hausarzt" | "hausärztin" | "大夫" | "médico" | "médica" | "médecin" => {
+            "doctor"
+        }
+        "tesorero" | "tesorera" | "trésorier" | "trésorière" => "treasurer",
+        "color" => "colour",
+        "movie" => "film",
+        other => other,
+    }
+}
+
+/// Lower case, without what follows the value, articles and punctuation.
+fn normalised(value: &str) -> String {
+    let mut value = value.trim();
+    for end in VALUE_ENDS {
+        if let Some((front, _)) = value.split_once(end) {
+            value = front;
+        }
+        value = value.strip_suffix(end.trim_end()).unwrap_or(value);
+    }
+    let marks = |c: char| !c.is_alphanumeric() && !matches!(c, '£' | '$' | '€' | '¥' | '+');
+    let value = value.trim_matches(marks).trim_end_matches(['了', '的']).to_lowercase();
+    const ARTICLES: [&str; 12] =
+        ["a ", "an ", "the ", "my ", "our ", "el ", "la ", "le ", "il ", "der ", "die ", "das "];
+    let bare = ARTICLES.iter().find_map(|word| value.strip_prefix(word));
+    bare.unwrap_or(&value).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+    use crate::text::time::mentions;
+
+    fn slot(sentence: &str) -> (String, String) {
+        let day = Moment::parse("2024-03-11T09:30:00+01:00").expect("valid");
+        let date = mentions(sentence, day).into_iter().next();
+        fill(sentence, date.as_ref())
+            .map(|found| (found.attribute, found.value))
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn the_table_is_sound_and_says_what_it_understands() {
+        assert!(SLOTS.slots.len() > 15 && SLOTS.lines.len() > 100);
+        for (sentence, attribute, value) in [
+            ("I live in Porto now, near the river.", "home", "porto"),
+            ("We relocated to Lyon.", "home", "lyon"),
+            ("I'm based in Berlin.", "home", "berlin"),
+            ("Ich wohne jetzt in Graz.", "home", "graz"),
+            ("Ahora vivo en Sevilla.", "home", "sevilla"),
+            ("J'habite maintenant à Nantes.", "home", "nantes"),
+            ("我现在住在苏州。", "home", "苏州"),
+            ("我们搬到青岛了，离海近。", "home", "青岛"),
+            ("I work for Renault.", "employer", "renault"),
+            ("I've been a buyer at Long & Sons since May.", "employer", "long & sons"),
+            ("Ich arbeite als Koch bei Siemens.", "employer", "siemens"),
+            ("我换工作了，去了华为。", "employer", "华为"),
+            ("My manager is Priya.", "contact:manager", "priya"),
+            ("Mein Hausarzt ist Dr. Kern.", "contact:doctor", "dr. kern"),
+            ("Mi médico es el doctor Salas.", "contact:doctor", "salas"),
+            ("我太太叫小红。", "partner", "小红"),
+            ("My wife, Anja, is a cook.", "partner", "anja"),
+            ("Please always answer in French.", "language", "french"),
+            ("以后请用英文回答。", "language", "英文"),
+            (
+                "My favourite colour is no longer green; it's orange now.",
+                "favourite:colour",
+                "orange",
+            ),
+            ("My favorite color is green.", "favourite:colour", "green"),
+            ("Mi color favorito es el verde.", "favourite:colour", "verde"),
+            ("我最喜欢的歌手是王菲。", "favourite:歌手", "王菲"),
+            ("I'm vegan now.", "diet", "vegan"),
+            ("My number is 0151 234 5678.", "phone", "0151 234 5678"),
+            ("My mail is ana@example.org.", "email", "ana@example.org"),
+            ("I just turned 34.", "age", "34"),
+            ("The wedding is on 3 May 2025.", "plan:wedding", "2025-05-03"),
+            ("My sister lives in Turin.", "home", "turin"),
+            ("He takes 20 mg in the evening.", "dose", "20 mg"),
+            ("It costs £35 an hour.", "price", "£35"),
+            ("We run on Postgres 16.2.", "version", "16.2"),
+        ] {
+            assert_eq!(slot(sentence), (attribute.to_owned(), value.to_owned()), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_slot_fills_none() {
+        for sentence in [
+            "I moved to the marketing team.",
+            "She lives in Rome.",
+            "我住院了。",
+            "我搬家了。",
+            "I'm in Rome for a week.",
+            "We worked on it until Friday.",
+            "I'm 30 minutes late.",
+            "My wife is Italian.",
+        ] {
+            assert_eq!(slot(sentence), Default::default(), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Word lists that tell what kind of sentence it is, in the languages that have one.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::text::is_cjk;
+
+/// What a word says about its sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Signs(u16);
+
+impl Signs {
+    /// The speaker, alone or with others.
+    pub const FIRST_PERSON: Self = Self(1);
+    /// The listener.
+    pub const SECOND_PERSON: Self = Self(1 << 1);
+    /// A time that is over.
+    pub const PAST: Self = Self(1 << 2);
+    /// Opens small talk.
+    pub const CHATTY: Self = Self(1 << 3);
+    /// Opens what is supposed, not stated.
+    pub const HYPOTHETICAL: Self = Self(1 << 4);
+    /// Family, friends, colleagues, pets.
+    pub const PEOPLE: Self = Self(1 << 5);
+    /// Work and education.
+    pub const WORK: Self = Self(1 << 6);
+    /// Likes and dislikes.
+    pub const TASTE: Self = Self(1 << 7);
+    /// What somebody is up to.
+    pub const INTENT: Self = Self(1 << 8);
+    /// A choice that was made.
+    pub const CHOICE: Self = Self(1 << 9);
+    /// Who somebody is.
+    pub const PERSON: Self = Self(1 << 10);
+
+    /// Has it one of the others?
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Opens what the listener is asked to do.
+    pub const REQUEST: Self = Self(1 << 11);
+
+    fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// The lists. Entries are lower-case words; an entry in a script without spaces is a run of
+/// characters that occurs anywhere in a sentence.
+const LISTS: [(Signs, &str); 12] = [
+    (
+        Signs::REQUEST,
+        "let let's keep take check tell give look have remember try make don't stay can could would \
+         do did are is how what when where who why which",
+    ),
+    (
+        Signs::FIRST_PERSON,
+        "i i'm i've i'll i'd im ive me my mine myself we we're we've we'll we'd us our ours \
+         ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren \
+         yo mi mis me mí conmigo nosotros nosotras nuestro nuestra nuestros nuestras nos \
+         je j'ai j'étais j'aime moi mon ma mes nous notre nos \
+         io mio mia miei mie noi nostro nostra eu meu minha meus minhas nós nosso nossa 我 咱 私 僕 俺",
+    ),
+    (
+        Signs::SECOND_PERSON,
+        "you you're you've you'll you'd your yours yourself u ur y'all \
+         du dich dir dein deine deinen deinem tú tu te tus usted ustedes ti vous votre vos toi \
+         ton ta tes você vocês 你 您 あなた",
+    ),
+    (
+        Signs::PAST,
+        "was were had did went got made took came saw met bought found left felt gave thought told \
+         became began brought built broke caught chose drove ate fell flew forgot grew heard held \
+         kept knew led lost paid ran read said sent sold spent spoke started stood swam taught \
+         threw took wore woke won wrote been \
+         war waren hatte hatten habe haben wurde ging kam fui fue era estaba hice hizo compré \
+         été avait était eu fait sono stato ho fui estava 了 过",
+    ),
+    (
+        Signs::CHATTY,
+        "thanks thank thx wow that's thats sounds great congrats congratulations yeah yep yes yup \
+         hi hey hello bye goodbye awesome amazing cool nice absolutely totally definitely sure ok \
+         okay haha lol aw aww oh glad good exactly agreed true right please sorry welcome well no \
+         danke toll hallo tschüss super klar gracias hola vale genial merci salut bonjour d'accord \
+         grazie ciao obrigado obrigada olá 谢谢 哈哈 好的 恭喜 加油 不客气 再见 你好 嗯 是啊 对啊",
+    ),
+    (
+        Signs::HYPOTHETICAL,
+        "if maybe perhaps suppose imagine unless wenn falls vielleicht si quizás ojalá peut-être \
+         se forse talvez 如果 要是 假如 也许 要不",
+    ),
+    (
+        Signs::PEOPLE,
+        "wife husband spouse partner boyfriend girlfriend fiancé fiancée son sons daughter \
+         daughters kid kids child children baby mother mom mum father dad parents brother brothers \
+         sister sisters grandma grandmother grandpa grandfather aunt uncle cousin nephew niece \
+         friend friends colleague colleagues neighbour neighbor boss manager roommate flatmate dog \
+         cat puppy kitten pet pets hamster rabbit married divorced engaged \
+         frau mann sohn tochter kinder mutter vater eltern bruder schwester freund freundin \
+         mujer marido esposo esposa hijo hija hijos madre padre hermano hermana amigo amiga novio \
+         novia femme mari fils fille enfants mère père frère sœur ami amie \
+         老婆 太太 妻子 老公 丈夫 男朋友 女朋友 儿子 女儿 孩子 妈 爸 哥 姐 弟 妹 朋友 同事 狗 猫",
+    ),
+    (
+        Signs::WORK,
+        "job work works worked working company office career boss team client clients project \
+         promoted promotion hired fired salary interview degree university college school class \
+         course exam thesis internship business startup employer shift \
+         arbeit arbeite firma stelle studium uni trabajo empresa oficina universidad travail \
+         bureau entreprise université lavoro trabalho 公司 工作 上班 辞职 入职 老板 项目 大学 考试 面试",
+    ),
+    (
+        Signs::TASTE,
+        "love loves like likes enjoy enjoys prefer prefers favorite favourite hate hates dislike \
+         adore fan allergic vegan vegetarian liebe mag lieber lieblings hasse \
+         gusta gustan encanta prefiero odio favorito favorita j'aime j'adore préfère déteste \
+         préféré 喜欢 爱 讨厌 最爱 偏好 过敏",
+    ),
+    (
+        Signs::INTENT,
+        "plan plans planning planned want wants hope hopes hoping goal goals dream dreaming aim \
+         intend saving booked will gonna möchte will plane vorhabe quiero \
+         espero planeo veux espère 打算 计划 想 希望 准备 目标 要去",
+    ),
+    (
+        Signs::CHOICE,
+        "decided decision chose chosen settled agreed entschieden decidido decidí décidé 决定 定了 选了",
+    ),
+    (
+        Signs::PERSON,
+        "live lives born birthday age email phone address name moved diagnosed allergy \
+         surgery hospital doctor wohne geboren geburtstag vivo nací cumpleaños habite né née \
+         anniversaire 住 搬 生日 岁 电话 手机 邮箱 地址 医院 手术",
+    ),
+];
+
+static SPACED: LazyLock<HashMap<&'static str, Signs>> = LazyLock::new(|| {
+    let mut words: HashMap<&str, Signs> = HashMap::new();
+    for (sign, list) in LISTS {
+        for word in list.split_whitespace().filter(|word| !word.contains(is_cjk)) {
+            words.entry(word).or_default().add(sign);
+        }
+    }
+    words
+});
+
+static UNSPACED: LazyLock<Vec<(&'static str, Signs)>> = LazyLock::new(|| {
+    let all = LISTS.iter().flat_map(|(sign, list)| {
+        list.split_whitespace().filter(|word| word.contains(is_cjk)).map(|word| (word, *sign))
+    });
+    all.collect()
+});
+
+/// What the words of a sentence say about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reading {
+    /// Of all its words.
+    pub all: Signs,
+    /// Of its first word.
+    pub first: Signs,
+}
+
+impl Reading {
+    /// Reads a sentence.
+    pub fn of(sentence: &str) -> Self {
+        let mut reading = Self::default();
+        let lower = sentence.to_lowercase().replace('’', "'");
+        let letters = |c: char| c.is_alphanumeric() || c == '\'';
+        let words = lower.split(|c: char| !letters(c)).map(|word| word.trim_matches('\''));
+        for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
+            let mut signs = SPACED.get(word).copied().unwrap_or_default();
+            if word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") {
+                signs.add(Signs::PAST);
+            }
+            if at == 0 {
+                reading.first = signs;
+            }
+            reading.all.add(signs);
+        }
+        if !lower.is_ascii() {
+            for (run, signs) in UNSPACED.iter().filter(|(run, _)| lower.contains(run)) {
+                reading.all.add(*signs);
+                if lower.starts_with(run) {
+                    reading.first.add(*signs);
+                }
+            }
+        }
+        reading
+    }
+}
