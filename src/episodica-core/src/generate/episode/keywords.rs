@@ -7,6 +7,7 @@
 
 use super::han;
 use super::lexicon::{KeyMap, exact_key};
+use super::salience::is_note;
 use super::source::{Source, Turn};
 use super::units::{Unit, Word};
 
@@ -133,7 +134,7 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
     let mut found: Vec<Phrase> = Vec::new();
     let mut places: KeyMap<usize> = KeyMap::default();
     for (number, turn) in source.turns.iter().enumerate() {
-        for unit in turn.units.iter().filter(|unit| !unit.is_code) {
+        for unit in turn.units.iter().filter(|unit| !unit.is_code && !is_note(turn, unit)) {
             visit_unit(source, salience, (number, turn, unit), &mut |phrase| match places
                 .get(&exact_key(&phrase.text))
             {

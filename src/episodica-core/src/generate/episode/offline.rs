@@ -45,7 +45,7 @@ pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
     let phrases = phrases(&source, &words);
     let scored = salience::scored(&source, &words);
     EpisodeText {
-        title: title::write(&source, &scored, &phrases, &moments),
+        title: title::write(&source, &scored, &phrases),
         summary: summary::write(&source, &scored, &moments),
         content: narrative::write(&source, &scored, &moments),
         topics: phrases.iter().take(MAX_TOPICS).map(|phrase| phrase.text.clone()).collect(),

@@ -44,13 +44,16 @@ impl Scored {
     }
 }
 
-/// All sentences of the episode, in order; code has no features.
+/// All sentences of the episode, in order; code and notes have no features.
 pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
     let mut all = Vec::new();
     for (turn_at, turn) in source.turns.iter().enumerate() {
         for (unit_at, unit) in turn.units.iter().enumerate() {
-            let features =
-                if unit.is_code { Vec::new() } else { features(source, turn, unit, salience) };
+            let features = if unit.is_code || is_note(turn, unit) {
+                Vec::new()
+            } else {
+                features(source, turn, unit, salience)
+            };
             let length = unit
                 .words
                 .iter()
@@ -66,6 +69,11 @@ pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
         }
     }
     all
+}
+
+/// Whether a sentence is a note in brackets about the message, such as the caption of an image.
+pub(super) fn is_note(turn: &Turn, unit: &Unit) -> bool {
+    turn.unit_text(unit).starts_with('[')
 }
 
 fn features(source: &Source, turn: &Turn, unit: &Unit, salience: &Salience) -> Vec<(u64, f32)> {

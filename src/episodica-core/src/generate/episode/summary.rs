@@ -1,7 +1,7 @@
 //! L0: the two or three sentences that together tell most of what was talked about, in order, each
 //! attributed.
 
-use super::narrative::{Passage, attribute, clip, fits, tell};
+use super::narrative::{Passage, clip, fits, tell};
 use super::salience::Scored;
 use super::source::Source;
 use crate::clock::Moment;
@@ -11,7 +11,7 @@ use crate::text::Language;
 pub(super) const MAX_TOKENS: usize = 100;
 /// Most sentences.
 const MAX_SENTENCES: usize = 3;
-/// A sentence is clipped to this many bytes.
+/// Most bytes of a sentence: what is longer is left out, not cut.
 const MAX_SENTENCE_BYTES: usize = 230;
 
 /// Writes the summary.
@@ -20,7 +20,7 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
     let mut told: Vec<u64> = Vec::new();
     let mut text = String::new();
     let mut refused: Vec<usize> = Vec::new();
-    while chosen.len() < MAX_SENTENCES && refused.len() < 4 {
+    while chosen.len() < MAX_SENTENCES && refused.len() < 12 {
         let free = (0..scored.len()).filter(|at| !chosen.contains(at) && !refused.contains(at));
         let Some((best, gain)) = free
             .map(|at| (at, scored[at].gain(&told)))
@@ -35,7 +35,9 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
         next.push(best);
         next.sort_unstable();
         let candidate = assemble(source, scored, &next, moments);
-        if !fits(&candidate, MAX_TOKENS) {
+        let unit = &source.turns[scored[best].turn].units[scored[best].unit];
+        let long = unit.end - unit.start > MAX_SENTENCE_BYTES;
+        if candidate == text || long || !fits(&candidate, MAX_TOKENS) {
             refused.push(best);
             continue;
         }
@@ -48,59 +50,72 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
 
 /// Nobody said anything of a subject: what was said first, as far as it fits.
 fn fallback(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
-    let spoken = (0..scored.len()).filter(|at| !source.turns[scored[*at].turn].text.is_empty());
-    for count in [2, 1] {
-        let text =
-            assemble(source, scored, &spoken.clone().take(count).collect::<Vec<_>>(), moments);
-        if fits(&text, MAX_TOKENS) {
-            return text;
-        }
-    }
-    spoken.take(1).map(|at| clip(&source.turns[scored[at].turn].text, MAX_TOKENS - 4)).collect()
+    let spoken: Vec<usize> =
+        (0..scored.len()).filter(|at| !source.turns[scored[*at].turn].text.is_empty()).collect();
+    let texts = [2, 1].map(|count| {
+        let first: Vec<usize> = spoken.iter().copied().take(count).collect();
+        assemble(source, scored, &first, moments)
+    });
+    texts.into_iter().find(|text| !text.is_empty() && fits(text, MAX_TOKENS)).unwrap_or_else(|| {
+        let names: Vec<&str> = source.speakers.iter().map(|speaker| &*speaker.short).collect();
+        clip(&names.join(", "), MAX_TOKENS)
+    })
 }
 
+/// The chosen sentences in order; what cannot be told is quoted before its speaker is named.
 fn assemble(source: &Source, scored: &[Scored], chosen: &[usize], moments: &[Moment]) -> String {
     let mut out = String::new();
-    let mut at = 0;
-    while at < chosen.len() {
-        let number = scored[chosen[at]].turn;
-        let turn = &source.turns[number];
-        let mut parts = Vec::new();
-        while at < chosen.len() && scored[chosen[at]].turn == number {
-            parts.push(shortened(tell(
-                source,
-                turn,
-                &turn.units[scored[chosen[at]].unit],
-                moments[number],
-            )));
-            at += 1;
-        }
-        if !out.is_empty() && turn.language != Language::Chinese {
+    for at in chosen {
+        let turn = &source.turns[scored[*at].turn];
+        let unit = &turn.units[scored[*at].unit];
+        let name = &source.speaker(turn).short;
+        let sentence = match tell(source, turn, unit, moments[scored[*at].turn]) {
+            Passage::Told(text) => without_notes(&text),
+            Passage::Said(text) => quoted(&text, name, turn.language, false),
+            Passage::Asked(text) => quoted(&text, name, turn.language, true),
+            Passage::Aside(_) | Passage::Code(_) => String::new(),
+        };
+        if !out.is_empty() && !sentence.is_empty() && turn.language != Language::Chinese {
             out.push(' ');
         }
-        let mut line = String::new();
-        attribute(&source.speaker(turn).short, turn.language, parts, &mut line);
-        out.push_str(&line);
+        out.push_str(&sentence);
     }
     out
 }
 
-fn shortened(told: Passage) -> Passage {
-    match told {
-        Passage::Told(text) => Passage::Told(clip(&text, MAX_SENTENCE_BYTES)),
-        Passage::Said(text) => Passage::Said(clip(&plain(&text), MAX_SENTENCE_BYTES)),
-        Passage::Asked(text) => Passage::Asked(clip(&plain(&text), MAX_SENTENCE_BYTES)),
-        Passage::Aside(text) => Passage::Aside(clip(&text, MAX_SENTENCE_BYTES)),
-        Passage::Code(text) => Passage::Said(clip(
-            &text
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.starts_with("```"))
-                .collect::<Vec<_>>()
-                .join(" "),
-            MAX_SENTENCE_BYTES,
-        )),
+fn quoted(text: &str, name: &str, language: Language, asked: bool) -> String {
+    let text = without_notes(&plain(text));
+    match language {
+        _ if text.is_empty() => text,
+        Language::English => {
+            let said = if asked { "asked" } else { "said" };
+            format!("\"{}\" {name} {said}.", text.replace('"', "'"))
+        }
+        Language::Chinese => {
+            format!("“{text}”，{name}{}。", if asked { "问" } else { "说" })
+        }
+        _ => format!("“{text}” ({name})"),
     }
+}
+
+/// Without notes about the message: `[Image: a boat]`.
+pub(super) fn without_notes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('[') {
+        let (front, note) = rest.split_at(start);
+        let kind =
+            note[1..].chars().take_while(|c| c.is_alphabetic()).map(char::len_utf8).sum::<usize>();
+        let is_note = kind > 0 && note[1 + kind..].starts_with(':');
+        let end = note.find(']').map_or(note.len(), |end| end + 1);
+        out.push_str(front);
+        if !is_note {
+            out.push_str(&note[..end]);
+        }
+        rest = &note[end..];
+    }
+    out.push_str(rest);
+    out.trim().to_owned()
 }
 
 /// Without the marks of lists, headings and emphasis.

@@ -1,16 +1,15 @@
-//! The title: the most telling phrases, whose they are, or the most telling sentence where no
-//! phrase stands out.
+//! The title: the most telling sentences told in the third person, else the most telling phrases
+//! and who talked of them. Nothing is cut in the middle, and nothing is quoted.
 
 use super::keywords::Phrase;
-use super::lexicon::class_of;
-use super::narrative::{capitalised, clip};
+use super::narrative::capitalised;
 use super::person::{self, possessive};
-use super::salience::Scored;
+use super::salience::{Scored, is_note};
 use super::source::Source;
-use super::summary::plain;
+use super::summary::{plain, without_notes};
 use crate::clock::Moment;
 use crate::text::Language;
-use crate::text::time::resolve_text;
+use crate::text::time::{Naming, mentions};
 
 /// Most characters of a title.
 const MAX_CHARS: usize = 80;
@@ -22,17 +21,19 @@ const LEAST_SENTENCE_SHARE: f32 = 0.6;
 const MIN_HEADLINE_FEATURES: usize = 2;
 /// Fewest characters of a Chinese clause that stands for a sentence.
 const MIN_CLAUSE_CHARS: usize = 8;
+/// Where a sentence can end early.
+const BREAKS: [&str; 10] =
+    [", ", "; ", " – ", " — ", " but ", " because ", " so ", "，", "；", "。"];
+/// Words that would stand for one known person, if the sentence has them not of its own.
+const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
 /// A further phrase is at least this telling, compared with the first.
 const LEAST_SHARE: f32 = 0.5;
 /// Writes the title.
-pub(super) fn write(
-    source: &Source,
-    scored: &[Scored],
-    phrases: &[Phrase],
-    moments: &[Moment],
-) -> String {
-    let title = of_phrases(source, phrases)
-        .or_else(|| of_sentence(source, scored, moments))
+pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> String {
+    let title = of_sentences(source, scored)
+        .or_else(|| of_phrases(source, phrases))
+        .or_else(|| of_topics(source, phrases))
+        .or_else(|| of_words(source, scored))
         .unwrap_or_else(|| of_names(source));
     capitalised(&title)
 }
@@ -85,99 +86,140 @@ fn joined(parts: Vec<String>, language: Language) -> String {
     }
 }
 
-/// The most telling sentence, whole if there is one that fits.
-fn of_sentence(source: &Source, scored: &[Scored], moments: &[Moment]) -> Option<String> {
-    let mut order: Vec<&Scored> =
-        scored.iter().filter(|scored| scored.score() > 0.0 && !is_note(source, scored)).collect();
+/// The most telling sentences that fit as they are, told in the third person.
+fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
+    let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0).collect();
     order.sort_by(|a, b| b.score().total_cmp(&a.score()));
-    let best = order.first().copied();
-    let least = best.map_or(0.0, |best| LEAST_SENTENCE_SHARE * best.score());
-    let whole = order
+    let least = LEAST_SENTENCE_SHARE * order.first()?.score();
+    let mut told = order
         .iter()
         .take_while(|scored| scored.score() >= least)
-        .find_map(|scored| headline(source, scored, moments, true));
-    whole.or_else(|| {
-        headline(
-            source,
-            best.or_else(|| {
-                scored.iter().find(|scored| !source.turns[scored.turn].text.is_empty())
-            })?,
-            moments,
-            false,
-        )
+        .filter_map(|scored| Some((*scored, headline(source, scored)?)));
+    let (first, mut title) = told.next()?;
+    // A second one that tells of something else.
+    let second = told.find(|(other, text)| {
+        let shared = |key| first.features.iter().any(|(known, _)| known == key);
+        title.chars().count() + text.chars().count() + 2 <= MAX_CHARS
+            && !other.features.iter().any(|(key, _)| shared(key))
+    });
+    if let Some((_, second)) = second {
+        title.push_str(if source.language == Language::Chinese { "；" } else { "; " });
+        title.push_str(&second);
+    }
+    Some(title)
+}
+
+/// A sentence, or the clause it opens with, in the third person; `None` where that does not fit.
+fn headline(source: &Source, scored: &Scored) -> Option<String> {
+    let turn = &source.turns[scored.turn];
+    let unit = &turn.units[scored.unit];
+    if unit.asks || unit.is_code || scored.features.len() < MIN_HEADLINE_FEATURES {
+        return None;
+    }
+    let text = one_line(source, scored);
+    let name = &source.speaker(turn).short;
+    let ends = BREAKS.iter().filter_map(|sign| Some(text.find(sign)?)).chain([text.len()]);
+    let mut ends: Vec<usize> = ends.collect();
+    ends.sort_unstable_by(|a, b| b.cmp(a));
+    ends.into_iter().find_map(|end| {
+        let told = match turn.language {
+            Language::English => person::english(&text[..end], name),
+            Language::Chinese => person::chinese(&text[..end], name),
+            _ => None,
+        }?;
+        let told = told.trim_end_matches(['.', '。', '!', '！', ' ']);
+        let told = [" and", " but", " so"]
+            .into_iter()
+            .find_map(|word| told.strip_suffix(word))
+            .unwrap_or(told);
+        let length = told.chars().count();
+        let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { 16 };
+        let known = !PLURAL.iter().any(|word| told.contains(word) && !text.contains(word));
+        ((least..=MAX_CHARS).contains(&length) && known).then(|| told.to_owned())
     })
 }
 
-/// A note in brackets about the message.
-fn is_note(source: &Source, scored: &Scored) -> bool {
+/// The sentence without marks, notes, the name of the listener, and the time it ends in.
+fn one_line(source: &Source, scored: &Scored) -> String {
     let turn = &source.turns[scored.turn];
-    turn.unit_text(&turn.units[scored.unit]).starts_with('[')
-}
-
-/// A sentence as a title; with `whole`, only one that is told in the third person and needn't be
-/// clipped.
-fn headline(source: &Source, scored: &Scored, moments: &[Moment], whole: bool) -> Option<String> {
-    let turn = &source.turns[scored.turn];
-    let unit = &turn.units[scored.unit];
-    if whole && (scored.features.len() < MIN_HEADLINE_FEATURES) {
-        return None;
-    }
-    let resolved = resolve_text(turn.unit_text(unit), moments[scored.turn], turn.language);
-    let text =
-        plain(source.without_address(&resolved)).split_whitespace().collect::<Vec<_>>().join(" ");
-    let name = &source.speaker(turn).short;
-    let told = match turn.language {
-        _ if unit.asks || unit.is_code => None,
-        Language::English => person::english(&text, name),
-        Language::Chinese => person::chinese(clause(&text), name),
-        _ => None,
-    };
-    if whole {
-        return told
-            .filter(|told| told.chars().count() <= MAX_CHARS)
-            .map(|told| clip_chars(&told, MAX_CHARS));
-    }
-    if let Some(told) = told {
-        return Some(clip_chars(&told, MAX_CHARS));
-    }
-    let text = if turn.language == Language::Chinese { clause(&text) } else { &text };
-    let room = MAX_CHARS.saturating_sub(name.chars().count() + 3);
-    let colon = if turn.language == Language::Chinese { "：" } else { ": " };
-    (!text.is_empty()).then(|| format!("{name}{colon}{}", clip_chars(text, room)))
-}
-
-/// The first clauses of a Chinese sentence that together say something.
-fn clause(text: &str) -> &str {
-    for (chars, (at, c)) in text.char_indices().enumerate() {
-        if matches!(c, '，' | ',' | '；' | '。') && chars >= MIN_CLAUSE_CHARS {
-            return &text[..at];
-        }
+    let text = turn.unit_text(&turn.units[scored.unit]);
+    let text = without_notes(&plain(source.without_address(text)));
+    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
+    let body = text.trim_end_matches(['.', '!', '。', '！', ' ']).len();
+    if let Some(last) = mentions(&text[..body], anchor).pop()
+        && last.end == body
+        && last.naming == Naming::Nothing
+        && last.start > body / 2
+    {
+        text.truncate(last.start);
+        text.truncate(text.trim_end_matches([' ', ',', '，']).len());
     }
     text
 }
 
-fn of_names(source: &Source) -> String {
-    let names: Vec<&str> = source.speakers.iter().map(|speaker| &*speaker.short).take(3).collect();
-    clip_chars(
-        &names.join(if source.language == Language::Chinese { "、" } else { ", " }),
-        MAX_CHARS,
-    )
+/// Who talked of what, by the most telling phrases.
+fn of_topics(source: &Source, phrases: &[Phrase]) -> Option<String> {
+    if !matches!(source.language, Language::English | Language::Chinese) {
+        return None;
+    }
+    let telling = || phrases.iter().filter(|phrase| phrase.is_telling);
+    let strong = telling().filter(|phrase| phrase.is_strong);
+    // Single words say less; they are taken where nothing else is found.
+    let weak = telling().filter(|phrase| !phrase.is_strong);
+    let mut topics: Vec<String> =
+        strong.take(MAX_PHRASES).map(|phrase| phrase.text.clone()).collect();
+    if topics.is_empty() {
+        topics.extend(weak.take(MAX_PHRASES).map(|phrase| phrase.text.clone()));
+    }
+    let people: Vec<String> = source
+        .speakers
+        .iter()
+        .filter(|speaker| !speaker.is_role)
+        .map(|speaker| speaker.short.clone())
+        .collect();
+    let title = |count: usize| {
+        let topics = joined(topics[..count].to_vec(), source.language);
+        match (people.is_empty() || people.len() > 3, source.language) {
+            (true, _) => topics,
+            (false, Language::Chinese) => {
+                format!("{}聊{topics}", joined(people.clone(), source.language))
+            }
+            (false, _) => format!("{} on {topics}", joined(people.clone(), source.language)),
+        }
+    };
+    (1..=topics.len()).rev().map(title).find(|title| title.chars().count() <= MAX_CHARS)
 }
 
-/// At most `chars` characters, not ending in the middle of a word or in a word that leads on.
-fn clip_chars(text: &str, chars: usize) -> String {
-    let text = text.trim_end_matches(['.', '。', '!', '！', ' ', ',', '，', ';', ':']);
-    let Some((end, _)) = text.char_indices().nth(chars) else { return text.to_owned() };
-    let mut cut = clip(text, end).trim_end_matches('…').to_owned();
-    while let Some((rest, last)) = cut.rsplit_once(' ') {
-        if !class_of(last).is_function() {
+/// The most telling sentence in its speaker's own words, if it fits whole.
+fn of_words(source: &Source, scored: &[Scored]) -> Option<String> {
+    let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0).collect();
+    order.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
+    // Where nobody says anything of a subject, what was said first.
+    order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));
+    let text = order.iter().map(|scored| one_line(source, scored)).find(fits)?;
+    Some(text.trim_end_matches(['.', '。', ' ']).to_owned())
+}
+
+fn is_noted(source: &Source, scored: &Scored) -> bool {
+    let turn = &source.turns[scored.turn];
+    let unit = &turn.units[scored.unit];
+    unit.is_code || is_note(turn, unit)
+}
+
+fn of_names(source: &Source) -> String {
+    let comma = if source.language == Language::Chinese { "、" } else { ", " };
+    let mut title = String::new();
+    for speaker in &source.speakers {
+        let name = &speaker.short;
+        if title.chars().count() + name.chars().count() + 2 > MAX_CHARS {
             break;
         }
-        cut = rest.to_owned();
+        if !title.is_empty() {
+            title.push_str(comma);
+        }
+        title.push_str(name);
     }
-    let room = chars.saturating_sub(1);
-    match cut.char_indices().nth(room) {
-        Some((end, _)) => format!("{}…", &cut[..end]),
-        None => format!("{cut}…"),
-    }
+    title
 }
