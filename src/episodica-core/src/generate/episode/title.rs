@@ -13,6 +13,8 @@ use crate::text::time::{Naming, mentions};
 
 /// Most characters of a title.
 const MAX_CHARS: usize = 80;
+/// A talk of so few sentences has no topics: its own words say more.
+const FEW_SENTENCES: usize = 2;
 /// Most phrases.
 const MAX_PHRASES: usize = 3;
 /// A sentence that fits is taken if it is at least this telling, compared with the best.
@@ -32,6 +34,7 @@ const LEAST_SHARE: f32 = 0.5;
 pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> String {
     let title = of_sentences(source, scored)
         .or_else(|| of_phrases(source, phrases))
+        .or_else(|| (scored.len() <= FEW_SENTENCES).then(|| of_words(source, scored))?)
         .or_else(|| of_topics(source, phrases))
         .or_else(|| of_words(source, scored))
         .unwrap_or_else(|| of_names(source));
