@@ -171,7 +171,7 @@ fn small_and_odd_talks_have_honest_titles() {
         (&[("user", "12:30")], "12:30"),
         (&[("Юля", "Вчера мы ездили на Байкал и видели нерпу.")], "Байкал"),
         (&[("さくら", "昨日、札幌で友達と味噌ラーメンを食べました。")], "札幌"),
-        (&[("a\u{0}b", "control \u{1b}[31m characters\u{7}")], "control"),
+        (&[("a\u{0}b", "control \u{1b}[31m characters\u{7}")], "Control"),
     ] {
         let text = written("2024-03-11T09:30:00Z", lines);
         assert!(text.title.contains(part), "{lines:?}: {}", text.title);
