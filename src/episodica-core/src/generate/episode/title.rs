@@ -121,7 +121,7 @@ fn headline(source: &Source, scored: &Scored) -> Option<String> {
     }
     let text = one_line(source, scored);
     let name = &source.speaker(turn).short;
-    let ends = BREAKS.iter().filter_map(|sign| Some(text.find(sign)?)).chain([text.len()]);
+    let ends = BREAKS.iter().filter_map(|sign| text.find(sign)).chain([text.len()]);
     let mut ends: Vec<usize> = ends.collect();
     ends.sort_unstable_by(|a, b| b.cmp(a));
     ends.into_iter().find_map(|end| {
