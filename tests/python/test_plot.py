@@ -208,7 +208,7 @@ def test_facts_are_struck_through_when_they_ended() -> None:
     assert lines[1] == lines[0] + 1
 
 
-def test_terms_add_up_to_the_score(sample: MemorySystem) -> None:
+def test_terms_add_up_to_the_raw_score(sample: MemorySystem) -> None:
     for method in ("hybrid", "rrf", "vector", "bm25", "norlift"):
         for hit in sample.search(
             "demo",
@@ -217,9 +217,10 @@ def test_terms_add_up_to_the_score(sample: MemorySystem) -> None:
             method=method,
             explain=True,
         ):
-            assert sum(plot_scores.terms(hit).values()) == pytest.approx(hit.score, abs=1e-4)
+            (raw,) = hit.explain().children
+            assert sum(plot_scores.terms(hit).values()) == pytest.approx(raw.value, abs=1e-4)
             flat = plot_scores.terms(replace(hit, explanation=None))
-            assert sum(flat.values()) == pytest.approx(hit.score, abs=1e-4) or method == "norlift"
+            assert sum(flat.values()) == pytest.approx(raw.value, abs=1e-4) or method == "norlift"
 
 
 def test_scores_of_strange_hits(lyon: MemorySystem) -> None:

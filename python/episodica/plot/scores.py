@@ -1,6 +1,7 @@
 """The chart of ``memory.plot.scores``: the terms of each hit's score, end to end.
 
-Scores compare within a kind only, so every kind has an axis of its own.
+Raw scores compare within a kind only, so every kind has an axis of its own; the number at the end
+of a bar is the relevance, which compares across kinds.
 """
 
 from __future__ import annotations
@@ -148,7 +149,8 @@ def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None
         Patch(facecolor=look[name][0], hatch=look[name][1], edgecolor=theme.edge, linewidth=0.6)
         for name in names
     ]
-    figure.key(axes, handles, names, bottom - 0.32, _AXIS_LEFT, 6)
+    if names:
+        figure.key(axes, handles, names, bottom - 0.32, _AXIS_LEFT, 6)
 
 
 def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:

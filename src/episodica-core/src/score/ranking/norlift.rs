@@ -47,7 +47,10 @@ impl Ranking for NorLift {
                 .unwrap_or(0.0);
             let parts = vec![
                 Explanation::leaf("norlift", lift, "votes of facts"),
-                layered.explanation.scaled(LAYERED_SHARE),
+                Explanation {
+                    name: "layers".to_owned(),
+                    ..layered.explanation.scaled(LAYERED_SHARE)
+                },
             ];
             ScoredRecord { explanation: Explanation::sum("raw", "", parts), ..layered }
         };
