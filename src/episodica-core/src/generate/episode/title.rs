@@ -201,8 +201,9 @@ fn of_words(source: &Source, scored: &[Scored]) -> Option<String> {
     let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
     // Where nobody says anything of a subject, what was said first.
     order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));
-    let text = order.iter().map(|scored| one_line(source, scored)).find(fits)?;
-    Some(text.trim_end_matches(['.', '。', ' ']).to_owned())
+    let words =
+        |scored: &&Scored| one_line(source, scored).trim_end_matches(['.', '。', ' ']).to_owned();
+    order.iter().map(words).find(fits)
 }
 
 fn is_noted(source: &Source, scored: &Scored) -> bool {
