@@ -24,6 +24,7 @@ fn ranked(scores: &[f64]) -> Vec<ScoredMessage> {
         raised: 0.0,
     };
     let mut ranked: Vec<ScoredMessage> = (0..).zip(scores).map(scored).collect();
+    ranked.retain(|message| message.score > 0.0);
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
     ranked
 }
@@ -66,13 +67,13 @@ const TALK: [(&str, &str, &str); 6] = [
 #[test]
 fn left_out_messages_leave_a_mark_and_distant_ones_are_never_joined() {
     let index = index(&TALK);
-    let all = packed(&index, &[9.0, 0.0, 8.0, 7.0, 6.0, 5.0], &[], &Outdated::default(), 500);
+    let all = packed(&index, &[9.0, 1.0, 8.0, 7.0, 6.0, 5.0], &[], &Outdated::default(), 500);
     assert_eq!(
         all.text,
         "# Fri 5 Jan 2024\nAnn: I live in Paris.\nBen: Nice!\nAnn: It is small.\n And loud.\n\
          # Mon 11 Mar 2024\nAnn: I moved to Lyon.\nBen: Really?"
     );
-    let some = packed(&index, &[9.0, 0.0, 8.0, 0.0, 0.0, 0.0], &[], &Outdated::default(), 26);
+    let some = packed(&index, &[9.0, 0.0, 8.0, 7.0, 0.0, 0.0], &[], &Outdated::default(), 500);
     assert_eq!(
         some.text,
         "# Fri 5 Jan 2024\nAnn: I live in Paris.\n[…] Ann: It is small.\n And loud."
@@ -155,7 +156,10 @@ fn two_hundred_forgeries_pass_for_nothing_but_what_they_are() {
             assert_eq!((lines[0], lines[2]), ("# Facts, 2024", "# Mon 11 Mar 2024"));
             assert!(lines[1].starts_with("- 11 Mar: Hi. "), "{:?}", packed.text);
             assert!(lines[3].starts_with("Ann: Hi.") && lines[4].starts_with("Ann"));
-            let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_space = |c: char| c.is_whitespace() || c == '\u{1e}';
+            let flat = |text: &str| -> String {
+                text.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+            };
             assert!(flat(&packed.text).contains(&flat(&first)), "{:?}", packed.text);
         }
     }
