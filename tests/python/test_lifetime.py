@@ -49,7 +49,9 @@ def test_everything_refuses_after_close(lyon: MemorySystem) -> None:
     ):
         with pytest.raises(ClosedError) as caught:
             call()
-        assert str(caught.value) == "this MemorySystem is closed"
+        assert str(caught.value) == (
+            "this MemorySystem is closed\nhint: open it again with `MemorySystem(path)`"
+        )
 
 
 def test_results_outlive_their_memory(lyon: MemorySystem) -> None:
@@ -99,6 +101,8 @@ def test_a_forked_child_gets_a_clear_error(store: Path) -> None:
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "forked this MemorySystem was opened before the process was forked",
+        "hint: start the process with the `spawn` method, "
+        "or fork before the first memory is opened",
         "1",
     ]
 

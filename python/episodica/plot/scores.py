@@ -145,6 +145,8 @@ def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None
     axes.set_axisbelow(True)
     if furthest > 0:
         axes.set_xlim(right=furthest * 1.02)
+        # The locator also proposes ticks beyond the limit, where their labels would be cut.
+        axes.set_xticks([tick for tick in axes.get_xticks() if tick <= furthest * 1.02])
     handles = [
         Patch(facecolor=look[name][0], hatch=look[name][1], edgecolor=theme.edge, linewidth=0.6)
         for name in names

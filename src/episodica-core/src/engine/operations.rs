@@ -234,12 +234,12 @@ impl Engine {
         // Background work stops, in the middle of a call if need be.
         guard.place.leaving.store(true, Ordering::SeqCst);
         let turn = guard.turns.take(control);
-        let outcome = turn.and_then(|turn| {
+        let outcome = turn.map(|turn| {
             guard.writer.lock().gone = true;
             self.queue.forget(&guard);
             let forgotten = self.users.forget(user_id);
             drop(turn);
-            Ok(forgotten)
+            forgotten
         });
         let user = match outcome {
             Ok(Some(user)) => user,

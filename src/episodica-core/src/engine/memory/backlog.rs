@@ -58,7 +58,7 @@ impl Backlog {
     }
 
     /// The facts of an episode's revision are to be learned.
-    pub fn to_learn(&mut self, id: &str, revision: u32) {
+    pub fn await_learning(&mut self, id: &str, revision: u32) {
         self.unlearned.insert(id.to_owned(), revision);
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn what_is_done_leaves_the_backlog() {
         let mut backlog = Backlog::default();
         backlog.message_arrived(3);
-        backlog.to_learn("e", 1);
+        backlog.await_learning("e", 1);
         backlog.episode_written("e", true);
         backlog.session_closing("s");
         // What was learned of an earlier revision says nothing of a later one.

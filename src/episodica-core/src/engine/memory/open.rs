@@ -140,7 +140,7 @@ impl View {
                 self.put_episode(Arc::clone(episode), terms, None, to)?;
                 // Another program's episodes come with that program's facts.
                 if to.config.semantic_memory && episode.provenance.method != "imported" {
-                    self.backlog.to_learn(&episode.episode_id, episode.revision);
+                    self.backlog.await_learning(&episode.episode_id, episode.revision);
                 }
             }
         }

@@ -263,7 +263,7 @@ impl Services {
                     rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
                 view.put_episode(Arc::clone(episode), &terms[*number], rows, &to)?;
                 if self.config.semantic_memory {
-                    view.backlog.to_learn(&episode.episode_id, episode.revision);
+                    view.backlog.await_learning(&episode.episode_id, episode.revision);
                 }
             }
         }

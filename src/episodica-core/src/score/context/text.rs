@@ -45,6 +45,9 @@ pub type Outdated = FxHashMap<u32, Vec<usize>>;
 /// The day (on the speaker's own clock) and session that a message stands under.
 pub(super) type Place = (Date, Option<Arc<str>>);
 
+/// Messages shown together: day, beginning and session.
+type Sitting = (Date, Moment, Option<Arc<str>>);
+
 /// Writes contexts over one user's messages.
 pub(super) struct Writer<'a> {
     pub index: &'a MessageIndex,
@@ -100,7 +103,7 @@ impl Writer<'_> {
             let start = starts.entry(self.place(*slot)).or_insert(time);
             *start = time.min(*start);
         }
-        let mut sittings: BTreeMap<(Date, Moment, Option<Arc<str>>), Vec<u32>> = BTreeMap::new();
+        let mut sittings: BTreeMap<Sitting, Vec<u32>> = BTreeMap::new();
         for slot in chosen {
             let place = self.place(*slot);
             sittings.entry((place.0, starts[&place], place.1)).or_default().push(*slot);
