@@ -1,4 +1,4 @@
-//! Text without a model: tokens, scripts, sentences, duplicates and the dates that people mean.
+//! Text without a model: tokens, scripts, sentences and the dates that people mean.
 //!
 //! Everything here is a pure function of its arguments: no clock, no I/O, no state beyond tables
 //! that are built once. Nothing panics on any input, and nothing is worse than linear in the length
@@ -8,15 +8,10 @@
 mod hash;
 mod script;
 mod sentences;
-mod similar;
 pub mod time;
 mod tokens;
 
 pub use hash::{normalized, normalized_hash};
 pub use script::{Language, is_cjk, is_han, language, word_count};
 pub use sentences::sentences;
-pub use similar::{
-    MIN_NEAR_DUPLICATE_WORDS, hamming, is_near_duplicate, longest_common_subsequence_ratio,
-    longest_common_substring_ratio, simhash64,
-};
 pub use tokens::count_tokens;
