@@ -181,7 +181,7 @@ def test_bombs_in_a_log_hurt_nobody(store: Path) -> None:
     log = store / "messages" / "alice_messages.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     for name, bomb in bombs().items():
-        log.write_bytes(lines[0] + lines[1] + bomb + b"\n" + lines[2] + lines[3])
+        log.write_bytes(b"".join(lines[:3]) + bomb + b"\n" + b"".join(lines[3:]))
         for system in (LightweightSearchSystem, MemorySystem, MemorySystem):
             with system(store) as opened:
                 contents = [
@@ -269,9 +269,8 @@ def test_links_lead_nowhere(tmp_path: Path, store: Path) -> None:
     (store / "semantic").mkdir(exist_ok=True)
     (store / "semantic" / "vector_db").symlink_to(target)
     with MemorySystem(store) as memory:
-        with pytest.raises(CorruptStoreError) as caught:
-            memory.search("alice", "Lyon")
-        assert caught.value.hint
+        # A cache that can't be read is like a missing one: it is left aside, and told of.
+        assert memory.search("alice", "Lyon")
         assert any(
             problem.path.endswith("vector_db") and problem.remedy
             for problem in memory.verify().problems
