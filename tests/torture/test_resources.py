@@ -17,7 +17,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits of a process"
 
 # Each script prints one JSON object: what was acknowledged, and the exception that it met.
 FULL = """
-import json, resource
+import json, os, resource
 from episodica import EpisodicaError, MemorySystem, StoreIOError
 kept, met = [], None
 with MemorySystem("store") as memory:
