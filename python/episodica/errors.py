@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from .visible import visible
+
+# Characters that a failure, its hint or its cause may have: names of files are the longest.
+_LONGEST = 4_000
+
 
 class EpisodicaError(Exception):
     """Root of all exceptions of the package.
@@ -52,8 +57,8 @@ class EpisodicaError(Exception):
         path: str | None = None,
         line: int | None = None,
     ) -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(_told(message))
+        self.hint = None if hint is None else _told(hint)
         self.path = path
         self.line = line
 
@@ -225,7 +230,13 @@ def from_native(
     error = _BY_KIND.get(kind, InternalError)(message, hint=hint, path=path, line=line)
     effect: BaseException = error
     for text in causes:
-        cause = Exception(text)
+        cause = Exception(_told(text))
         effect.__cause__ = cause
         effect = cause
     return error
+
+
+def _told(text: str) -> str:
+    """One line that ends, whatever the values in it hold."""
+    line = visible(text[: _LONGEST + 1])
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from .visible import visible
+
 _LISTED = 12
 # How alike two names have to be, 0 to 1: whole names, and first words of names.
 _NEAR = 0.6
@@ -19,7 +21,7 @@ def shown(value: object) -> str:
         text = value[: _SHOWN + 1] if isinstance(value, str) else str(value)
     except ValueError:
         return "a number of thousands of digits"
-    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[: _SHOWN + 1])
+    line = visible(text[: _SHOWN + 1])
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from .dates import to_utc
-from .value import Value, clip, day
+from .value import Value, clip, day, quoted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,7 +68,7 @@ class Message(Value):
         )
 
     def __repr__(self) -> str:
-        return f"<Message {day(self.timestamp)} {clip(self.speaker, 40)}: {clip(self.content)!r}>"
+        return f"<Message {day(self.timestamp)} {clip(self.speaker, 40)}: {quoted(self.content)}>"
 
     def __hash__(self) -> int:
         return hash(self.message_id)
@@ -159,7 +159,7 @@ class Episode(Value):
 
     def __repr__(self) -> str:
         return (
-            f"<Episode {day(self.timestamp)} {clip(self.title)!r}, {self.message_count} messages>"
+            f"<Episode {day(self.timestamp)} {quoted(self.title)}, {self.message_count} messages>"
         )
 
     def __hash__(self) -> int:
@@ -253,7 +253,7 @@ class SemanticMemory(Value):
 
     def __repr__(self) -> str:
         state = "" if self.is_current else ", superseded"
-        return f"<SemanticMemory {self.kind} {clip(self.content)!r}{state}>"
+        return f"<SemanticMemory {clip(self.kind)} {quoted(self.content)}{state}>"
 
     def __hash__(self) -> int:
         return hash(self.memory_id)

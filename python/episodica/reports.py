@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from .value import Value
+from .visible import visible
 
 
 class _Counts(Value):
@@ -164,7 +165,7 @@ class Problem(Value):
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
-        return f"{place}: {self.message}" + (f" ({self.remedy})" if self.remedy else "")
+        return visible(f"{place}: {self.message}" + (f" ({self.remedy})" if self.remedy else ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from .dates import to_utc
 from .frames import DATE, Column, data_frame
 from .records import Episode, Message, Record, SemanticMemory
-from .value import Value, clip, day
+from .value import Value, clip, day, quoted
+from .visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,12 +72,12 @@ class Explanation(Value):
 
     def _lines(self, depth: int) -> Iterator[str]:
         detail = f": {self.detail}" if self.detail else ""
-        yield f"{'  ' * depth}{self.value:.4f}  {self.name}{detail}"
+        yield f"{'  ' * depth}{self.value:.4f}  {visible(self.name + detail)}"
         for child in self.children:
             yield from child._lines(depth + 1)
 
     def __repr__(self) -> str:
-        return f"<Explanation {self.name} {self.value:.4f}, {len(self.children)} terms>"
+        return f"<Explanation {clip(self.name)} {self.value:.4f}, {len(self.children)} terms>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,7 +172,7 @@ class Hit(Value):
 
     def __repr__(self) -> str:
         return (
-            f"<Hit {self.rank} {self.kind} {self.score:.4f} {clip(self.title or self.content)!r}>"
+            f"<Hit {self.rank} {self.kind} {self.score:.4f} {quoted(self.title or self.content)}>"
         )
 
     def __hash__(self) -> int:
@@ -328,8 +329,8 @@ class SearchResults(Sequence[Hit], Value):
         return "\n".join((repr(self), *lines))
 
     def __repr__(self) -> str:
-        degraded = f", without {', '.join(self.degraded)}" if self.degraded else ""
-        return f"<SearchResults {len(self)} hits for {clip(self.query)!r}{degraded}>"
+        degraded = f", without {clip(', '.join(self.degraded))}" if self.degraded else ""
+        return f"<SearchResults {len(self)} hits for {quoted(self.query)}{degraded}>"
 
 
 def _gist(hit: Hit) -> str:
@@ -385,7 +386,7 @@ class Context(Value):
 
     def __repr__(self) -> str:
         size = f"{self.token_count} tokens, {len(self.messages)} messages"
-        return f"<Context {size}: {clip(self.text)!r}>"
+        return f"<Context {size}: {quoted(self.text)}>"
 
     def __hash__(self) -> int:
         return hash(self.text)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar
 
-from .value import Value
+from .value import Value, clip
+from .visible import visible
 
 
 class Report(Value, Mapping[str, Any]):
@@ -35,7 +36,7 @@ class Report(Value, Mapping[str, Any]):
         return len(fields(self))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        return "\n".join(f"{name}: {value}" for name, value in leaves(self, "."))
+        return "\n".join(visible(f"{name}: {value}") for name, value in leaves(self, "."))
 
 
 def leaves(data: Mapping[str, Any], separator: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -433,4 +434,4 @@ class TraceStep(Report):
     at: datetime
 
     def __repr__(self) -> str:
-        return f"<TraceStep {self.phase} {self.model}, {self.tokens} tokens>"
+        return f"<TraceStep {clip(self.phase)} {clip(self.model)}, {self.tokens} tokens>"

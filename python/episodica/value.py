@@ -9,6 +9,8 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
+from .visible import visible
+
 _CLIP = 60
 
 
@@ -31,7 +33,7 @@ class Value:
 @singledispatch
 def to_html(value: object) -> str:
     """The value as HTML for a notebook. The package ``display`` registers a function per type."""
-    return escape(repr(value))
+    return escape(visible(repr(value)))
 
 
 def jsonable(value: Any) -> Any:
@@ -48,7 +50,16 @@ def jsonable(value: Any) -> Any:
 
 
 def clip(text: str, limit: int = _CLIP) -> str:
-    """``text`` on one line, cut after ``limit`` characters with an ellipsis."""
+    """``text`` on one line for people, cut after ``limit`` characters with an ellipsis."""
+    return visible(_line(text, limit))
+
+
+def quoted(text: str) -> str:
+    """``text`` for a ``repr``: like :func:`clip`, in quotes."""
+    return repr(_line(text, _CLIP))
+
+
+def _line(text: str, limit: int) -> str:
     flat = " ".join(text[: 4 * limit].split())
     return (
         flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 1].rstrip() + "…"

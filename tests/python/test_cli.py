@@ -301,7 +301,7 @@ def test_stored_texts_cannot_steer_the_terminal(cli: Cli, tmp_path: Path) -> Non
     assert cli("ingest", "evil.json", "--user", "eve").returncode == 0
     done = cli("search", "eve", "Lyon", "--kind", "message")
     assert "\x1b" not in done.stdout
-    assert "red �[31m alert � Lyon" in done.stdout
+    assert "red \\x1b[31m alert \\x07 Lyon" in done.stdout
     assert (
         data_of(cli("search", "eve", "Lyon", "--kind", "message", "--json"))["hits"][0]["content"]
         == "red \x1b[31m alert \x07\nLyon"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from episodica import (
     VerifyReport,
 )
 from episodica.display.html import bar
+from episodica.visible import visible
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
 VOID = {"br"}
@@ -66,6 +66,8 @@ UGLY = [
     "   ",
     "$x_1$ \\frac{a}{b}",
 ]
+# An escape sequence, its C1 form, bidirectional controls, separators, tags, a lone surrogate.
+ACTING = "\x1b\x07\x9b\x85\x7f\u202e\u2066\u2028\u2029\u200f\U000e0041\ud800"
 
 
 class Checker(HTMLParser):
@@ -180,10 +182,26 @@ def values(text: str) -> list[Any]:
 def test_ugly_texts_stay_texts(text: str) -> None:
     for value in values(text):
         seen = shown(value)
-        for word in text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd").split():
-            assert re.sub(r"[\x00-\x1f]", "\ufffd", word) in seen or isinstance(
-                value, (AddResult, VerifyReport)
-            )
+        for word in text.split():
+            assert visible(word) in seen or isinstance(value, (AddResult, VerifyReport))
+
+
+@pytest.mark.parametrize("text", UGLY, ids=range(len(UGLY)))
+def test_no_display_acts_on_a_terminal_or_a_page(text: str) -> None:
+    for value in values(f"{text} {ACTING}"):
+        for seen in (
+            value._repr_html_(),
+            repr(value),
+            "" if isinstance(value, Context) else str(value),
+        ):
+            acting = set(seen) & set(ACTING) - {" "}
+            assert not acting, (type(value), ascii(acting))
+
+
+def test_notebooks_do_not_read_dollar_signs_as_formulas() -> None:
+    html = Message("m1", "user", "$5 and $6", WHEN)._repr_html_()
+    assert html.startswith('<div class="episodica mathjax_ignore tex2jax_ignore">')
+    assert html.count("<div") == 1
 
 
 def test_long_texts_are_cut() -> None:

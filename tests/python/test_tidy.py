@@ -25,6 +25,7 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 
 # Modules and packages of `python/episodica`, lowest level first.
 PYTHON_LEVELS = [
+    "visible",
     "_native errors hints preflight",
     "dates frames handle progress value",
     "config readers records reports status",

@@ -23,6 +23,7 @@ from ..readers import Conversation, read_conversations, with_ids
 from ..results import Hit
 from ..system import LightweightSearchSystem, MemorySystem
 from ..value import day
+from ..visible import visible
 from .output import Output, counted, printable
 
 # With less room a title gets its own line.
@@ -149,7 +150,7 @@ def context(args: argparse.Namespace, out: Output) -> int:
         if out.as_json:
             out.json(packed)
         else:
-            out.line(packed.text)
+            out.line(visible(packed.text, lines=True))
             out.note(
                 f"{counted(packed.token_count, 'token')}, "
                 f"{counted(len(packed.messages), 'message')}"

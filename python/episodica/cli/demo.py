@@ -14,7 +14,7 @@ from ..results import Hit
 from ..system import MemorySystem
 from ..value import day
 from .commands import remember
-from .output import Output
+from .output import Output, printable
 
 _SAMPLE = "data/sample_conversation.json"
 _SAMPLE_QUESTIONS = (
@@ -109,9 +109,8 @@ def _print_counts(
     )
     added, seconds = counts["messages_added"], counts["seconds"]
     rate = f", {added / seconds:,.0f} messages/s" if seconds and added else ""
-    out.heading(
-        f"{conversation.name}: {len(messages):,} messages of {speakers} in {sessions} sessions"
-    )
+    about = f"{len(messages):,} messages of {speakers} in {sessions} sessions"
+    out.heading(printable(f"{conversation.name}: {about}"))
     out.line(
         f"  remembered {added:,} in {seconds:.2f} s{rate}: {episodes:,} episodes, {facts:,} facts"
     )
@@ -130,7 +129,8 @@ def _answer(memory: MemorySystem, user: str, question: Question, out: Output) ->
     proofs = [hit for hit in hits if _turn(hit) in question.evidence]
     if not out.as_json:
         out.line()
-        out.line(f"  {out.style(question.text, 'bold')}  {out.style(question.answer, 'green')}")
+        asked, answer = printable(question.text), printable(question.answer)
+        out.line(f"  {out.style(asked, 'bold')}  {out.style(answer, 'green')}")
         if not proofs:
             out.line(
                 out.style(f"    not among the first {_DEPTH} messages; the first are", "yellow")

@@ -1,12 +1,13 @@
 """The output of commands: text that fits the terminal, or JSON; notes and errors on stderr.
 
-Control characters of stored texts never reach a terminal.
+Control characters of stored texts never reach a terminal, from neither of the two streams.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -15,6 +16,7 @@ from typing import Any, TextIO
 
 from ..errors import EpisodicaError
 from ..value import jsonable
+from ..visible import visible, visible_json
 
 _MIN_WIDTH = 40
 _MAX_WIDTH = 140
@@ -32,6 +34,7 @@ _STYLES = {
     "yellow": "33",
     "cyan": "36",
 }
+_STYLED = re.compile(rf"(\x1b\[(?:0|{'|'.join(_STYLES.values())})m)")
 
 
 class Output:
@@ -57,30 +60,35 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """One line of data."""
-        sys.stdout.write(text + "\n")
+        # What `style` wrote stands at the odd places.
+        parts = _STYLED.split(text) if self._colour else [text]
+        parts[::2] = (visible(part, lines=True) for part in parts[::2])
+        sys.stdout.write("".join(parts) + "\n")
 
     def note(self, text: str) -> None:
         """One line on stderr."""
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(visible(text, lines=True) + "\n")
 
     def json(self, data: Any) -> None:
         """The data as one JSON document."""
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
-        json.dump(jsonable(data), sys.stdout, ensure_ascii=ascii_only, indent=1)
-        sys.stdout.write("\n")
+        document = json.dumps(jsonable(data), ensure_ascii=ascii_only, indent=1)
+        sys.stdout.write(visible_json(document) + "\n")
 
     def json_list(self, items: Iterable[Any]) -> None:
         """The items as one JSON list, written one by one."""
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
         separator = "["
         for item in items:
-            sys.stdout.write(f"{separator}\n{json.dumps(jsonable(item), ensure_ascii=ascii_only)}")
+            document = json.dumps(jsonable(item), ensure_ascii=ascii_only)
+            sys.stdout.write(f"{separator}\n{visible_json(document)}")
             separator = ","
         sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
 
     def style(self, text: str, style: str) -> str:
         """``text`` in a style, if colours are on."""
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour and text else text
+        shown = visible(text)
+        return f"\x1b[{_STYLES[style]}m{shown}\x1b[0m" if self._colour and text else shown
 
     def heading(self, text: str) -> None:
         """An empty line and a bold one."""
@@ -165,13 +173,7 @@ def counted(number: int, noun: str) -> str:
 
 def printable(text: str) -> str:
     """``text`` on one line, without control characters."""
-    flat = " ".join(text.split())
-    if flat.isprintable():
-        return flat
-    return "".join(
-        char if char.isprintable() or char in _JOINERS else "\N{REPLACEMENT CHARACTER}"
-        for char in flat
-    )
+    return visible(" ".join(text.split()))
 
 
 def columns(text: str) -> int:

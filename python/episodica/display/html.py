@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from ..value import clip
+from ..visible import visible
 
 MAX_ROWS = 20
 _MAX_CELL = 240
 _MAX_PARAGRAPH = 1200
 _MAX_VERBATIM = 6000
-_CONTROLS = dict.fromkeys((*range(9), 11, *range(13, 32), *range(127, 160)), "�")
+# The second and third keep notebooks from reading dollar signs as formulas.
+_CLASSES = "episodica mathjax_ignore tex2jax_ignore"
 
 # Blue and vermilion of Okabe and Ito, for every kind of colour vision, adjusted for contrast.
 _STYLE = """\
@@ -64,7 +66,7 @@ color:inherit;font-size:.95em;line-height:1.4;white-space:pre-wrap}
 
 def page(*parts: str) -> str:
     """A whole display: the parts inside the element that the style sheet applies to."""
-    return f'<div class="episodica"><style>{_STYLE}</style>{"".join(parts)}</div>'
+    return f'<div class="{_CLASSES}"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
 def plain(text: str, limit: int = _MAX_CELL) -> str:
@@ -145,8 +147,5 @@ def bar(value: float, low: float, high: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Safe as text and in attributes.
-
-    Control characters and lone surrogates, which no notebook can hold, are replaced.
-    """
-    return escape(text.translate(_CONTROLS).encode("utf-8", "replace").decode("utf-8"))
+    """Safe as text and in attributes."""
+    return escape(visible(text, lines=True))

@@ -23,6 +23,7 @@ from PIL import Image
 
 from ..errors import InvalidInputError
 from ..hints import nearest_hint
+from ..visible import visible
 
 ThemeName: TypeAlias = Literal["light", "dark"]
 
@@ -60,19 +61,7 @@ _HELPERS = (
     "Arial Unicode MS",
 )
 _MISSING = "\N{WHITE SQUARE}"
-_INVISIBLE = dict.fromkeys(
-    (
-        0x200B,
-        0x200C,
-        0x200D,
-        0x200E,
-        0x200F,
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-        0xFE0E,
-        0xFE0F,
-    )
-)
+_INVISIBLE = dict.fromkeys((0x200B, 0x200C, 0x200D, 0xFE0E, 0xFE0F))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +198,7 @@ def font(size: float, weight: str = "normal") -> FontProperties:
 
 def fit(words: str, width: float, prop: FontProperties) -> str:
     """``words`` on one line in drawable letters, cut to ``width`` inches with an ellipsis."""
-    line = drawable(" ".join(words[:1000].split()))
+    line = drawable(visible(" ".join(words[:1000].split())))
     if _inches(line, prop) <= width:
         return line
     low, high = 0, len(line)

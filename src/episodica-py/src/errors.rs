@@ -5,6 +5,9 @@ use episodica_core::{Error, ErrorKind};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
+/// Characters that an exception of a callable may contribute to logs and reports.
+const LONGEST_CAUSE: usize = 1_000;
+
 /// The exception for an engine error.
 pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let mut causes = Vec::new();
@@ -40,7 +43,8 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
             .get_type(py)
             .name()
             .map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-        let made = Error::new(kind, context).caused_by(format!("{name}: {}", error.value(py)));
+        let said: String = error.value(py).to_string().chars().take(LONGEST_CAUSE).collect();
+        let made = Error::new(kind, context).caused_by(format!("{name}: {said}"));
         pass_on_interrupt(py, error);
         made
     })

@@ -157,7 +157,9 @@ fn emit(py: Python<'_>, told: Told) -> PyResult<()> {
     values.set_item("name", told.target)?;
     values.set_item("levelno", level)?;
     values.set_item("levelname", py.import("logging")?.call_method1("getLevelName", (level,))?)?;
-    values.set_item("msg", told.text)?;
+    // Texts of endpoints and callables may hold anything.
+    values
+        .set_item("msg", py.import("episodica.visible")?.call_method1("visible", (told.text,))?)?;
     if told.seconds > 0.0 {
         values.set_item("created", told.seconds)?;
     }
