@@ -24,6 +24,12 @@ _NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
 # Eight digits are a date only in the years around ours: 11111111 is more likely something else.
 _COMPACT_DATE = re.compile(r"(?:19|20|21)[0-9]{6}")
 _EPOCH_DIGITS = range(9, 12)
+# Ten digits may be a date and an hour without anything between them.
+_DATE_AND_HOUR = re.compile(
+    r"(?:19|20|21)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[01][0-9]|2[0-3])"
+)
+# How pandas calls what is missing.
+_MISSING = ("NaTType", "NAType")
 # No date is longer.
 _LONGEST_TEXT = 100
 _HINT = "write dates like `2024-03-11T09:30:00+01:00`, as a `datetime`, or as seconds since 1970"
@@ -50,13 +56,13 @@ def rfc3339(value: object, what: str) -> str:
     InvalidInputError
         For what is no date, and for moments outside the years 1 to 9999 (UTC).
     """
+    if type(value).__name__ in _MISSING:
+        raise InvalidInputError(
+            f"{what} is missing: `{shown(value)}`", hint="leave out the times that are not known"
+        )
     if isinstance(value, str):
         moment = _from_text(value, what)
     elif isinstance(value, datetime):
-        if type(value).__name__ == "NaTType":
-            raise InvalidInputError(
-                f"{what} is missing: `NaT`", hint="leave out the times that are not known"
-            )
         moment = value
     elif isinstance(value, date):
         moment = datetime.combine(value, time.min)
@@ -94,7 +100,7 @@ def _from_text(text: str, what: str) -> datetime:
 
 def _from_digits(text: str, digits: int, what: str) -> datetime:
     """Seconds since 1970 as text, of the years 1973 to 5138; anything else could be misread."""
-    if digits in _EPOCH_DIGITS:
+    if digits in _EPOCH_DIGITS and not _DATE_AND_HOUR.fullmatch(text):
         return _from_epoch(float(text), what)
     hint = "this looks like milliseconds; divide by 1000" if digits in (12, 13) else _HINT
     raise InvalidInputError(f"{what} is not an ISO 8601 date: `{shown(text)}`", hint=hint)

@@ -1,8 +1,12 @@
-"""An endpoint's address, key and proxy: from the settings, else from the environment."""
+"""An endpoint's address, key and proxy: from the settings, else from the environment.
+
+And what of them may be shown: addresses without passwords and keys.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -16,6 +20,9 @@ _FIELDS = (
     "breaker_failures",
     "breaker_seconds",
 )
+_SECRET = ("api_key", "headers", "proxy", "organization")
+# The one part of a query that is known to hold no key.
+_OPEN_PARAMETER = "api-version"
 
 
 def endpoint_settings(part: Any) -> dict[str, Any]:
@@ -36,3 +43,53 @@ def _proxy(base_url: str) -> str | None:
         return None
     proxies = getproxies()
     return proxies.get(address.scheme) or proxies.get("all")
+
+
+def public_url(url: str, hidden: str | None = None) -> str:
+    """An address without user, password and query, of which only ``api-version`` stays.
+
+    With ``hidden``, this text stands in the place of every value that was left out.
+    """
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        return hidden or ""
+    kept = []
+    for parameter in filter(None, address.query.split("&")):
+        name, equals, _ = parameter.partition("=")
+        if name == _OPEN_PARAMETER:
+            kept.append(parameter)
+        elif hidden:
+            kept.append(f"{name}={hidden}" if equals else hidden)
+    _, at, host = address.netloc.rpartition("@")
+    place = f"{hidden}@{host}" if at and hidden else host
+    return address._replace(netloc=place, query="&".join(kept), fragment="").geturl()
+
+
+def shown_settings(part: Any) -> str:
+    """The ``repr`` of an ``LLMConfig`` or ``EmbeddingConfig``."""
+    values = _public(part, "…")
+    shown = ", ".join(f"{one.name}={values[one.name]!r}" for one in fields(part) if one.repr)
+    return f"{type(part).__name__}({shown})"
+
+
+def open_values(part: Any) -> dict[str, Any] | None:
+    """The fields as plain JSON types, without secrets; ``None`` stays ``None``."""
+    if part is None:
+        return None
+    values = {name: value for name, value in _public(part, "…").items() if name not in _SECRET}
+    if "fallback" in values:
+        values["fallback"] = open_values(values["fallback"])
+    return values
+
+
+def pickled_values(part: Any) -> list[Any]:
+    """What is pickled: a file or a queue is no place for keys, headers and proxies."""
+    return [None if name in _SECRET else value for name, value in _public(part, None).items()]
+
+
+def _public(part: Any, hidden: str | None) -> dict[str, Any]:
+    values = {one.name: getattr(part, one.name) for one in fields(part)}
+    if isinstance(values["base_url"], str):
+        values["base_url"] = public_url(values["base_url"], hidden)
+    return values

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..hints import nearest_hint
+from ..hints import nearest_hint, shown
 
 SECTIONS = ("llm", "embedding")
 # Texts and numbers that may be absent: what a present value looks like.
@@ -35,7 +35,9 @@ def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = 
             place = f" in `{path}`" if path else ""
             where = str(path) if path else None
             raise ConfigError(
-                f"unknown setting: `{name}`{place}", hint=nearest_hint(name, allowed), path=where
+                f"unknown setting: `{shown(name)}`{place}",
+                hint=nearest_hint(name, allowed),
+                path=where,
             )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from .._native import settings
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
-from .endpoint import endpoint_settings
+from .endpoint import endpoint_settings, open_values, pickled_values, shown_settings
 from .names import MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
 from .sources import from_sources
 
@@ -25,12 +25,6 @@ from .sources import from_sources
 _TABLE: dict[str, dict[str, Any]] = {
     row["name"]: row for table in settings().values() for row in table
 }
-_SECRET = ("api_key", "headers", "proxy", "organization")
-
-
-def _state_without_key(part: LLMConfig | EmbeddingConfig) -> list[Any]:
-    """What is pickled: a file or a queue is no place for keys, headers and proxies."""
-    return [None if one.name in _SECRET else getattr(part, one.name) for one in fields(part)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,7 @@ class LLMConfig:
         The model's name at the endpoint.
     base_url
         Address up to and including the version, e.g. ``http://localhost:8000/v1``. Without one:
-        ``OPENAI_BASE_URL``, then OpenAI's.
+        ``OPENAI_BASE_URL``, then OpenAI's. Of a query only ``api-version`` is shown and pickled.
     api_key
         Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never
         pickled: another process takes it from its environment.
@@ -95,8 +89,11 @@ class LLMConfig:
     def __post_init__(self) -> None:
         _check_fields(self, "llm.")
 
+    def __repr__(self) -> str:
+        return shown_settings(self)
+
     def __getstate__(self) -> list[Any]:
-        return _state_without_key(self)
+        return pickled_values(self)
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -174,8 +171,11 @@ class EmbeddingConfig:
                 "an embedding needs either `model` (of an endpoint) or `path` (of a local folder)"
             )
 
+    def __repr__(self) -> str:
+        return shown_settings(self)
+
     def __getstate__(self) -> list[Any]:
-        return _state_without_key(self)
+        return pickled_values(self)
 
     def _native(self) -> dict[str, Any]:
         if self.path is not None:
@@ -366,22 +366,13 @@ class MemoryConfig:
         """All settings as plain JSON types, without keys, headers and proxies."""
         values: dict[str, Any] = json.loads(self._engine_json())
         for section in SECTIONS:
-            values[section] = _open_values(getattr(self, section))
+            values[section] = open_values(getattr(self, section))
         return values
 
     def _engine_json(self) -> str:
         return json.dumps(
             {one.name: getattr(self, one.name) for one in fields(self) if one.name not in SECTIONS}
         )
-
-
-def _open_values(part: LLMConfig | EmbeddingConfig | None) -> dict[str, Any] | None:
-    if part is None:
-        return None
-    values = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in _SECRET}
-    if "fallback" in values:
-        values["fallback"] = _open_values(values["fallback"])
-    return values
 
 
 def _article(noun: str) -> str:
@@ -463,6 +454,10 @@ def _mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
         )
     if texts and not all(isinstance(item, str) for item in value.values()):
         raise ConfigError(f"the values of {name} must be text")
+    try:
+        json.dumps(dict(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{name} is not JSON: `{shown(error)}`") from None
     return dict(value)
 
 

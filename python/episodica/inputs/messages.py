@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from ..dates import rfc3339
@@ -37,6 +39,8 @@ _FOREIGN_KEYS = frozenset(
         "user_id",
     )
 )
+# Unknown keys of a message that are looked at: more are data, no typing errors.
+_MOST_UNKNOWN_KEYS = 64
 # Undated messages follow their neighbour in steps of this size, which keeps them apart.
 _STEP = timedelta(microseconds=1)
 
@@ -120,15 +124,19 @@ def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _check_keys(message: Mapping[Any, Any], place: str) -> None:
-    for key in message:
-        if key in _KEYS or key in _FOREIGN_KEYS:
-            continue
-        hint = nearest_hint(shown(key), _KEYS - message.keys())
+    unknown = (key for key in message if key not in _KEYS and key not in _FOREIGN_KEYS)
+    missing = frozenset(_KEYS - message.keys())
+    for key in islice(unknown, _MOST_UNKNOWN_KEYS):
+        hint = _meant(shown(key), missing)
         if hint and hint.startswith("did you mean"):
             raise InvalidInputError(
                 f"{place}: unknown key: `{shown(key)}`",
                 hint=f"{hint} what belongs to no key goes into `metadata`",
             )
+
+
+# Messages of one source have the same keys, and a comparison of names takes a while.
+_meant = lru_cache(maxsize=4096)(nearest_hint)
 
 
 def _role(role: object, place: str) -> str:

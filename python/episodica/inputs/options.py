@@ -212,5 +212,5 @@ def _threshold(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1 <= value <= 1:
-        raise InvalidInputError(f"threshold is a cosine, between -1 and 1: `{value!r:.40}`")
+        raise InvalidInputError(f"threshold is a cosine, between -1 and 1: `{shown(value)}`")
     return float(value)

@@ -88,7 +88,7 @@ def _json_items(value: object, place: str) -> Iterable[tuple[str, object]]:
         for key in value:
             if not isinstance(key, str):
                 raise InvalidInputError(f"{place} has a key that is not a str: `{shown(key)}`")
-        return ((f".{key}", item) for key, item in value.items())
+        return ((f".{shown(key)}", item) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return ((f"[{index}]", item) for index, item in enumerate(value))
     if isinstance(value, (str, int)):

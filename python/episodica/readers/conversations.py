@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInputError, StoreIOError
+from ..hints import shown
 
 # Files date sessions, not turns: this spacing keeps the order of turns.
 _TURN_SPACING = timedelta(seconds=5)
@@ -37,6 +39,10 @@ _SPOKEN_DATE = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
 )
 _SLASHED_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(\d{1,2}):(\d{2}))?")
+# A text between quotes, so that brackets inside are passed over, or a bracket.
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]')
+# Python reads no longer ones; see `sys.set_int_max_str_digits`.
+_LONG_NUMBER = re.compile(r"[0-9]{4301}")
 _EXPECTED = (
     "readable are LoCoMo JSON (`conversation` with `session_1`, …), LongMemEval JSON "
     "(`haystack_sessions`), "
@@ -79,7 +85,7 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
     """
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = _text(file)
     except OSError as error:
         raise StoreIOError(f"cannot read `{file}`", path=str(file), errno=error.errno) from error
     except UnicodeDecodeError as error:
@@ -90,6 +96,15 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
         raise InvalidInputError(
             f"{error.message} in `{file}`", hint=error.hint, path=str(file), line=error.line
         ) from error.__cause__
+
+
+def _text(file: Path) -> str:
+    """The whole file, which may be a pipe; devices are refused, as they may have no end."""
+    with file.open("rb") as stream:
+        kind = os.fstat(stream.fileno()).st_mode
+        if stat.S_ISBLK(kind) or (stat.S_ISCHR(kind) and not stream.isatty()):
+            raise InvalidInputError(f"not a file: `{file}`", path=str(file))
+        return stream.read().decode("utf-8-sig")
 
 
 def with_ids(conversation: Conversation) -> list[Any]:
@@ -170,7 +185,7 @@ def spoken_date(text: str) -> datetime:
     """Parses ``7:12 pm on 5 March, 2024`` (UTC), in English whatever the locale."""
     found = _SPOKEN_DATE.fullmatch(text.strip())
     if not found or found[5].lower() not in _MONTHS or not 1 <= int(found[1]) <= 12:
-        raise InvalidInputError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
+        raise InvalidInputError(f"date is not like `7:12 pm on 5 March, 2024`: `{shown(text)}`")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
     return _moment(
         text, int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2])
@@ -181,7 +196,7 @@ def slashed_date(text: str) -> datetime:
     """Parses ``2023/05/20 (Sat) 02:21`` (UTC)."""
     found = _SLASHED_DATE.fullmatch(text.strip())
     if not found:
-        raise InvalidInputError(f"date is not like `2023/05/20 (Sat) 02:21`: `{text}`")
+        raise InvalidInputError(f"date is not like `2023/05/20 (Sat) 02:21`: `{shown(text)}`")
     return _moment(text, *(int(part or 0) for part in found.groups()))
 
 
@@ -195,7 +210,7 @@ def _moment(text: str, *parts: int) -> datetime:
 def _parse(text: str, file: Path) -> Any:
     """One JSON document, or the list of the documents on each line."""
     try:
-        return json.loads(text)
+        return _loads(text, 1)
     except json.JSONDecodeError as whole:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if file.suffix.lower() != ".jsonl" and (len(lines) < 2 or not _is_json(lines[0][1])):
@@ -205,9 +220,42 @@ def _parse(text: str, file: Path) -> Any:
     return [_parse_line(line, number) for number, line in lines]
 
 
+def _loads(text: str, first_line: int) -> Any:
+    """The document that ``text`` is.
+
+    Raises
+    ------
+    json.JSONDecodeError
+        If it is none.
+    InvalidInputError
+        If it is nested too deeply or holds too long a number for Python to read.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        place, fault = _deepest(text), "is nested too deeply"
+    except ValueError:
+        found = _LONG_NUMBER.search(text)
+        place, fault = found.start() if found else 0, "has a number of thousands of digits"
+    line = first_line + text.count("\n", 0, place)
+    raise InvalidInputError(f"line {line} {fault}", line=line)
+
+
+def _deepest(text: str) -> int:
+    """Where the brackets of a document are nested deepest."""
+    depth = deepest = place = 0
+    for found in _BRACKET.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        if depth > deepest:
+            deepest, place = depth, found.start()
+    return place
+
+
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        _loads(text, 1)
     except json.JSONDecodeError:
         return False
     return True
@@ -215,7 +263,7 @@ def _is_json(text: str) -> bool:
 
 def _parse_line(text: str, number: int) -> Any:
     try:
-        return json.loads(text)
+        return _loads(text, number)
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"line {number} is not valid JSON", hint=_EXPECTED, line=number
@@ -239,7 +287,7 @@ def _recognise(data: Any, file: Path) -> list[Conversation]:
         return [_from_message_lists(entries, file)]
     if "role" in first:
         return [Conversation(file.name, None, entries)]
-    keys = ", ".join(f"`{key}`" for key in list(first)[:6])
+    keys = ", ".join(f"`{shown(key)}`" for key in list(first)[:6])
     raise InvalidInputError(
         f"an object with the keys {keys or '(none)'} is not a conversation", hint=_EXPECTED
     )

@@ -25,12 +25,28 @@ impl CallableEmbedder {
         Self { callable, model, dimension: OnceLock::new(), calls: CallCounts::default() }
     }
 
-    fn call(&self, texts: &[&str]) -> PyResult<Array2<f32>> {
+    fn call(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        const KIND: ErrorKind = ErrorKind::Embedding;
+        const NO_ARRAY: &str = "the embedding callable must return a 2-D array of numbers";
         Python::attach(|py| {
-            let answer = self.callable.call1(py, (texts.to_vec(),))?;
-            let array = py.import("numpy")?.call_method1("asarray", (answer, "float32"))?;
-            let array = array.cast_into::<PyArray2<f32>>().map_err(PyErr::from)?;
-            Ok(array.readonly().as_array().to_owned())
+            let answer = self.callable.bind(py).call1((texts.to_vec(),)).map_err(|error| {
+                errors::from_python(KIND, "the embedding callable failed", &error)
+            })?;
+            let name =
+                answer.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+            let array = py
+                .import("numpy")
+                .and_then(|numpy| numpy.call_method1("asarray", (&answer, "float32")))
+                .map_err(|error| {
+                    errors::from_python(KIND, &format!("{NO_ARRAY}, not `{name}`"), &error)
+                })?;
+            let shape = array.getattr("shape").map_or_else(|_| name, |shape| shape.to_string());
+            match array.cast_into::<PyArray2<f32>>() {
+                Ok(array) => Ok(array.readonly().as_array().to_owned()),
+                Err(_) => {
+                    Err(Error::new(KIND, format!("{NO_ARRAY}, not one of the shape `{shape}`")))
+                }
+            }
         })
     }
 }
@@ -62,9 +78,7 @@ impl Embedder for CallableEmbedder {
 impl CallableEmbedder {
     /// The callable's rows, checked and brought to length 1.
     fn rows(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let mut rows = self.call(texts).map_err(|error| {
-            errors::from_python(ErrorKind::Embedding, "the embedding callable failed", &error)
-        })?;
+        let mut rows = self.call(texts)?;
         let fail = |text: String| Err(Error::new(ErrorKind::Embedding, text));
         if rows.nrows() != texts.len() || rows.ncols() == 0 {
             return fail(format!(
