@@ -2,7 +2,8 @@
 
 Called by `make test-adapters`. Each has an environment of its own under .cache/adapters, made once,
 and again after a change of the versions. `python tools/test_adapters.py langgraph` tests one;
-`--newest` leaves the oldest out.
+`--newest` leaves the oldest out, and `--smoke`, for `make smoke-adapters`, runs only what the pages
+in docs/adapters show.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import os
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -32,6 +34,20 @@ FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "pydantic-ai": ([], []),
 }
 
+# The package whose version the table shows.
+FRAMEWORKS = {
+    "agent-framework": "agent-framework-core",
+    "clients": "openai",
+    "crewai": "crewai",
+    "google-adk": "google-adk",
+    "hermes": "hermes-agent",
+    "langgraph": "langgraph",
+    "langchain": "langchain-core",
+    "llamaindex": "llama-index-core",
+    "openai-agents": "openai-agents",
+    "pydantic-ai": "pydantic-ai-slim",
+}
+
 
 def requirements(adapter: str, oldest: bool) -> list[str]:
     """What is installed for an adapter: its extra at its lower bounds or as new as can be."""
@@ -44,7 +60,7 @@ def requirements(adapter: str, oldest: bool) -> list[str]:
 
 
 def environment(adapter: str, oldest: bool) -> Path:
-    """The interpreter of an environment, which is made if it is not there or out of date."""
+    """The interpreter of an environment, which is made if it is missing or out of date."""
     folder = CACHE / f"{adapter}-{'oldest' if oldest else 'newest'}"
     python, stamp = folder / "bin" / "python", folder / "requirements.txt"
     wanted = "\n".join(requirements(adapter, oldest))
@@ -59,27 +75,55 @@ def environment(adapter: str, oldest: bool) -> Path:
     return python
 
 
+def tested(adapter: str, python: Path, options: list[str]) -> tuple[bool, str]:
+    """Runs an adapter's tests: whether they pass, and pytest's last line."""
+    tests = ROOT / "tests" / "adapters"
+    name = tests / f"test_{adapter.replace('-', '_')}.py"
+    command = [python, "-m", "pytest", "--quiet", "--disable-warnings", *options, name]
+    ran = subprocess.run(
+        [*command, "--config-file", tests / "pytest.ini"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": ""},
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    print(ran.stdout, end="", flush=True)
+    lines = ran.stdout.strip().splitlines() or ["no output"]
+    return ran.returncode == 0, lines[-1].strip("= ")
+
+
+def version(adapter: str, python: Path) -> str:
+    """The version of an adapter's framework in an environment."""
+    named = FRAMEWORKS[adapter]
+    code = f"from importlib.metadata import version; print(version('{named}'))"
+    found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return f"{named} {found.stdout.strip()}"
+
+
 def main() -> int:
     """Tests the adapters that are asked for; the number of those that failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*FOR_TESTS, []], metavar="NAME")
+    parser.add_argument("names", nargs="*", choices=[*FRAMEWORKS, []], metavar="NAME")
     parser.add_argument("--newest", action="store_true", help="only the newest versions")
+    parser.add_argument("--smoke", action="store_true", help="only the pages, newest versions")
     arguments = parser.parse_args()
-    failed = 0
-    for adapter in arguments.names or FOR_TESTS:
-        for oldest in (False,) if arguments.newest else (False, True):
+    versions = (False,) if arguments.newest or arguments.smoke else (False, True)
+    options = ["-k", "of_the_page"] if arguments.smoke else []
+    table, failed = [], 0
+    for adapter in arguments.names or FRAMEWORKS:
+        for oldest in versions:
             print(f"{adapter}, {'oldest' if oldest else 'newest'} version", flush=True)
+            started = time.monotonic()
             python = environment(adapter, oldest)
-            tests = ROOT / "tests" / "adapters" / f"test_{adapter.replace('-', '_')}.py"
-            settings = ROOT / "tests" / "adapters" / "pytest.ini"
-            pytest = ["-m", "pytest", "--quiet", "--config-file", settings, "--disable-warnings"]
-            ran = subprocess.run(
-                [python, *pytest, tests],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": ""},
-                check=False,
-            )
-            failed += ran.returncode != 0
+            installed = time.monotonic() - started
+            passed, line = tested(adapter, python, options)
+            failed += not passed
+            table.append((version(adapter, python), f"{installed:.0f} s", line))
+    print(f"\n{'framework':32} {'install':>8}  tests")
+    for name, seconds, line in table:
+        print(f"{name:32} {seconds:>8}  {line}")
     return failed
 
 

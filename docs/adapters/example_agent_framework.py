@@ -26,9 +26,12 @@ class ScriptedClient(BaseChatClient):
         return answer()
 
 
+client = ScriptedClient()
+
+
 async def main() -> None:
     provider = EpisodicaContextProvider("memories", "alice")
-    agent = Agent(client=ScriptedClient(), context_providers=[provider])
+    agent = Agent(client=client, context_providers=[provider])
     for name, text in [("monday", "I moved to Lyon last week."), ("friday", "Where do I live?")]:
         answer = await agent.run(text, session=agent.create_session(session_id=name))
         print(f"{name}: {answer.text}")

@@ -18,8 +18,11 @@ def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=[TextPart("You live in Lyon." if recalled else "Noted.")])
 
 
+model = FunctionModel(answer)
+
+
 async def main() -> None:
-    agent = Agent(FunctionModel(answer), capabilities=[EpisodicaMemory("memories", "alice")])
+    agent = Agent(model, capabilities=[EpisodicaMemory("memories", "alice")])
     for text in ["I moved to Lyon last week.", "Where do I live?"]:
         print((await agent.run(text)).output)
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import AsyncMemorySystem, MemorySystem
+from episodica.adapters import Where
+
+DOCS = Path(__file__).parents[2] / "docs" / "adapters"
+END = "--- the program ends here"
 
 
 @pytest.fixture(autouse=True)
@@ -35,28 +41,80 @@ def memory(store: Path) -> Iterator[MemorySystem]:
         yield opened
 
 
+@pytest.fixture(params=["path", "system", "async system"])
+async def anywhere(request: pytest.FixtureRequest, store: Path) -> AsyncIterator[Where]:
+    """A memory in each of the forms that an adapter takes."""
+    if request.param == "path":
+        yield store
+    elif request.param == "system":
+        with MemorySystem(store) as opened:
+            yield opened
+    else:
+        async with AsyncMemorySystem(store) as opened:
+            yield opened
+
+
 @pytest.fixture
-def program(tmp_path: Path) -> Callable[[str], None]:
-    """Runs the program of a page in docs/adapters: it prints what the page shows."""
+def the_page(tmp_path: Path) -> Callable[[str], None]:
+    """Runs all code of a page in docs/adapters; its program prints what the page says it prints.
+
+    The other blocks of Python, and the lines that a diff leaves, run after the program with its
+    names. Commands may install an extra, which must exist, or run Python.
+    """
 
     def run(name: str) -> None:
-        folder = Path(__file__).parents[2] / "docs" / "adapters"
-        ran = subprocess.run(
-            [sys.executable, folder / f"example_{name}.py"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=280,  # importing a framework takes its time
-            check=False,
-        )
-        page = (folder / f"{name}.md").read_text(encoding="utf-8")
-        shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)
-        assert ran.returncode == 0, ran.stderr
-        assert shown is not None
-        assert ran.stdout == shown[1]
+        page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+        kinds = {kind for kind, _ in blocks}
+        assert kinds <= {"console", "python", "diff", "text", "yaml"}, kinds
+        by_kind = {kind: [code for one, code in blocks if one == kind] for kind in kinds}
+        program = f"--8<--\ndocs/adapters/example_{name}.py\n--8<--\n"
+        assert program in by_kind["python"], "the page does not show its program"
+        rest = [code for code in by_kind["python"] if code != program]
+        rest += [after(diff) for diff in by_kind.get("diff", ())]
+        code = (DOCS / f"example_{name}.py").read_text(encoding="utf-8")
+        script = tmp_path / "page.py"
+        script.write_text("\n".join([code, f"print({END!r})", *rest]), encoding="utf-8")
+        printed = python(tmp_path, str(script)).partition(f"{END}\n")
+        assert printed[1], "the program ends before the other blocks of the page"
+        assert [printed[0]] == by_kind["text"]
+        for command in "".join(by_kind.get("console", ())).splitlines():
+            check_command(command, tmp_path)
 
     return run
+
+
+def after(diff: str) -> str:
+    """The lines that a diff leaves or adds."""
+    return "\n".join(line[1:] for line in diff.splitlines() if line[:1] in ("+", " "))
+
+
+def check_command(command: str, folder: Path) -> None:
+    """Runs a command of a page; of an installation only the extra's name is checked."""
+    words = shlex.split(command.removeprefix("$ "))
+    if words[:2] == ["pip", "install"]:
+        project = tomllib.loads((DOCS.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+        extras = [f"episodica[{name}]" for name in project["project"]["optional-dependencies"]]
+        assert set(words[2:]) <= set(extras), command
+    else:
+        assert words[0] == "python", command
+        python(folder, *words[1:])
+
+
+def python(folder: Path, *arguments: str) -> str:
+    """What a run of Python in a folder prints."""
+    ran = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=280,  # importing a framework takes its time
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import openai
 import pytest
 
 from episodica import MemorySystem
+from episodica.adapters import Where
 from episodica.adapters import anthropic as anthropic_adapter
 from episodica.adapters import openai as openai_adapter
 
@@ -186,6 +187,20 @@ def test_openai(told: MemorySystem, server: tuple[str, list[dict[str, Any]]]) ->
     check(told, asked, 6)
 
 
+async def test_every_form_of_a_memory_serves(
+    anywhere: Where, server: tuple[str, list[dict[str, Any]]]
+) -> None:
+    url, asked = server
+    plain, other = openai.OpenAI(base_url=f"{url}/v1", api_key="k"), anthropic.Anthropic
+    client = openai_adapter.wrap(plain, anywhere, "alice")
+    client.responses.create(model="m", input="I moved to Lyon.")
+    client.chat.completions.create(model="m", messages=QUESTION)
+    third = anthropic_adapter.wrap(other(base_url=url, api_key="k"), anywhere, "alice")
+    third.messages.create(model="m", max_tokens=9, messages=QUESTION)
+    assert ["I moved to Lyon." in json.dumps(call) for call in asked[1:]] == [True, True]
+    assert "<memory>" not in json.dumps(asked[0])
+
+
 async def test_async_openai(told: MemorySystem, server: tuple[str, list[dict[str, Any]]]) -> None:
     url, asked = server
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k") as plain:
@@ -240,5 +255,5 @@ def test_openais_helper_for_chats(
     check(told, asked, 1)
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("clients")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("clients")

@@ -11,6 +11,7 @@ import pytest
 from crewai import Agent, BaseLLM, Crew, Task
 
 from episodica import AsyncMemorySystem, MemorySystem
+from episodica.adapters import Where
 from episodica.adapters.crewai import RecallTool, RememberTool, memory_tools
 
 
@@ -21,6 +22,14 @@ def test_what_is_remembered_is_recalled(memory: MemorySystem) -> None:
     assert "Alice moved to Lyon." in recall.run(question="Where does she live?")
     (message,) = memory.messages("alice")
     assert (message.role, message.session_id) == ("user", "s")
+
+
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    recall, remember = memory_tools(anywhere, "alice")
+    assert remember.run(text="Alice moved to Lyon.") == "Remembered."
+    assert "Alice moved to Lyon." in recall.run(question="Where does she live?")
+    for tool in (recall, remember):
+        tool.close()
 
 
 def test_users_do_not_meet(memory: MemorySystem) -> None:
@@ -85,5 +94,5 @@ def test_a_crew_recalls_what_another_one_remembered(
     assert ask(memory, look) == "She lives in Lyon."
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("crewai")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("crewai")

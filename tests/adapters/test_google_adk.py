@@ -12,6 +12,7 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.events.event import Event
 from google.adk.memory import InMemoryMemoryService
+from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import Runner
@@ -20,6 +21,7 @@ from google.adk.tools import load_memory
 from google.genai import types
 
 from episodica import AsyncMemorySystem, MemorySystem
+from episodica.adapters import Where
 from episodica.adapters.google_adk import EpisodicaMemoryService
 
 WORDS = ["lyon", "dog", "pickle", "cello", "porto", "peanut", "vet", "lift", "garden", "tortoise"]
@@ -50,7 +52,7 @@ def stored(reference: InMemoryMemoryService, app: str, user: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(40))
 async def test_random_operations_agree_with_the_reference(memory: MemorySystem, seed: int) -> None:
     rng = random.Random(seed)
     reference, ours = InMemoryMemoryService(), EpisodicaMemoryService(memory, top_k=1000)
@@ -140,6 +142,46 @@ async def test_entries_are_added_directly(store: Path) -> None:
         assert (await service.search_memory(**where, query="peanuts")).memories == []
 
 
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    service = EpisodicaMemoryService(anywhere)
+    one = event(random.Random(1), 1)
+    where: dict[str, Any] = {"app_name": "app", "user_id": "alice"}
+    for _ in range(2):
+        await service.add_events_to_memory(**where, events=[one], session_id="s")
+    (found,) = (await service.search_memory(**where, query=one.content.parts[0].text)).memories
+    assert (found.id, found.content) == (one.id, one.content)
+    service.close()
+
+
+async def test_entries_without_an_id_are_added_once_and_again_after_a_deletion(
+    memory: MemorySystem,
+) -> None:
+    service, where = EpisodicaMemoryService(memory), {"app_name": "app", "user_id": "alice"}
+    entries = [
+        MemoryEntry(content=types.Content(parts=[types.Part(text=text)]))
+        for text in ("Alice likes figs.", "Alice lives in Lyon.")
+    ]
+
+    async def found() -> list[str]:
+        answer = await service.search_memory(**where, query="figs")
+        return [one.id for one in answer.memories if "figs" in one.content.parts[0].text]
+
+    for _ in range(3):
+        await service.add_memory(**where, memories=entries)
+    (known,) = await found()
+    await service.delete_memory(**where, memory_id=known)
+    assert await found() == []
+    await service.add_memory(**where, memories=entries)
+    assert len(await found()) == 1
+    assert len(list(memory.messages("adk:app/alice"))) == 2
+
+
+def test_the_whole_protocol_is_there() -> None:
+    named = {name for name in vars(BaseMemoryService) if not name.startswith("_")}
+    assert {"add_session_to_memory", "search_memory"} <= named
+    assert named <= set(vars(EpisodicaMemoryService))
+
+
 async def test_a_cancelled_addition_is_whole_or_not_there(memory: MemorySystem) -> None:
     service, rng = EpisodicaMemoryService(memory), random.Random(0)
     for number in range(10):
@@ -200,5 +242,5 @@ async def test_an_agent_recalls_an_earlier_session(memory: MemorySystem, kind: s
     assert "Project Alpha" in await ask("two", "What is my favorite project?")
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("google_adk")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("google_adk")

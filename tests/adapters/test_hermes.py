@@ -11,8 +11,8 @@ import pytest
 from agent.memory_manager import MemoryManager
 from agent.memory_provider import MemoryProvider
 
-from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem
-from episodica.adapters import Connection
+from episodica import InvalidInputError, MemorySystem
+from episodica.adapters import Connection, Where
 from episodica.adapters.hermes import EpisodicaMemoryProvider, install
 
 
@@ -142,12 +142,12 @@ def test_the_profile_has_a_memory_of_its_own(tmp_path: Path) -> None:
     assert provider.get_config_schema() == []
 
 
-async def test_an_async_system_serves(store: Path) -> None:
-    async with AsyncMemorySystem(store) as memory:
-        provider = EpisodicaMemoryProvider(memory, user_id="alice")
-        provider.initialize("s1")
-        provider.sync_turn("Hello", "Hi.")
-        assert [one.content async for one in memory.messages("alice")] == ["Hello", "Hi."]
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    provider = EpisodicaMemoryProvider(anywhere, user_id="alice")
+    provider.initialize("s1")
+    provider.sync_turn("I live in Lyon.", "Lovely!")
+    assert "I live in Lyon." in provider.prefetch("Where do I live?")
+    provider.shutdown()
 
 
 def test_hermes_finds_the_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,5 +161,5 @@ def test_hermes_finds_the_installed_plugin(tmp_path: Path, monkeypatch: pytest.M
     assert ("episodica", True) in [(name, ready) for name, _, ready in discover_memory_providers()]
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("hermes")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("hermes")

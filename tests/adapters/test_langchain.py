@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem
+from episodica.adapters import Connection, Where
 from episodica.adapters.langchain import EpisodicaRetriever
 
 TALK = [
@@ -99,20 +103,46 @@ def test_mistakes_are_refused(memory: MemorySystem) -> None:
         EpisodicaRetriever(memory=memory, user_id="alice").invoke("x", None, k=0)
 
 
-def test_a_chain_answers_with_our_retriever(talk: MemorySystem) -> None:
-    """LangChain's first example of retrieval, with another retriever."""
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    with Connection(anywhere) as connection:
+        connection.memory.add_messages("alice", [{"role": "user", "content": TALK[1]}])
+        retriever = EpisodicaRetriever(memory=anywhere, user_id="alice", kinds=["message"])
+        (document,) = await retriever.ainvoke("What is the dog called?")
+        assert document.page_content == TALK[1]
+        retriever.close()
+
+
+async def test_a_cancelled_search_leaves_the_retriever_usable(talk: MemorySystem) -> None:
+    retriever = EpisodicaRetriever(memory=talk, user_id="alice", kinds=["message"], k=1)
+    for number in range(10):
+        task = asyncio.create_task(retriever.ainvoke("What is the dog called?"))
+        await asyncio.sleep(number / 4000)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    (document,) = await retriever.ainvoke("What is the dog called?")
+    assert document.page_content == TALK[1]
+
+
+@pytest.mark.parametrize("kind", ["reference", "ours"])
+def test_a_chain_answers_with_our_retriever(talk: MemorySystem, kind: str) -> None:
+    """LangChain's first example of retrieval; one line differs."""
 
     def joined(documents: list[Document]) -> str:
         return "\n".join(document.page_content for document in documents)
 
     prompt = ChatPromptTemplate.from_template("Context:\n{context}\n\nQuestion: {question}")
     model = GenericFakeChatModel(messages=iter([AIMessage("Pickle.")]))
-    retriever = EpisodicaRetriever(memory=talk, user_id="alice", kinds=["message"], k=2)
+    retriever: BaseRetriever = EpisodicaRetriever(
+        memory=talk, user_id="alice", kinds=["message"], k=len(TALK)
+    )
+    if kind == "reference":
+        vectors = InMemoryVectorStore.from_texts(TALK, DeterministicFakeEmbedding(size=8))
+        retriever = vectors.as_retriever(search_kwargs={"k": len(TALK)})
     given = {"context": retriever | joined, "question": RunnablePassthrough()} | prompt
     question = "What is the dog called?"
     assert TALK[1] in given.invoke(question).to_string()
     assert (given | model | StrOutputParser()).invoke(question) == "Pickle."
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("langchain")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("langchain")

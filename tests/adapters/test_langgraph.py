@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_store
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import create_react_agent
 from langgraph.store.base import (
     GetOp,
     ListNamespacesOp,
@@ -26,7 +29,7 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem
-from episodica.adapters import Connection
+from episodica.adapters import Connection, Where
 from episodica.adapters.langgraph import (
     EpisodicaStore,
     memory_namespace,
@@ -343,8 +346,88 @@ def test_the_memory_of_a_user_is_a_namespace(memory: MemorySystem) -> None:
     assert store.get(name, "m2") is None
 
 
+def test_a_filter_of_memories_does_not_shorten_their_list(memory: MemorySystem) -> None:
+    store, name = EpisodicaStore(memory), memory_namespace("alice")
+    talk = [f"On day {number} Alice planted tree {number}." for number in range(12)]
+    for number, text in enumerate(talk):
+        store.put(name, str(number), {"content": text, "session_id": f"s{number}"})
+    memory.flush("alice")
+    memory.wait("alice")
+    found = store.search(name, query="tree", limit=50)
+    worst = found[-1].value
+    wanted = {"content": worst["content"], "record": worst["record"]}
+    assert found[-1].key in {item.key for item in store.search(name, query="tree", filter=wanted)}
+    one = store.search(name, query="tree", filter=wanted, limit=1)
+    assert [item.value["content"] for item in one] == [worst["content"]]
+
+
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    store = EpisodicaStore(anywhere)
+    await store.aput(("a",), "k", {"text": "She lives in Lyon."})
+    assert store.search(("a",), query="Where does she live?")[0].key == "k"
+    await remember(anywhere, "alice").ainvoke([HumanMessage("I live in Lyon.")])
+    hook = pre_model_hook(anywhere, "alice")
+    recalled = (await hook.ainvoke([HumanMessage("Where do I live?")]))["llm_input_messages"]
+    assert "I live in Lyon." in recalled[0].content
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["reference", "ours"])
+def test_a_chatbot_keeps_its_notes_in_our_store(store: Path, kind: str) -> None:
+    """LangGraph's guide to long-term memory: a chatbot with a store; one line differs."""
+    notes = InMemoryStore() if kind == "reference" else EpisodicaStore(store)
+    model = GenericFakeChatModel(messages=iter([AIMessage("Hello Bob!"), AIMessage("Bob.")]))
+    prompts = []
+
+    def call_model(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        kept = get_store()
+        namespace = ("memories", config["configurable"]["user_id"])
+        latest = state["messages"][-1]
+        found = kept.search(namespace, query=str(latest.content))
+        about = "\n".join(item.value["data"] for item in found)
+        prompts.append(f"You talk with a user. {about}")
+        if "remember" in latest.content.lower():
+            kept.put(namespace, "name", {"data": "The user's name is Bob."})
+        answer = model.invoke([SystemMessage(prompts[-1]), *state["messages"]])
+        return {"messages": [answer]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node(call_model)
+    builder.add_edge(START, "call_model")
+    graph = builder.compile(store=notes)
+    for thread, text in enumerate(["Hi! Remember: my name is Bob.", "What is my name?"]):
+        config: Any = {"configurable": {"thread_id": str(thread), "user_id": "1"}}
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
+    assert prompts == ["You talk with a user. ", "You talk with a user. The user's name is Bob."]
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent")
+def test_the_hook_serves_the_prebuilt_agent(memory: MemorySystem) -> None:
+    memory.add_messages("alice", [{"role": "user", "content": "I live in Lyon."}])
+    seen: list[list[Any]] = []
+
+    class Model(GenericFakeChatModel):
+        def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+            seen.append(messages)
+            return super()._generate(messages, *args, **kwargs)
+
+    model = Model(messages=iter([AIMessage("In Lyon.")]))
+    agent = create_react_agent(model, tools=[], pre_model_hook=pre_model_hook(memory, "alice"))
+    state = agent.invoke({"messages": [HumanMessage("Where do I live?")]})
+    assert "I live in Lyon." in seen[0][0].content
+    assert [message.content for message in state["messages"]] == ["Where do I live?", "In Lyon."]
+
+
+def test_messages_without_ids_are_remembered_once(memory: MemorySystem) -> None:
+    node, config = remember(memory, "alice"), {"configurable": {"thread_id": "t"}}
+    talk: list[Any] = [HumanMessage("Yes."), AIMessage("Sure?"), HumanMessage("Yes.")]
+    for count in (1, 2, 2, 3):
+        node.invoke({"messages": talk[:count]}, config)
+    assert [one.content for one in memory.messages("alice")] == ["Yes.", "Sure?", "Yes."]
+
+
 def test_a_graph_remembers_and_recalls(store: Path) -> None:
-    """The small agent of LangGraph's own guides, with a memory of ours."""
+    """A graph with a node that recalls and a node that remembers, in two threads."""
     model = GenericFakeChatModel(messages=iter([AIMessage("Noted."), AIMessage("In Lyon.")]))
     seen: list[list[Any]] = []
 
@@ -395,5 +478,5 @@ async def test_the_nodes_run_beside_the_event_loop_and_only_once(memory: MemoryS
         remember(memory).invoke(state)
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("langgraph")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("langgraph")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms import MockLLM
-from llama_index.core.memory import Memory, StaticMemoryBlock
+from llama_index.core.memory import BaseMemoryBlock, Memory, StaticMemoryBlock
 
-from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem, count_tokens
+from episodica import InvalidInputError, MemorySystem, count_tokens
+from episodica.adapters import Where
 from episodica.adapters.llamaindex import EpisodicaMemoryBlock
 
 
@@ -76,13 +76,16 @@ async def test_a_text_is_truncated_to_what_is_asked(memory: MemorySystem) -> Non
         await block.atruncate(content, -1)
 
 
-async def test_an_async_system_and_a_path_serve(store: Path) -> None:
-    async with AsyncMemorySystem(store) as memory:
-        block = EpisodicaMemoryBlock(memory=memory, user_id="alice")
-        await block.aput([user("I moved to Lyon.")])
-    block = EpisodicaMemoryBlock(memory=str(store), user_id="alice")
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    block = EpisodicaMemoryBlock(memory=anywhere, user_id="alice")
+    await block.aput([user("I moved to Lyon.")])
     assert "Lyon" in await block.aget([user("Where do I live?")])
     block.close()
+
+
+def test_the_whole_protocol_is_there() -> None:
+    abstract = BaseMemoryBlock.__abstractmethods__ | {"atruncate"}
+    assert {"_aget", "_aput"} <= abstract <= set(vars(EpisodicaMemoryBlock))
 
 
 async def test_a_cancelled_put_is_whole_or_not_there(memory: MemorySystem) -> None:
@@ -126,5 +129,5 @@ async def test_a_chat_recalls_what_left_its_short_term_memory(
         assert len(asked) == len(set(asked)) > 5
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("llamaindex")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("llamaindex")

@@ -16,6 +16,7 @@ from agents.models.interface import Model
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem
+from episodica.adapters import Where
 from episodica.adapters.openai_agents import EpisodicaSession
 
 set_tracing_disabled(True)
@@ -38,7 +39,7 @@ def random_item(rng: random.Random) -> Any:
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(40))
 async def test_random_operations_agree_with_the_reference(
     memory: MemorySystem, tmp_path: Path, seed: int
 ) -> None:
@@ -184,6 +185,15 @@ class ScriptedModel(Model):
         raise NotImplementedError
 
 
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    items: Any = [{"role": "user", "content": "Hello"}, {"type": "reasoning", "summary": []}]
+    session = EpisodicaSession("s", anywhere, user_id="alice")
+    await session.add_items(items)
+    assert await session.get_items() == items
+    assert await session.pop_item() == items[1]
+    session.close()
+
+
 async def test_an_agent_with_our_session_runs_as_with_the_sdks(store: Path) -> None:
     """The SDK's first example of sessions, with one line changed."""
     transcripts = []
@@ -199,5 +209,5 @@ async def test_an_agent_with_our_session_runs_as_with_the_sdks(store: Path) -> N
     assert transcripts[0] == transcripts[1]
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("openai_agents")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("openai_agents")

@@ -31,6 +31,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from episodica import AsyncMemorySystem, MemorySystem
+from episodica.adapters import Where
 from episodica.adapters.pydantic_ai import EpisodicaConversationStore, EpisodicaMemory
 
 
@@ -175,10 +176,10 @@ async def random_step(pair: Pair, rng: random.Random, number: int) -> None:
         await pair.both(lambda store: store.load_entries(name, limit=limit))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(40))
 async def test_random_operations_agree_with_the_reference(memory: MemorySystem, seed: int) -> None:
     rng, pair = random.Random(seed), Pair(EpisodicaConversationStore(memory))
-    for number in range(35):
+    for number in range(50):
         await random_step(pair, rng, number)
         await pair.both(lambda store: store.list_conversations())
         # Erased is what no conversation reaches.
@@ -201,10 +202,74 @@ async def test_of_two_savers_one_learns_of_the_other(memory: MemorySystem) -> No
     assert len((await stores[0].load("c")).messages) == 2
 
 
+@pytest.mark.parametrize("kind", ["reference", "ours"])
+async def test_an_agent_goes_on_with_a_stored_conversation(store: Path, kind: str) -> None:
+    """Pydantic AI's example of a conversation store; one line differs."""
+    conversations: ConversationStore = (
+        InMemoryConversationStore() if kind == "reference" else EpisodicaConversationStore(store)
+    )
+    seen = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(len(messages))
+        return ModelResponse(parts=[TextPart("Hi.")])
+
+    agent = Agent(FunctionModel(answer))
+    for text in ("Hello", "Me again"):
+        known = await conversations.load("c") or Conversation(messages=[], conversation_id="c")
+        await conversations.save(await agent.run(text, conversation=known))
+    assert seen == [1, 3]
+    assert len((await conversations.load("c")).messages) == 4
+
+
+async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
+    memory = EpisodicaMemory(anywhere, "alice")
+    model, given = scripted("Lovely!", "In Lyon.")
+    agent = Agent(model, capabilities=[memory])
+    for text in ("I moved to Lyon.", "Where do I live?"):
+        await agent.run(text)
+    assert "I moved to Lyon." in given[1]
+    conversations = EpisodicaConversationStore(anywhere)
+    said = [ModelRequest(parts=[UserPromptPart("a")])]
+    await conversations.save(Conversation(messages=said, conversation_id="c"))
+    assert (await conversations.load("c")).messages == said
+    memory.close()
+    conversations.close()
+
+
+async def test_a_run_that_is_reported_again_adds_nothing(memory: MemorySystem) -> None:
+    capability = EpisodicaMemory(memory, "alice")
+    kept: list[Any] = []
+
+    class Reporting(EpisodicaMemory):
+        async def after_run(self, ctx: Any, *, result: Any) -> Any:
+            kept.append((ctx, result))
+            return await super().after_run(ctx, result=result)
+
+    agent = Agent(TestModel(custom_output_text="Hi."), capabilities=[Reporting(memory, "alice")])
+    await agent.run("Hello")
+    ((ctx, result),) = kept
+    for _ in range(3):
+        assert await capability.after_run(ctx, result=result) is result
+    assert said(memory) == [("user", "Hello"), ("assistant", "Hi.")]
+
+
+async def test_a_cancelled_save_is_whole_or_not_there(memory: MemorySystem) -> None:
+    conversations = EpisodicaConversationStore(memory)
+    for number in range(10):
+        said = [ModelRequest(parts=[UserPromptPart(f"{number} {part}")]) for part in range(5)]
+        whole = Conversation(messages=list(said), conversation_id=str(number))
+        task = asyncio.create_task(conversations.save(whole))
+        await asyncio.sleep(number / 1000)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        found = await conversations.load(str(number))
+        assert found is None or found.messages == said
+
+
 async def test_a_conversation_goes_on_after_a_restart(
     store: Path, on_disk: Callable[[str], bool]
 ) -> None:
-    """Pydantic AI's example of a store, with one line changed."""
     for _ in range(2):
         model, _given = scripted("marzipan")
         conversations = EpisodicaConversationStore(store)
@@ -220,5 +285,5 @@ async def test_a_conversation_goes_on_after_a_restart(
     assert not on_disk("marzipan")
 
 
-def test_the_program_of_the_page(program: Callable[[str], None]) -> None:
-    program("pydantic_ai")
+def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
+    the_page("pydantic_ai")

@@ -37,6 +37,16 @@ PYTHON_LEVELS = [
     "__init__ __main__",
     "adapters",
 ]
+# The modules of `adapters`: what all share, then one for each framework. No two of these meet.
+ADAPTER_LEVELS = [
+    "shared.connection shared.content shared.escaping shared.filters shared.identity shared.prompt",
+    "shared.chat_messages shared.items shared.log shared.protocol",
+    "shared.streams",
+    "shared.middleware",
+    "__init__ shared",
+    "agent_framework anthropic crewai google_adk hermes langchain langgraph llamaindex openai"
+    " openai_agents pydantic_ai",
+]
 # The top-level modules of the core, lowest level first.
 CORE_LEVELS = [
     "error",
@@ -140,6 +150,24 @@ def test_python_modules_import_downwards_only() -> None:
     }
     assert ("system", "queries") in edges, "the imports are not read"
     assert wrong_edges(edges, PYTHON_LEVELS) == []
+
+
+def test_adapters_share_what_is_below_and_use_the_public_package() -> None:
+    def adapter(name: str) -> str:
+        """The name in the table: packages of frameworks are one module there."""
+        parts = name.split(".")[1:]
+        return ".".join(parts[: 2 if parts[:1] == ["shared"] else 1]) or "__init__"
+
+    edges = set()
+    for name, path in python_modules().items():
+        if name.partition(".")[0] == "adapters":
+            for target in imported_modules(name, path):
+                inside = target.partition(".")[0] == "adapters"
+                assert inside or target == "__init__", f"{name} -> {target}"
+                if inside:
+                    edges.add((adapter(name), adapter(target)))
+    assert ("openai", "shared.middleware") in edges, "the imports are not read"
+    assert wrong_edges(edges, ADAPTER_LEVELS) == []
 
 
 def test_python_modules_form_no_circle() -> None:

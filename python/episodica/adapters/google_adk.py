@@ -13,6 +13,7 @@ from episodica import Hit, Message
 
 from .shared.connection import Connection, Where, missing, settle
 from .shared.escaping import join
+from .shared.identity import following
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["EpisodicaMemoryService"]
 
 _MARK = "event"
+# Begins the ids of entries that come without one. Unlike an event, such an entry may be added again
+# after it was deleted: nobody reports it anew by itself.
+_BY_CONTENT = "entry:"
 # The session of events that come without one.
 _NO_SESSION = "events"
 
@@ -96,7 +100,7 @@ class EpisodicaMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remembers texts directly; an entry with an id only once."""
+        """Remembers texts directly, each once: an entry without an id is known by what it says."""
         messages = [
             _entry_message(entry, custom_metadata) for entry in memories if _text(entry.content)
         ]
@@ -125,9 +129,7 @@ class EpisodicaMemoryService(BaseMemoryService):
         memory = self._connection.memory
         deleted = _deleted(user)
         wanted = [
-            message
-            for message in messages
-            if "message_id" not in message or memory.get(deleted, message["message_id"]) is None
+            message for message in messages if memory.get(deleted, message["message_id"]) is None
         ]
         if wanted:
             memory.add_messages(user, wanted)
@@ -137,7 +139,7 @@ class EpisodicaMemoryService(BaseMemoryService):
         record = memory.get(user, memory_id)
         if record is None:
             return
-        if isinstance(record, Message):
+        if isinstance(record, Message) and not memory_id.startswith(_BY_CONTENT):
             # First: a session that is added again meanwhile must not bring it back.
             note = {"role": "deletion", "content": "deleted", "message_id": memory_id}
             memory.add_messages(_deleted(user), [note])
@@ -171,13 +173,14 @@ def _entry_message(
     entry: MemoryEntry, custom_metadata: Mapping[str, object] | None
 ) -> dict[str, Any]:
     custom = {**(custom_metadata or {}), **entry.custom_metadata}
+    role, text = entry.author or entry.content.role or "user", _text(entry.content)
+    known = _BY_CONTENT + following("", role, text, entry.timestamp, custom)
     message: dict[str, Any] = {
-        "role": entry.author or entry.content.role or "user",
-        "content": _text(entry.content),
+        "message_id": entry.id or known,
+        "role": role,
+        "content": text,
         "metadata": _metadata(entry.content, entry.author, custom),
     }
-    if entry.id:
-        message["message_id"] = entry.id
     if entry.timestamp:
         message["timestamp"] = entry.timestamp
     return message

@@ -5,13 +5,12 @@ Needs ``pip install 'episodica[llamaindex]'``.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 from episodica import InvalidInputError, count_tokens
 
 from .shared.connection import Connection, Where, missing, settle
+from .shared.identity import following
 
 try:
     from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -72,7 +71,7 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         """Remembers messages; those that were remembered before are left out."""
-        remembered = _numbered(messages)
+        remembered = _identified(messages)
         if remembered:
             await settle(self._connection.memory.add_messages, self.user_id, remembered)
 
@@ -93,27 +92,18 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
         return found.text
 
 
-def _numbered(messages: list[ChatMessage]) -> list[dict[str, Any]]:
-    """Messages with ids that follow from what they say and what was said before.
-
-    So the same messages have the same ids when they are put again.
-    """
-    numbered, before = [], ""
+def _identified(messages: list[ChatMessage]) -> list[dict[str, Any]]:
+    """The messages with words, each with an id that follows from the messages before it."""
+    found: list[dict[str, Any]] = []
+    before = ""
     for message in messages:
         text, session = _text(message), message.additional_kwargs.get("session_id")
         if not text:
             continue
-        parts = json.dumps([before, session, message.role.value, text])
-        before = hashlib.sha256(parts.encode()).hexdigest()
-        numbered.append(
-            {
-                "message_id": before,
-                "role": message.role.value,
-                "content": text,
-                "session_id": session,
-            }
-        )
-    return numbered
+        role = message.role.value
+        before = following(before, session, role, text)
+        found.append({"message_id": before, "role": role, "content": text, "session_id": session})
+    return found
 
 
 def _text(message: ChatMessage) -> str:

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .identity import following
+
 _ROLES = {"human": "user", "ai": "assistant"}
 # What carries no words of the conversation.
 _IGNORED = frozenset(("system", "remove"))
 
 
-def to_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """Messages as a memory takes them, without system prompts and empty ones."""
-    return [
-        {
-            "role": _ROLES.get(message.type, message.type),
-            "content": text,
-            "name": message.name,
-            "message_id": message.id,
-        }
-        for message in messages
-        if message.type not in _IGNORED and (text := _text(message)).strip()
-    ]
+def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, Any]]:
+    """Messages as a memory takes them, without system prompts and empty ones.
+
+    A message without an id gets one that follows from the messages before it.
+    """
+    found: list[dict[str, Any]] = []
+    before = ""
+    for message in messages:
+        text = _text(message)
+        if message.type in _IGNORED or not text.strip():
+            continue
+        role = _ROLES.get(message.type, message.type)
+        before = message.id or following(before, session, role, text)
+        found.append({"role": role, "content": text, "name": message.name, "message_id": before})
+    return found
 
 
 def last_question(messages: Iterable[Any]) -> str:

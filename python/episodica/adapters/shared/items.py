@@ -28,7 +28,7 @@ Namespace = tuple[str, ...]
 # middle of a write must not meet the id that they are about to delete.
 _SLOTS = 4
 # The most hits that one search returns.
-_MAX_HITS = 1000
+MAX_HITS = 1000
 _MARK = "item"
 # A read puts off the expiry of an item only where at least this share of its lifetime has passed,
 # since each time rewrites the item.
@@ -163,7 +163,7 @@ class ItemTable:
     ) -> Iterator[tuple[StoredItem, float]]:
         """The items of a namespace that bear on a query, best first, at most a thousand."""
         user = join(self._root, namespace)
-        hits = self._memory.search(user, query, kinds=["message"], top_k=_MAX_HITS, **options)
+        hits = self._memory.search(user, query, kinds=["message"], top_k=MAX_HITS, **options)
         for hit in hits:
             item = _item(hit.messages[0])
             if item is None or not item.texts:

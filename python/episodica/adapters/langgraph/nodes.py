@@ -1,0 +1,97 @@
+"""Nodes of a graph: one recalls before the model is called, one remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+
+from episodica import InvalidInputError
+
+from ..shared.chat_messages import last_question, to_messages
+from ..shared.connection import Connection, Where, settle
+from ..shared.prompt import fenced
+
+
+def pre_model_hook(
+    where: Where, user_id: str | None = None, *, max_tokens: int = 1000, **search: Any
+) -> RunnableLambda[Any, Any]:
+    """A hook or a node that adds what is remembered to what the model reads.
+
+    It serves as ``create_react_agent(pre_model_hook=...)``. It leaves the graph's ``messages`` as
+    they are and sets ``llm_input_messages``: a system message with the context of the latest human
+    message, then the messages.
+
+    Parameters
+    ----------
+    where
+        A path, an open system, or an ``AsyncMemorySystem``.
+    user_id
+        Whose memory; without it the run's ``config["configurable"]["user_id"]``.
+    max_tokens, **search
+        As for :meth:`MemorySystem.context`.
+    """
+    connection = Connection(where)
+
+    def add_context(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        messages = _messages_of(state)
+        question = last_question(messages)
+        text = ""
+        if question:
+            text = connection.memory.context(
+                _user_of(user_id, config), question, max_tokens=max_tokens, **search
+            ).text
+        remembered = [SystemMessage(fenced(text))] if text else []
+        return {"llm_input_messages": [*remembered, *messages]}
+
+    async def add_context_beside(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        return await settle(add_context, state, config)
+
+    return RunnableLambda(add_context, add_context_beside)
+
+
+def remember(where: Where, user_id: str | None = None) -> RunnableLambda[Any, Any]:
+    """A node that remembers the graph's messages, each once.
+
+    The session is the run's ``thread_id``. Parameters are those of :func:`pre_model_hook`.
+    """
+    connection = Connection(where)
+
+    def remember_messages(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        thread = config.get("configurable", {}).get("thread_id")
+        session = None if thread is None else str(thread)
+        connection.memory.add_messages(
+            _user_of(user_id, config),
+            to_messages(_messages_of(state), session),
+            session_id=session,
+        )
+        return {}
+
+    async def remember_beside(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        return await settle(remember_messages, state, config)
+
+    return RunnableLambda(remember_messages, remember_beside)
+
+
+def _messages_of(state: Any) -> list[Any]:
+    """The messages of a graph's state: a mapping, an object, or the list itself."""
+    if isinstance(state, list):
+        return state
+    found = (
+        state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
+    )
+    if found is None:
+        raise InvalidInputError("the graph's state has no `messages`")
+    return list(found)
+
+
+def _user_of(user_id: str | None, config: RunnableConfig) -> str:
+    user = user_id or config.get("configurable", {}).get("user_id")
+    if not user:
+        raise InvalidInputError(
+            "it is not known whose memory this is",
+            hint='pass user_id=, or run the graph with {"configurable": {"user_id": ...}}',
+        )
+    return str(user)
