@@ -163,16 +163,17 @@ async def test_entries_without_an_id_are_added_once_and_again_after_a_deletion(
     ]
 
     async def found() -> list[str]:
+        """The ids of what is found, facts included."""
         answer = await service.search_memory(**where, query="figs")
         return [one.id for one in answer.memories if "figs" in one.content.parts[0].text]
 
     for _ in range(3):
         await service.add_memory(**where, memories=entries)
-    (known,) = await found()
+    (known,) = [one for one in await found() if one.startswith("entry:")]
     await service.delete_memory(**where, memory_id=known)
     assert await found() == []
     await service.add_memory(**where, memories=entries)
-    assert len(await found()) == 1
+    assert known in await found()
     assert len(list(memory.messages("adk:app/alice"))) == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from agent.memory_provider import MemoryProvider
 from episodica import InvalidInputError, MemorySystem
 from episodica.adapters import Connection, Where
 from episodica.adapters.hermes import EpisodicaMemoryProvider, install
+
+DOCS = Path(__file__).parents[2] / "docs" / "adapters"
 
 
 def manager(provider: EpisodicaMemoryProvider, home: Path, **kwargs: Any) -> MemoryManager:
@@ -72,13 +75,32 @@ def test_a_turn_is_remembered_with_its_tools_and_once(memory: MemorySystem) -> N
     assert said(memory)[4:] == [("user", "How is the weather?"), ("assistant", "Warm.")]
 
 
+def test_a_turn_without_its_messages_is_told_by_its_number(memory: MemorySystem) -> None:
+    provider = EpisodicaMemoryProvider(memory, user_id="alice")
+    provider.initialize("s1")
+    for turn in (1, 1, 2):
+        provider.on_turn_start(turn, "Yes.")
+        for _ in range(2):
+            provider.sync_turn("Yes.", "Good.", session_id="s1")
+    provider.sync_turn("Yes.", "Good.", session_id="s2")
+    assert said(memory) == [("user", "Yes."), ("assistant", "Good.")] * 3
+
+
+def test_the_whole_protocol_is_there() -> None:
+    named = {name for name in vars(MemoryProvider) if not name.startswith("_")}
+    # Nothing is fetched ahead, and there are no settings to write.
+    assert named - set(vars(EpisodicaMemoryProvider)) == {"queue_prefetch", "save_config"}
+
+
 def test_the_tools_search_and_remember(memory: MemorySystem, tmp_path: Path) -> None:
     hermes = manager(EpisodicaMemoryProvider(memory, user_id="alice"), tmp_path)
     assert hermes.get_all_tool_names() == {"episodica_search", "episodica_remember"}
     call = hermes.handle_tool_call
-    assert json.loads(call("episodica_remember", {"text": "Alice likes figs."})) == {
-        "remembered": "Alice likes figs."
-    }
+    for _ in range(2):
+        assert json.loads(call("episodica_remember", {"text": "Alice likes figs."})) == {
+            "remembered": "Alice likes figs."
+        }
+    assert said(memory) == [("user", "Alice likes figs.")]
     found = json.loads(call("episodica_search", {"query": "What does she like?", "limit": 1}))
     (result,) = found["results"]
     assert "figs" in result["content"]
@@ -101,6 +123,8 @@ def test_subagents_and_jobs_leave_nothing(memory: MemorySystem) -> None:
         provider.sync_turn("Hello", "Hi.")
         provider.on_memory_write("add", "user", "Alice likes figs.")
         provider.on_session_end([])
+        answer = provider.handle_tool_call("episodica_remember", {"text": "Alice likes figs."})
+        assert "remember nothing" in json.loads(answer)["error"]
     assert memory.users() == []
 
 
@@ -151,11 +175,16 @@ async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
 
 
 def test_hermes_finds_the_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of the page, where `provider` named another memory before."""
     monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    page = (DOCS / "hermes.md").read_text(encoding="utf-8")
+    (settings,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "config.yaml").write_text(settings, encoding="utf-8")
     assert install() == tmp_path / "plugins" / "episodica" / "__init__.py"
+    from hermes_cli.config import load_config
     from plugins.memory import discover_memory_providers, load_memory_provider
 
-    provider = load_memory_provider("episodica")
+    provider = load_memory_provider(load_config()["memory"]["provider"])
     assert isinstance(provider, MemoryProvider)
     assert provider.name == "episodica"
     assert ("episodica", True) in [(name, ready) for name, _, ready in discover_memory_providers()]

@@ -6,7 +6,6 @@ Needs ``pip install 'episodica[hermes]'`` and one file of two lines in Hermes's 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from episodica import EpisodicaError, InvalidInputError
 
 from .shared.connection import Connection, Where, missing
 from .shared.content import words
+from .shared.identity import following
 
 try:
     from agent.memory_provider import MemoryProvider
@@ -79,6 +79,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._connection: Connection | None = None
         self._user = user_id or "hermes"
         self._session: str | None = None
+        self._turn = 0
         self._writes = True
 
     @property
@@ -98,6 +99,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         names = (self._wanted_user, kwargs.get("user_id"), kwargs.get("agent_identity"), "hermes")
         self._user = next(str(name) for name in names if name)
         self._session = session_id or None
+        self._turn = 0
         self._writes = kwargs.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:
@@ -106,6 +108,10 @@ class EpisodicaMemoryProvider(MemoryProvider):
             "Earlier conversations are remembered by episodica: what bears on a message comes with "
             "it, and the tool episodica_search finds more."
         )
+
+    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
+        """Notes which turn it is, so that the same words in a later turn are remembered again."""
+        self._turn = turn_number
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
         """A context of the coming turn; Hermes fences it."""
@@ -128,7 +134,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
             *_tools_since(messages or ()),
             {"role": "assistant", "content": words(assistant_content)},
         ]
-        place = f"{len(messages)}" if messages is not None else ""
+        place = f"turn {self._turn}" if messages is None else f"{len(messages)}"
         self._remember(said, session_id, place)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
@@ -175,7 +181,8 @@ class EpisodicaMemoryProvider(MemoryProvider):
     ) -> None:
         """Remembers what the built-in memory was told to add; removals there stay there."""
         if action in ("add", "replace"):
-            self._remember([{"role": "user", "content": content.strip()}], "", f"{target}")
+            session = str((metadata or {}).get("session_id") or "")
+            self._remember([{"role": "user", "content": content.strip()}], session, target)
 
     def on_delegation(
         self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
@@ -209,24 +216,27 @@ class EpisodicaMemoryProvider(MemoryProvider):
         return self._connection
 
     def _remember(self, said: Sequence[Mapping[str, str]], session_id: str, place: str) -> None:
-        """Remembers messages, once for each place in a session."""
+        """Remembers messages; the same ones in the same place of a session only once."""
         session = session_id or self._session
         messages: list[dict[str, Any]] = [dict(one) for one in said if one["content"]]
         if not messages or not self._writes:
             return
-        if place:
-            turn = json.dumps([session, place, messages])
-            known = hashlib.sha256(turn.encode("utf-8", "surrogatepass")).hexdigest()
-            for number, message in enumerate(messages):
-                message["message_id"] = f"{known}-{number}"
+        known = following("", session, place, messages)
+        for number, message in enumerate(messages):
+            message["message_id"] = f"{known}-{number}"
         self._memory.memory.add_messages(self._user, messages, session_id=session)
 
     def _call(self, tool_name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         if tool_name == _REMEMBER["name"]:
+            if not self._writes:
+                raise InvalidInputError("subagents and scheduled jobs remember nothing")
             text = args.get("text")
-            self._memory.memory.add_messages(
-                self._user, [{"role": "user", "content": text}], session_id=self._session
-            )
+            message = {
+                "role": "user",
+                "content": text,
+                "message_id": following("", self._session, _REMEMBER["name"], text),
+            }
+            self._memory.memory.add_messages(self._user, [message], session_id=self._session)
             return {"remembered": text}
         if tool_name == _SEARCH["name"]:
             limit = args.get("limit", 5)
