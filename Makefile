@@ -80,6 +80,10 @@ torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TO
 test-adapters: $(NATIVE)  ## Test the adapters with the real frameworks, oldest and newest; NAMES="langgraph ..." for some
 	$(BIN)/python tools/test_adapters.py $(NAMES)
 
+.PHONY: smoke-adapters
+smoke-adapters: $(NATIVE)  ## Run the code of the adapters' pages with the newest frameworks
+	$(BIN)/python tools/test_adapters.py --smoke $(NAMES)
+
 .PHONY: check
 check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
 	cargo fmt --all --check

@@ -27,7 +27,7 @@ FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "crewai": ([], []),
     "google-adk": ([], []),
     "hermes": ([], []),
-    "langgraph": (["langgraph"], ["langgraph==1.0.1"]),
+    "langgraph": (["langgraph"], ["langgraph==1.0.1", "langgraph-prebuilt==1.0.1"]),
     "langchain": (["langchain-tests"], ["langchain-tests<1.1"]),
     "llamaindex": ([], []),
     "openai-agents": ([], ["openai==2.26.0"]),

@@ -11,7 +11,7 @@ from episodica.adapters.agent_framework import EpisodicaContextProvider
 
 
 class ScriptedClient(BaseChatClient):
-    """Says whether it was told of Lyon; your model's client goes here."""
+    """Says whether it was told of Lyon; put the client of your model here."""
 
     def _inner_get_response(
         self, *, messages: Any, stream: bool, options: Any, **kwargs: Any

@@ -1,4 +1,4 @@
-"""A client of a chat API that remembers, on a server that says what a script says."""
+"""A client of a chat API that remembers, with a scripted server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ script = iter(["Lyon is lovely!", "You live in Lyon."])
 
 
 class Server(BaseHTTPRequestHandler):
-    """In the place of a model."""
+    """Stands in for a model."""
 
     def do_POST(self) -> None:
         call = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -35,7 +35,7 @@ server = HTTPServer(("127.0.0.1", 0), Server)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 client = OpenAI(base_url=f"http://127.0.0.1:{server.server_address[1]}/v1", api_key="none")
 
-client = openai.wrap(client, "memories", "alice")  # the line that is new
+client = openai.wrap(client, "memories", "alice")  # the new line
 for text in ["I moved to Lyon last week.", "Where do I live?"]:
     answer = client.chat.completions.create(
         model="scripted", messages=[{"role": "user", "content": text}]

@@ -13,7 +13,7 @@ from episodica.adapters.crewai import memory_tools
 
 
 class ScriptedLLM(BaseLLM):
-    """Uses one tool, then answers; yours goes here."""
+    """Uses one tool, then answers; put your own model here."""
 
     step: str
 

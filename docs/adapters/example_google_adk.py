@@ -17,7 +17,7 @@ from episodica.adapters.google_adk import EpisodicaMemoryService
 
 
 class ScriptedModel(BaseLlm):
-    """Looks a question up, and says what it found; yours goes here."""
+    """Looks up questions and says what it found; put your own model here."""
 
     async def generate_content_async(
         self, llm_request: Any, stream: bool = False

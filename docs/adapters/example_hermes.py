@@ -1,4 +1,4 @@
-"""What Hermes Agent does around each turn, with a memory of ours."""
+"""The calls that Hermes Agent makes around each turn, with EpisodicaMemoryProvider."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnablePassthrough
 from episodica import MemorySystem
 from episodica.adapters.langchain import EpisodicaRetriever
 
-# A model that says what the script says; yours goes here.
+# A scripted model; put your own here.
 model = GenericFakeChatModel(messages=iter([AIMessage("Her dog is called Pickle.")]))
 
 with MemorySystem("memories") as memory:

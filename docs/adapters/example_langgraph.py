@@ -14,7 +14,7 @@ from episodica.adapters.langgraph import (
     remember,
 )
 
-# A model that says what the script says; yours goes here.
+# A scripted model; put your own here.
 model = GenericFakeChatModel(
     messages=iter([AIMessage("Lyon is lovely!"), AIMessage("You live in Lyon.")])
 )

@@ -9,7 +9,7 @@ from llama_index.core.memory import Memory
 
 from episodica.adapters.llamaindex import EpisodicaMemoryBlock
 
-# Words of an assistant; your model's go here.
+# Scripted answers; your model writes them.
 SCRIPT = ["Lyon is lovely!", "And how is the garden?", "Sunny again."]
 
 

@@ -16,7 +16,7 @@ set_tracing_disabled(True)
 
 
 class ScriptedModel(Model):
-    """Says what the script says; yours goes here."""
+    """A scripted model; put your own here."""
 
     def __init__(self, *script: str) -> None:
         self.script = iter(script)
