@@ -6,14 +6,17 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::cues;
-use crate::index::{for_each_word, is_function_word, is_unspaced as is_cjk};
 use crate::model::Message;
+use crate::text::hash::fnv1a;
+use crate::text::script::is_unspaced;
+use crate::text::vocabulary::is_function_word;
+use crate::text::words::{for_each_word, runs};
 
 /// Bytes of a message that are read from its front, and as many from its end: a pasted log must not
 /// slow the talk down.
 const READ_BYTES: usize = 2_000;
 
-/// A sentence longer than this many words (or half as many CJK characters again) is no goodbye.
+/// A sentence longer than this many words (or half as many characters without spaces again) is no goodbye.
 const CLOSING_SENTENCE_WORDS: usize = 12;
 
 /// How loudly a message announces another subject.
@@ -140,7 +143,7 @@ fn fold(text: &str) -> String {
 /// that ends in punctuation).
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
-    is_cjk(last)
+    is_unspaced(last)
         || !last.is_alphanumeric()
         || !rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '\'')
 }
@@ -175,7 +178,7 @@ impl Cues {
     fn within(&self, text: &str) -> bool {
         let mut inside = false;
         text.char_indices().any(|(at, c)| {
-            let starts = !inside || is_cjk(c);
+            let starts = !inside || is_unspaced(c);
             inside = c.is_alphanumeric() || c == '\'';
             starts && inside && self.opens(&text[at..])
         })
@@ -199,24 +202,14 @@ static RESUME: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::RESUME));
 const KEY_LETTERS: usize = 6;
 
 static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    let mut keys: Vec<u64> = cues::BACKCHANNEL.iter().map(|word| exact_key(word)).collect();
+    let mut keys: Vec<u64> = cues::BACKCHANNEL.iter().map(|word| fnv1a(word.chars())).collect();
     keys.sort_unstable();
     keys
 });
 
-fn hash_of(chars: impl Iterator<Item = char>) -> u64 {
-    chars.fold(0xcbf2_9ce4_8422_2325_u64, |hash, c| {
-        (hash ^ u64::from(c)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-fn exact_key(word: &str) -> u64 {
-    hash_of(word.chars())
-}
-
 /// Is it (in lower case) a word that only shows that somebody listens?
 fn is_backchannel_word(word: &str) -> bool {
-    BACKCHANNEL_KEYS.binary_search(&exact_key(word)).is_ok()
+    BACKCHANNEL_KEYS.binary_search(&fnv1a(word.chars())).is_ok()
 }
 
 /// Calls `visit` with the key of every content word, and the word.
@@ -236,7 +229,7 @@ fn for_each_key(text: &str, mut visit: impl FnMut(u64, &str)) {
                 && !is_function_word(word)
                 && !is_backchannel_word(word)
             {
-                visit(hash_of(word.chars().take(KEY_LETTERS)) | 1 << 63, word);
+                visit(fnv1a(word.chars().take(KEY_LETTERS)) | 1 << 63, word);
             }
         }
     });
@@ -291,8 +284,8 @@ fn turn_of(folded: &str) -> Turn {
 
 fn closes(folded: &str) -> bool {
     clauses(folded).rev().take(2).any(|clause| {
-        let words =
-            clause.split_whitespace().count() + clause.chars().filter(|c| is_cjk(*c)).count() / 2;
+        let words = clause.split_whitespace().count()
+            + clause.chars().filter(|c| is_unspaced(*c)).count() / 2;
         words <= CLOSING_SENTENCE_WORDS
             && (CLOSE_STRONG.within(clause) || CLOSE_OPENING.opens(clause))
     })
@@ -300,14 +293,12 @@ fn closes(folded: &str) -> bool {
 
 fn is_backchannel(folded: &str) -> bool {
     let mut words = 0;
-    for word in
-        folded.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty())
-    {
+    for word in runs(folded, |c| c.is_alphanumeric() || c == '\'') {
         words += 1;
         if words > 7 {
             return false;
         }
-        let known = match word.starts_with(is_cjk) {
+        let known = match word.starts_with(is_unspaced) {
             true => word.chars().all(|c| cues::BACKCHANNEL_CHARS.contains(c)),
             false => is_backchannel_word(word) || stretched(word),
         };

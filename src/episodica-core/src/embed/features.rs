@@ -16,7 +16,8 @@ use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 
 use super::wordpiece::{WordKind, WordPiece, for_each_word};
-use crate::text::is_han;
+use crate::text::hash::{fnv1a, mix};
+use crate::text::script::{is_abugida, is_han, is_hangul, is_kana, is_katakana};
 
 /// Tokens of the vocabulary; feature ids from here on are buckets.
 pub(super) const VOCABULARY: u16 = 30_522;
@@ -109,10 +110,9 @@ enum Writing {
 fn writing(c: char) -> Writing {
     match c as u32 {
         ..0x80 if c.is_ascii_alphanumeric() => Writing::Latin,
-        0x3041..=0x30FF | 0x31F0..=0x31FF => Writing::Unspaced,
-        _ if is_han(c) => Writing::Unspaced,
-        0x1100..=0x11FF | 0x3130..=0x318F | 0xAC00..=0xD7AF => Writing::Hangul,
-        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF => Writing::Abugida,
+        _ if is_kana(c) || is_han(c) => Writing::Unspaced,
+        _ if is_hangul(c) => Writing::Hangul,
+        _ if is_abugida(c) => Writing::Abugida,
         ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if c.is_alphanumeric() => {
             Writing::Latin
         }
@@ -249,10 +249,6 @@ impl Features<'_> {
     }
 }
 
-fn is_katakana(c: char) -> bool {
-    matches!(c as u32, 0x30A1..=0x30FF | 0x31F0..=0x31FF)
-}
-
 /// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing
 /// marks, which BERT's cleaning drops).
 fn is_particle(c: char) -> bool {
@@ -264,21 +260,9 @@ fn is_korean_ending(c: char) -> bool {
     "은는가을를에서도의로와과요다니습어아았었했고".contains(c)
 }
 
-/// The bucket of a string: FNV-1a over its code points, finished by the mixer of SplitMix64 (Steele
-/// et al. 2014).
+/// The bucket of a string.
 fn bucket(chars: impl Iterator<Item = char>, weight: Weight) -> u16 {
     let (first, end) = weight.range();
-    let hash = chars.fold(0xcbf2_9ce4_8422_2325, |hash: u64, c| {
-        (hash ^ u64::from(c)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    let offset = mix(hash) % u64::from(end - first);
+    let offset = mix(fnv1a(chars)) % u64::from(end - first);
     u16::try_from(u64::from(first) + offset).expect("invariant: the ranges end at 65,536")
-}
-
-/// The mixer of SplitMix64: every bit of the result depends on every bit of `x`.
-pub(super) const fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

@@ -15,9 +15,10 @@ use rayon::prelude::*;
 use safetensors::SafeTensors;
 
 use super::Embedder;
-use super::features::{VOCABULARY, Weight, feature_ids, mix};
+use super::features::{VOCABULARY, Weight, feature_ids};
 use super::wordpiece::WordPiece;
 use crate::error::Result;
+use crate::text::hash::mix;
 
 /// Length of a vector.
 pub const STATIC_DIMENSION: usize = 256;

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::terms::{Terms, fold, for_each_word, is_unspaced};
-use super::words::{is_function_word, tells_time};
-use super::{Field, Keys, Postings, Ragged};
+use super::{Field, Keys, Postings, Ragged, Terms};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::model::{Message, Shelf};
 use crate::pack::{Packer, Unpacker};
+use crate::text::script::is_unspaced;
+use crate::text::vocabulary::{is_function_word, tells_time};
+use crate::text::words::{fold, for_each_word};
 
 /// Names one of the speakers of an index.
 pub type SpeakerId = u32;

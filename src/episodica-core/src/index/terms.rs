@@ -9,10 +9,9 @@ use std::cell::RefCell;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
-use super::words::{base_form, is_function_word};
+use crate::text::vocabulary::{base_form, is_function_word};
+use crate::text::words::{for_each_bigram, for_each_word};
 
 /// Longest word that becomes a term, in characters; the rest of a longer run (base64, hashes) is
 /// left out.
@@ -77,19 +76,6 @@ pub fn for_each_term(text: &str, mut visit: impl FnMut(Term<'_>)) {
     });
 }
 
-/// Calls `visit` with each pair of neighbouring characters; returns how many there are.
-pub fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
-    let mut starts = run.char_indices().map(|(at, _)| at).chain([run.len()]);
-    let (Some(mut first), Some(mut middle)) = (starts.next(), starts.next()) else { return 0 };
-    let mut count = 0;
-    for end in starts {
-        visit(&run[first..end]);
-        (first, middle) = (middle, end);
-        count += 1;
-    }
-    count
-}
-
 /// Stems that a thread remembers; then it forgets all and starts again. Talk repeats its words:
 /// most are found.
 const REMEMBERED: usize = 16_384;
@@ -130,68 +116,6 @@ pub fn stem(word: &str) -> Cow<'_, str> {
         Some('\u{430}'..='\u{44f}') => RUSSIAN.with(|stemmer| stemmer.stem(word)),
         _ if word.is_ascii() => ENGLISH.with(|stemmer| stemmer.stem(base_form(word))),
         _ => Cow::Borrowed(word),
-    }
-}
-
-/// Is it a character of a script that is written without spaces between words?
-pub fn is_unspaced(c: char) -> bool {
-    matches!(c,
-        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
-        | '\u{ac00}'..='\u{d7af}' | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{20000}'..='\u{323af}')
-}
-
-/// Compatibility forms made plain, lower case, accents gone (voicing marks of kana and composed
-/// Hangul stay).
-pub fn fold(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(text.to_ascii_lowercase()),
-            false => Cow::Borrowed(text),
-        };
-    }
-    let decomposed =
-        text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
-    Cow::Owned(
-        decomposed
-            .nfc()
-            .flat_map(char::to_lowercase)
-            .map(|c| if c == '\u{2019}' { '\'' } else { c })
-            .collect(),
-    )
-}
-
-/// Calls `visit` with every run of letters and digits in folded form, and whether it is of an
-/// unspaced script.
-///
-/// One apostrophe may stand inside a word; the tails `'s 'd 'll 're 've 'm` are cut off, and
-/// contractions with `not` left out.
-pub fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
-    let folded = fold(text);
-    let mut rest: &str = &folded;
-    while let Some(start) = rest.find(|c: char| c.is_alphanumeric()) {
-        rest = &rest[start..];
-        let unspaced = rest.chars().next().is_some_and(is_unspaced);
-        let belongs = |c: char| c.is_alphanumeric() && is_unspaced(c) == unspaced;
-        let mut end = rest.find(|c: char| !belongs(c)).unwrap_or(rest.len());
-        let word = &rest[..end];
-        let tail = match unspaced {
-            true => None,
-            false => rest[end..]
-                .strip_prefix('\'')
-                .map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())]),
-        };
-        match tail {
-            None | Some("") => visit(word, unspaced),
-            Some(tail) => {
-                end += 1 + tail.len();
-                match tail {
-                    "s" | "d" | "ll" | "re" | "ve" | "m" => visit(word, false),
-                    "t" if word.ends_with('n') => {}
-                    _ => visit(&format!("{word}{tail}"), false),
-                }
-            }
-        }
-        rest = &rest[end..];
     }
 }
 

@@ -5,7 +5,9 @@
 
 use serde::Serialize;
 
-use crate::index::{for_each_word, is_unspaced};
+use crate::text::script::is_unspaced;
+use crate::text::vocabulary::asks_when;
+use crate::text::words::for_each_word;
 
 /// The five intents of the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
@@ -46,8 +48,6 @@ impl Intent {
     }
 }
 
-const TEMPORAL: &str = "when yesterday today tomorrow tonight date year month week day weekend monday tuesday wednesday thursday friday saturday sunday \
-    january february april june july august september october november december recently ago before after since until during latest earliest birthday";
 const TEMPORAL_PHRASES: [&str; 6] =
     ["how long", "what time", "last ", "next ", "in may", "how often"];
 const TEMPORAL_CJK: [&str; 22] = [
@@ -101,7 +101,7 @@ pub fn detect_intent(query: &str) -> Intent {
         |list: &str| words.iter().any(|word| list.split_whitespace().any(|listed| listed == word));
     let contains = |list: &[&str]| list.iter().any(|phrase| lower.contains(phrase));
 
-    let temporal = has(TEMPORAL)
+    let temporal = words.iter().any(|word| asks_when(word))
         || contains(&TEMPORAL_PHRASES)
         || contains(&TEMPORAL_CJK)
         || words.iter().any(|word| is_year(word));

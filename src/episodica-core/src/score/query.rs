@@ -7,11 +7,11 @@ use jiff::civil::Date;
 
 use super::late::TokenTable;
 use crate::clock::Moment;
-use crate::index::{
-    Day, MessageIndex, SpeakerId, fold, for_each_bigram, for_each_word, is_function_word,
-    is_unspaced, name_forms, stem,
-};
+use crate::index::{Day, MessageIndex, SpeakerId, name_forms, stem};
+use crate::text::script::is_unspaced;
 use crate::text::time::{DatePart, DateRange, date_parts, query_range};
+use crate::text::vocabulary::is_function_word;
+use crate::text::words::{fold, for_each_bigram, for_each_word};
 
 /// Chinese characters that hold a sentence together; a run is cut at them before it is read as
 /// bigrams.

@@ -1,166 +1,57 @@
-//! Exact duplicates: texts that differ in nothing a reader would notice.
+//! Hashes of small keys that are the same on every machine and in every version: some are on disk.
 
-use sha2::{Digest, Sha256};
-use unicode_normalization::UnicodeNormalization;
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Sentence punctuation, quotes and brackets. Symbols that change a meaning at the end of a text
-/// (`C#`, `C++`, `50%`) are not in it.
-fn is_outer_punctuation(c: char) -> bool {
-    matches!(
-        c,
-        '.' | ','
-            | ';'
-            | ':'
-            | '!'
-            | '?'
-            | '\''
-            | '"'
-            | '`'
-            | '('
-            | ')'
-            | '['
-            | ']'
-            | '{'
-            | '}'
-            | '…'
-            | '·'
-            | '•'
-            | '‘'
-            | '’'
-            | '“'
-            | '”'
-            | '«'
-            | '»'
-            | '¡'
-            | '¿'
-            | '–'
-            | '—'
-            | '。'
-            | '、'
-            | '「'
-            | '」'
-            | '『'
-            | '』'
-            | '《'
-            | '》'
-            | '〈'
-            | '〉'
-            | '【'
-            | '】'
-            | '〜'
-    )
-}
+/// FNV-1a (Fowler, Noll, Vo) over bytes or, a unit at a time, over characters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fnv1a(u64);
 
-/// `text` in the form that [`normalized_hash`] digests: NFKC, lower case, white space collapsed to
-/// single spaces, sentence punctuation, quotes and brackets at both ends dropped.
-///
-/// A text that is punctuation only stays as it is, so `?` and `!` differ.
-///
-/// ```
-/// use episodica_core::text::normalized;
-/// assert_eq!(normalized("  “Likes  GREEN\ttea.” "), "likes green tea");
-/// assert_eq!(normalized("Writes C#!"), "writes c#");
-/// assert_eq!(normalized("?"), "?");
-/// ```
-pub fn normalized(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len());
-    let mut gap = false;
-    // ASCII is its own NFKC, and most text: a tenth of the time.
-    if text.is_ascii() {
-        for byte in text.bytes() {
-            // The vertical tab is white space to Unicode, though not to ASCII.
-            if byte.is_ascii_whitespace() || byte == b'\x0b' {
-                gap = true;
-                continue;
-            }
-            if gap && !folded.is_empty() {
-                folded.push(' ');
-            }
-            gap = false;
-            folded.push(char::from(byte.to_ascii_lowercase()));
-        }
-        return without_outer(folded);
+impl Default for Fnv1a {
+    fn default() -> Self {
+        Self(FNV_OFFSET)
     }
-    // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over the
-    // result.
-    for c in text.nfkc().flat_map(char::to_lowercase).nfkc() {
-        if c.is_whitespace() {
-            gap = true;
-            continue;
-        }
-        if gap && !folded.is_empty() {
-            folded.push(' ');
-        }
-        gap = false;
-        folded.push(c);
+}
+
+impl Fnv1a {
+    /// Adds a byte or a character.
+    pub(crate) fn push(&mut self, unit: impl Into<u64>) {
+        self.0 = (self.0 ^ unit.into()).wrapping_mul(FNV_PRIME);
     }
-    without_outer(folded)
+
+    /// The hash of all units so far.
+    pub(crate) fn finish(self) -> u64 {
+        self.0
+    }
 }
 
-fn without_outer(folded: String) -> String {
-    let core = folded.trim_matches(|c: char| is_outer_punctuation(c) || c == ' ');
-    if core.is_empty() { folded } else { core.to_owned() }
+/// FNV-1a over bytes or characters.
+pub(crate) fn fnv1a(units: impl IntoIterator<Item = impl Into<u64>>) -> u64 {
+    let mut hash = Fnv1a::default();
+    units.into_iter().for_each(|unit| hash.push(unit));
+    hash.finish()
 }
 
-/// 32 hexadecimal digits that are equal for two texts exactly when their [`normalized`] forms are:
-/// the first 128 bits of SHA-256.
-///
-/// ```
-/// use episodica_core::text::normalized_hash;
-/// assert_eq!(normalized_hash("Likes green tea."), normalized_hash("likes  green tea"));
-/// assert_ne!(normalized_hash("Works at Google"), normalized_hash("Works at Meta"));
-/// assert_eq!(normalized_hash("x").len(), 32);
-/// ```
-pub fn normalized_hash(text: &str) -> String {
-    let digest = Sha256::digest(normalized(text).as_bytes());
-    digest[..16].iter().fold(String::with_capacity(32), |mut hex, byte| {
-        for digit in [byte >> 4, byte & 15] {
-            hex.push(
-                char::from_digit(u32::from(digit), 16).expect("invariant: four bits are one digit"),
-            );
-        }
-        hex
-    })
+/// The mixer of SplitMix64 (Steele et al. 2014): every bit of the result depends on every bit of
+/// `x`.
+pub(crate) const fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
+    /// From the reference implementations.
     #[test]
-    fn width_form_and_case_are_ignored() {
-        for (a, b) in [
-            ("ＡＢＣ １２３", "abc 123"),
-            ("e\u{301}", "\u{e9}"),
-            ("你好！", "你好"),
-            ("(Hi)", "hi"),
-            ("ﬁne", "fine"),
-        ] {
-            assert_eq!(normalized(a), normalized(b));
-        }
-    }
-
-    #[test]
-    fn meaning_is_kept() {
-        for (a, b) in [
-            ("C#", "C"),
-            ("C++", "C"),
-            ("-5", "5"),
-            ("👍", "👎"),
-            ("50%", "50"),
-            ("a.b", "ab"),
-            ("!", "?"),
-        ] {
-            assert_ne!(normalized_hash(a), normalized_hash(b), "{a} {b}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn normalizing_twice_changes_nothing(text in "\\PC{0,40}") {
-            let once = normalized(&text);
-            prop_assert_eq!(normalized(&once), once);
-        }
+    fn hashes_are_those_of_their_papers() {
+        assert_eq!(fnv1a(*b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(*b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(*b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(fnv1a("foobar".chars()), fnv1a(*b"foobar"));
+        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
     }
 }

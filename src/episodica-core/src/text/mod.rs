@@ -2,16 +2,22 @@
 //!
 //! Everything here is a pure function of its arguments: no clock, no I/O, no state beyond tables
 //! that are built once. Nothing panics on any input, and nothing is worse than linear in the length
-//! of the text unless its documentation names the bound. Term extraction for the lexical index
-//! lives with the index.
+//! of the text unless its documentation names the bound. Terms of the lexical index live with the
+//! index.
 
-mod hash;
-mod script;
+pub(crate) mod hash;
+mod language;
+mod normalized;
+pub(crate) mod script;
 mod sentences;
 pub mod time;
 mod tokens;
+pub(crate) mod vocabulary;
+pub(crate) mod words;
 
-pub use hash::{normalized, normalized_hash};
-pub use script::{Language, is_cjk, is_han, language, word_count};
+pub use language::{Language, language};
+pub use normalized::{normalized, normalized_hash};
+pub use script::{is_cjk, is_han};
 pub use sentences::sentences;
 pub use tokens::count_tokens;
+pub use words::word_count;

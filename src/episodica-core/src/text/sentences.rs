@@ -5,7 +5,7 @@
 //! know ("He works for Acme Inc. The pay is good") is decided for keeping text together: a sentence
 //! too long is read, half a sentence is misread.
 
-use super::script::{is_cjk, is_han};
+use super::script::{is_cjk, is_emoji, is_han};
 
 /// Abbreviations that are followed by a name or a number, so that a capital letter after them
 /// begins no sentence.
@@ -119,10 +119,6 @@ fn is_closing(c: char) -> bool {
             | '*'
             | '_'
     )
-}
-
-fn is_emoji(c: char) -> bool {
-    matches!(c as u32, 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0xFE0F | 0x200D)
 }
 
 /// Where a sentence ends that may end at the mark `c` at `at`; `None` if it goes on.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::keywords::Phrase;
 use super::lexicon::{exact_key, is_stop_char, is_stop_word_han};
 use super::source::Source;
-use crate::text::is_han;
+use crate::text::script::{is_han, is_katakana};
 
 /// Longest phrase, in characters.
 const MAX_CHARS: usize = 6;
@@ -135,10 +135,6 @@ fn pieces<'a>(run: &'a str, mut visit: impl FnMut(usize, &'a str)) {
             start = at + if at < run.len() { c.len_utf8() } else { 0 };
         }
     }
-}
-
-fn is_katakana(c: char) -> bool {
-    matches!(c, '\u{30a1}'..='\u{30fa}' | 'ー')
 }
 
 /// Titles of works in 《》.

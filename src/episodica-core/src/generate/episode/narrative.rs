@@ -12,6 +12,7 @@ use super::source::{Source, Turn};
 use super::units::Unit;
 use crate::clock::Moment;
 use crate::text::time::resolve_text;
+use crate::text::vocabulary::{CHINESE_WEEKDAYS, ENGLISH_WEEKDAYS, months};
 use crate::text::{Language, count_tokens};
 
 /// Most tokens of a narrative.
@@ -20,24 +21,6 @@ pub(super) const MAX_TOKENS: usize = 2_000;
 const MAX_UNIT_BYTES: usize = 1_200;
 /// A block of code longer than this many lines loses its middle.
 const MAX_CODE_LINES: usize = 14;
-
-const WEEKDAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-const WEEKDAYS_HAN: [&str; 7] = ["一", "二", "三", "四", "五", "六", "日"];
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 /// A sentence ready to be put into a text.
 pub(super) enum Passage {
@@ -278,10 +261,11 @@ fn heading(source: &Source, moment: Option<Moment>) -> String {
                 [first @ .., last] => format!("{} and {last} talked", first.join(", ")),
                 [] => return String::new(),
             };
-            let month = MONTHS[usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
+            let month = months(Language::English)
+                [usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
             format!(
                 "On {} {} {month} {} at {:02}:{:02}, {who}.",
-                WEEKDAYS[weekday],
+                ENGLISH_WEEKDAYS[weekday],
                 local.day(),
                 local.year(),
                 local.hour(),
@@ -296,7 +280,7 @@ fn heading(source: &Source, moment: Option<Moment>) -> String {
             let (year, month, day) = (local.year(), local.month(), local.day());
             format!(
                 "{year}年{month}月{day}日（星期{}）{:02}:{:02}，{who}。",
-                WEEKDAYS_HAN[weekday],
+                CHINESE_WEEKDAYS[weekday],
                 local.hour(),
                 local.minute()
             )
@@ -316,15 +300,16 @@ fn new_day(moment: Moment, language: Language) -> String {
     let weekday = usize::from(local.weekday().to_monday_zero_offset().unsigned_abs()) % 7;
     match language {
         Language::English => {
-            let month = MONTHS[usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
-            format!("On {} {} {month} {}:", WEEKDAYS[weekday], local.day(), local.year())
+            let month = months(Language::English)
+                [usize::from(local.month().unsigned_abs()).clamp(1, 12) - 1];
+            format!("On {} {} {month} {}:", ENGLISH_WEEKDAYS[weekday], local.day(), local.year())
         }
         Language::Chinese => format!(
             "{}年{}月{}日（星期{}）：",
             local.year(),
             local.month(),
             local.day(),
-            WEEKDAYS_HAN[weekday]
+            CHINESE_WEEKDAYS[weekday]
         ),
         _ => format!("{}:", local.date()),
     }

@@ -15,6 +15,7 @@ use super::units::Unit;
 use crate::clock::Moment;
 use crate::model::Message;
 use crate::text::Language;
+use crate::text::script::is_emoji;
 use crate::text::time::{TimeMention, mentions, resolve_text};
 
 /// A longer sentence, in bytes, is pasted text, not talk.
@@ -169,10 +170,6 @@ fn without_lone_apostrophe(text: &str) -> Cow<'_, str> {
         }
         _ => Cow::Borrowed(text),
     }
-}
-
-fn is_emoji(c: char) -> bool {
-    matches!(c as u32, 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0xFE0F | 0x200D)
 }
 
 fn form(source: &Source, turn: &Turn, unit: &Unit) -> Form {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::text::is_cjk;
+use crate::text::words::runs;
 
 const TABLE: &str = include_str!("cues.txt");
 
@@ -29,10 +30,8 @@ impl Cues {
     pub fn of(text: &str) -> Self {
         let mut cues = Self::default();
         let lower = text.to_lowercase().replace('’', "'");
-        let words: Vec<&str> = lower
-            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '-')))
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words: Vec<&str> =
+            runs(&lower, |c| c.is_alphanumeric() || matches!(c, '\'' | '-')).collect();
         for (at, word) in words.iter().enumerate() {
             for (rest, sign) in SPACED.get(word).into_iter().flatten() {
                 if words[at + 1..].starts_with(rest) {

@@ -8,6 +8,7 @@ use super::extract::is_machinery;
 use crate::generate::episode::Told;
 use crate::model::{MemoryKind, Message};
 use crate::text::Language;
+use crate::text::words::runs;
 
 /// How many messages may lie between a problem and its solution.
 const CASE_REACH: usize = 8;
@@ -154,7 +155,7 @@ pub(super) fn about_user(told: &Told) -> Option<String> {
     let rest = said.trim_end_matches('"').strip_prefix("Your ")?;
     let other = ["you", "your", "i", "my", "we", "our", "me", "us", "i'll", "we'll", "you're"];
     let lower = rest.to_lowercase();
-    let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '\''));
+    let mut words = runs(&lower, |c| c.is_alphanumeric() || c == '\'');
     words.all(|word| !other.contains(&word)).then(|| format!("The user's {rest}"))
 }
 
@@ -196,7 +197,7 @@ fn case(problem: &Told, solution: &Told, messages: &[Arc<Message>]) -> Candidate
 
 fn is_problem(told: &Told) -> bool {
     let lower = told.said.to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let mut words = runs(&lower, char::is_alphanumeric);
     !told.asks
         && (words.any(|word| PROBLEMS.contains(&word))
             || PROBLEMS

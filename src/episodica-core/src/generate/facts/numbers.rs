@@ -1,5 +1,7 @@
 //! The numbers of a text, in digits or in words, English and Chinese, in one spelling.
 
+use crate::text::words::runs;
+
 /// Every number of `text` in digits: "1,150" and "eleven hundred and fifty" are `1150`, "十二" is
 /// `12`. Small Chinese and English words for one are left out: they are articles more often than
 /// numbers.
@@ -85,9 +87,7 @@ fn english(text: &str, found: &mut Vec<String>) {
         }
         *total = 0;
     };
-    for word in
-        text.split(|character: char| !character.is_alphabetic()).filter(|word| !word.is_empty())
-    {
+    for word in runs(text, char::is_alphabetic) {
         let lower = word.to_ascii_lowercase();
         if let Some(unit) = unit(&lower) {
             match value {

@@ -13,10 +13,11 @@ use super::candidate::RejectReason;
 use super::dates;
 use super::numbers::numbers;
 use crate::generate::episode::is_common_word;
-use crate::index::{for_each_bigram, for_each_word, is_function_word};
 use crate::model::Message;
 use crate::text::is_han;
 use crate::text::time::{TimeMention, mentions};
+use crate::text::vocabulary::is_function_word;
+use crate::text::words::{for_each_bigram, for_each_word, runs};
 
 /// Han characters that statements use to say whatever they say: they never make a name by
 /// themselves.
@@ -201,8 +202,8 @@ fn capitalised(statement: &str) -> Vec<&str> {
 /// dots.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let joins = |character: char| matches!(character, '\'' | '’' | '-' | '&' | '+');
-    text.split(move |character: char| {
-        !(character.is_alphanumeric() || joins(character)) || is_han(character)
+    runs(text, move |character| {
+        (character.is_alphanumeric() || joins(character)) && !is_han(character)
     })
     .filter_map(move |word| {
         let start = word.as_ptr() as usize - text.as_ptr() as usize;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::text::is_cjk;
+use crate::text::words::runs;
 
 /// What a word says about its sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -167,7 +168,7 @@ impl Reading {
         let mut reading = Self::default();
         let lower = sentence.to_lowercase().replace('’', "'");
         let letters = |c: char| c.is_alphanumeric() || c == '\'';
-        let words = lower.split(|c: char| !letters(c)).map(|word| word.trim_matches('\''));
+        let words = runs(&lower, letters).map(|word| word.trim_matches('\''));
         for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
             let mut signs = SPACED.get(word).copied().unwrap_or_default();
             if word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") {

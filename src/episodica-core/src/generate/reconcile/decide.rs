@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
+use crate::text::hash::Fnv1a;
 use crate::text::normalized;
+use crate::text::words::for_each_word_letter;
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -203,32 +205,9 @@ fn contains_run(hay: &[String], needle: &[String]) -> bool {
     hay.windows(needle.len()).any(|window| window == needle)
 }
 
-/// The lower-case words of a text, letter by letter, each with whether it begins a word; each
-/// character of scripts without spaces is a word of its own.
-fn for_each_letter(text: &str, mut visit: impl FnMut(char, bool)) {
-    let mut open = false;
-    let mut read = |character: char| {
-        let wide = matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
-        let inner = open && matches!(character, '\'' | '’');
-        if wide {
-            visit(character, true);
-        } else if character.is_alphanumeric() || inner {
-            visit(if character == '’' { '\'' } else { character }, !open);
-        }
-        open = !wide && (character.is_alphanumeric() || inner);
-    };
-    for character in text.chars() {
-        if character.is_ascii() {
-            read(character.to_ascii_lowercase());
-        } else {
-            character.to_lowercase().for_each(&mut read);
-        }
-    }
-}
-
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for_each_letter(text, |letter, begins| match words.last_mut() {
+    for_each_word_letter(text, |letter, begins| match words.last_mut() {
         Some(word) if !begins => word.push(letter),
         _ => words.push(letter.to_string()),
     });
@@ -244,18 +223,15 @@ pub(crate) struct Signature(u64);
 impl Signature {
     /// Of a statement.
     pub fn of(text: &str) -> Self {
-        let (mut bits, mut hash) = (0, None::<u64>);
-        let bit = |hash: Option<u64>| {
-            hash.map_or(0, |hash| 1 << (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))
+        let (mut bits, mut hash) = (0, None::<Fnv1a>);
+        let bit = |hash: Option<Fnv1a>| {
+            hash.map_or(0, |hash| 1 << (hash.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))
         };
-        for_each_letter(text, |letter, begins| {
+        for_each_word_letter(text, |letter, begins| {
             if begins {
                 bits |= bit(hash.take());
             }
-            hash = Some(
-                (hash.unwrap_or(0xcbf2_9ce4_8422_2325) ^ u64::from(letter))
-                    .wrapping_mul(0x0100_0000_01b3),
-            );
+            hash.get_or_insert_default().push(letter);
         });
         Self(bits | bit(hash))
     }

@@ -7,8 +7,9 @@
 
 use crate::generate::episode::{is_common_word, is_stop_char};
 use crate::generate::facts::{Candidate, Cues, is_paired};
-use crate::index::{for_each_bigram, for_each_word, stem};
+use crate::index::stem;
 use crate::model::SemanticMemory;
+use crate::text::words::{for_each_bigram, for_each_word};
 
 use super::decide::known_value;
 

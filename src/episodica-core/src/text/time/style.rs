@@ -3,11 +3,11 @@
 use jiff::civil::Date;
 
 use crate::text::Language;
+use crate::text::vocabulary::months;
 
 /// The forms of one language; `{}` takes what is written.
 pub(super) struct Style {
     language: Language,
-    months: [&'static str; 12],
     /// Spring, summer, autumn; a winter is written by its months.
     seasons: [&'static str; 3],
     to: &'static str,
@@ -16,87 +16,30 @@ pub(super) struct Style {
 
 const ENGLISH: Style = Style {
     language: Language::English,
-    months: [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
     seasons: ["spring", "summer", "autumn"],
     to: " to ",
     around: "around {}",
 };
 const CHINESE: Style = Style {
     language: Language::Chinese,
-    months: ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"],
     seasons: ["春天", "夏天", "秋天"],
     to: "至",
     around: "{}前后",
 };
 const GERMAN: Style = Style {
     language: Language::German,
-    months: [
-        "Januar",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
-    ],
     seasons: ["Frühling", "Sommer", "Herbst"],
     to: " bis ",
     around: "um den {}",
 };
 const SPANISH: Style = Style {
     language: Language::Spanish,
-    months: [
-        "enero",
-        "febrero",
-        "marzo",
-        "abril",
-        "mayo",
-        "junio",
-        "julio",
-        "agosto",
-        "septiembre",
-        "octubre",
-        "noviembre",
-        "diciembre",
-    ],
     seasons: ["primavera", "verano", "otoño"],
     to: " a ",
     around: "hacia el {}",
 };
 const FRENCH: Style = Style {
     language: Language::French,
-    months: [
-        "janvier",
-        "février",
-        "mars",
-        "avril",
-        "mai",
-        "juin",
-        "juillet",
-        "août",
-        "septembre",
-        "octobre",
-        "novembre",
-        "décembre",
-    ],
     seasons: ["printemps", "été", "automne"],
     to: " à ",
     around: "vers le {}",
@@ -115,7 +58,7 @@ pub(super) fn of(language: Language) -> &'static Style {
 
 impl Style {
     fn name(&self, date: Date) -> &'static str {
-        self.months[usize::from(date.month().unsigned_abs()).clamp(1, 12) - 1]
+        months(self.language)[usize::from(date.month().unsigned_abs()).clamp(1, 12) - 1]
     }
 
     pub(super) fn year(&self, year: i16) -> String {

@@ -4,6 +4,7 @@ use crate::text::time::calendar::{Holiday, Unit};
 use crate::text::time::lunar::LunarFeast;
 use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
 use crate::text::time::tense::{Rule, Tense};
+use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 
 /// The verb nearest before the date decides, so that "the flat we bought in June is damp" is past.
 pub(in crate::text::time) const TENSE: Tense = Tense {
@@ -63,7 +64,7 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         "november|(?-i:Nov)\\.?",
         "december|(?-i:Dec)\\.?",
     ],
-    weekdays: ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
+    weekdays: ENGLISH_WEEKDAYS,
     units: &[
         ("days?", Unit::Day),
         ("weeks?", Unit::Week),

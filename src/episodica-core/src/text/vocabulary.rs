@@ -1,0 +1,176 @@
+//! Word lists of everyday language that several modules share, and the form in which lists are kept.
+//!
+//! The lists are data (`vocabulary.txt`). A list that only one module needs stands beside it.
+
+use std::sync::LazyLock;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Language;
+
+const TABLE: &str = include_str!("vocabulary.txt");
+
+/// The lines of a table with the name of the list that each belongs to: `@name` opens a list, `#` a
+/// comment.
+pub(crate) fn lines(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut list = "";
+    table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(
+        move |line| match line.strip_prefix('@') {
+            Some(name) => {
+                list = name;
+                None
+            }
+            None => Some((list, line)),
+        },
+    )
+}
+
+/// The words of one list of a table.
+pub(crate) fn list(table: &'static str, name: &'static str) -> impl Iterator<Item = &'static str> {
+    lines(table)
+        .filter(move |(list, _)| *list == name)
+        .flat_map(|(_, line)| line.split_whitespace())
+}
+
+/// The words of one of the shared lists.
+pub(crate) fn shared(name: &'static str) -> impl Iterator<Item = &'static str> {
+    list(TABLE, name)
+}
+
+static FUNCTION_WORDS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| shared("function").chain(["done", "onto"]).collect());
+static TIME_WORDS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| shared("time").chain(shared("moment")).collect());
+static WHEN_WORDS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| shared("time").chain(shared("when")).collect());
+static UNSPACED_TIME_WORDS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| shared("moment-unspaced").collect());
+static BASE_FORMS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
+    lines(TABLE)
+        .filter(|(list, _)| *list == "irregular")
+        .filter_map(|(_, line)| line.split_once(' '))
+        .flat_map(|(base, forms)| forms.split(' ').map(move |form| (form, base)))
+        .collect()
+});
+
+/// Whether an English word, in lower case, carries no meaning of its own.
+pub(crate) fn is_function_word(word: &str) -> bool {
+    FUNCTION_WORDS.contains(word)
+}
+
+/// The base form of an irregular English form (`went` -> `go`), or the word itself.
+pub(crate) fn base_form(word: &str) -> &str {
+    BASE_FORMS.get(word).copied().unwrap_or(word)
+}
+
+/// Whether a word, in lower case, places something in time; `unspaced` if it is a run of a script
+/// without spaces.
+pub(crate) fn tells_time(word: &str, unspaced: bool) -> bool {
+    if unspaced {
+        UNSPACED_TIME_WORDS.iter().any(|listed| word.contains(listed))
+    } else {
+        TIME_WORDS.contains(word)
+    }
+}
+
+/// Whether an English word, in lower case, occurs in questions about a time.
+pub(crate) fn asks_when(word: &str) -> bool {
+    WHEN_WORDS.contains(word)
+}
+
+/// The names of the months as `language` writes them; `Other` has those of English.
+pub(crate) fn months(language: Language) -> &'static [&'static str; 12] {
+    match language {
+        Language::English | Language::Other => &ENGLISH_MONTHS,
+        Language::Chinese => &CHINESE_MONTHS,
+        Language::German => &GERMAN_MONTHS,
+        Language::Spanish => &SPANISH_MONTHS,
+        Language::French => &FRENCH_MONTHS,
+    }
+}
+
+/// Monday to Sunday in English.
+pub(crate) const ENGLISH_WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+/// Monday to Sunday in Chinese, without the word for "weekday" before them.
+pub(crate) const CHINESE_WEEKDAYS: [&str; 7] = ["一", "二", "三", "四", "五", "六", "日"];
+
+const ENGLISH_MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const CHINESE_MONTHS: [&str; 12] =
+    ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"];
+const GERMAN_MONTHS: [&str; 12] = [
+    "Januar",
+    "Februar",
+    "März",
+    "April",
+    "Mai",
+    "Juni",
+    "Juli",
+    "August",
+    "September",
+    "Oktober",
+    "November",
+    "Dezember",
+];
+const SPANISH_MONTHS: [&str; 12] = [
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+];
+const FRENCH_MONTHS: [&str; 12] = [
+    "janvier",
+    "février",
+    "mars",
+    "avril",
+    "mai",
+    "juin",
+    "juillet",
+    "août",
+    "septembre",
+    "octobre",
+    "novembre",
+    "décembre",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_belong_to_no_list() {
+        let table = "# one\n@a\nx y\n\n# two\n@b\nz";
+        assert_eq!(lines(table).collect::<Vec<_>>(), [("a", "x y"), ("b", "z")]);
+        assert_eq!(list(table, "a").collect::<Vec<_>>(), ["x", "y"]);
+    }
+
+    #[test]
+    fn the_shared_lists_are_found_under_their_names() {
+        assert!(is_function_word("the") && !is_function_word("garden"));
+        assert_eq!([base_form("went"), base_form("garden")], ["go", "garden"]);
+        assert!(tells_time("march", false) && tells_time("我上周去", true));
+        assert!(asks_when("when") && !asks_when("march") && !tells_time("when", false));
+        assert_eq!(months(Language::Other)[4], "May");
+    }
+}

@@ -1,0 +1,163 @@
+//! Words of a text: the one place that splits texts.
+//!
+//! [`words`] keeps them as they are written, [`for_each_word`] folds them for the lexical index,
+//! [`for_each_word_letter`] spells them for comparisons, [`runs`] serves callers with a rule of
+//! their own. Each script without spaces is cut where the function says.
+
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::script::{is_cjk, is_ideograph_or_kana, is_unspaced};
+
+/// The runs of characters that belong to a word, none empty.
+pub(crate) fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
+    text.split(move |c| !belongs(c)).filter(|run| !run.is_empty())
+}
+
+/// The words of `text` in order: runs of letters and digits with inner apostrophes, each CJK
+/// character by itself.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(|c: char| c.is_alphanumeric())?;
+        rest = &rest[start..];
+        let mut end = 0;
+        let mut chars = rest.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            if is_cjk(c) {
+                if at == 0 {
+                    end = c.len_utf8();
+                }
+                break;
+            }
+            let inner = matches!(c, '\'' | '’')
+                && chars.peek().is_some_and(|(_, next)| next.is_alphanumeric() && !is_cjk(*next));
+            // Scripts such as Devanagari write vowels with combining marks.
+            if !c.is_alphanumeric() && !inner && !is_combining_mark(c) {
+                break;
+            }
+            end = at + c.len_utf8();
+        }
+        let (word, tail) = rest.split_at(end);
+        rest = tail;
+        Some(word)
+    })
+}
+
+/// How many words `text` has; each CJK character counts as one.
+///
+/// ```
+/// use episodica_core::text::word_count;
+/// assert_eq!(word_count("Don't panic, it's 42!"), 4);
+/// assert_eq!(word_count("我用 Rust 写代码"), 6);
+/// ```
+pub fn word_count(text: &str) -> usize {
+    words(text).count()
+}
+
+/// Compatibility forms made plain, lower case, accents gone (voicing marks of kana and composed
+/// Hangul stay).
+pub(crate) fn fold(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::Owned(text.to_ascii_lowercase()),
+            false => Cow::Borrowed(text),
+        };
+    }
+    let decomposed =
+        text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
+    Cow::Owned(
+        decomposed
+            .nfc()
+            .flat_map(char::to_lowercase)
+            .map(|c| if c == '\u{2019}' { '\'' } else { c })
+            .collect(),
+    )
+}
+
+/// Calls `visit` with every run of letters and digits in folded form, and whether it is of an
+/// unspaced script.
+///
+/// One apostrophe may stand inside a word; the tails `'s 'd 'll 're 've 'm` are cut off, and
+/// contractions with `not` left out.
+pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
+    let folded = fold(text);
+    let mut rest: &str = &folded;
+    while let Some(start) = rest.find(|c: char| c.is_alphanumeric()) {
+        rest = &rest[start..];
+        let unspaced = rest.chars().next().is_some_and(is_unspaced);
+        let belongs = |c: char| c.is_alphanumeric() && is_unspaced(c) == unspaced;
+        let mut end = rest.find(|c: char| !belongs(c)).unwrap_or(rest.len());
+        let word = &rest[..end];
+        let tail = match unspaced {
+            true => None,
+            false => rest[end..]
+                .strip_prefix('\'')
+                .map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())]),
+        };
+        match tail {
+            None | Some("") => visit(word, unspaced),
+            Some(tail) => {
+                end += 1 + tail.len();
+                match tail {
+                    "s" | "d" | "ll" | "re" | "ve" | "m" => visit(word, false),
+                    "t" if word.ends_with('n') => {}
+                    _ => visit(&format!("{word}{tail}"), false),
+                }
+            }
+        }
+        rest = &rest[end..];
+    }
+}
+
+/// The lower-case words of a text, letter by letter, each with whether it begins a word; each
+/// character of scripts without spaces is a word of its own.
+pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)) {
+    let mut open = false;
+    let mut read = |character: char| {
+        let wide = is_ideograph_or_kana(character);
+        let inner = open && matches!(character, '\'' | '’');
+        if wide {
+            visit(character, true);
+        } else if character.is_alphanumeric() || inner {
+            visit(if character == '’' { '\'' } else { character }, !open);
+        }
+        open = !wide && (character.is_alphanumeric() || inner);
+    };
+    for character in text.chars() {
+        if character.is_ascii() {
+            read(character.to_ascii_lowercase());
+        } else {
+            character.to_lowercase().for_each(&mut read);
+        }
+    }
+}
+
+/// Calls `visit` with each pair of neighbouring characters; returns how many there are.
+pub(crate) fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
+    let mut starts = run.char_indices().map(|(at, _)| at).chain([run.len()]);
+    let (Some(mut first), Some(mut middle)) = (starts.next(), starts.next()) else { return 0 };
+    let mut count = 0;
+    for end in starts {
+        visit(&run[first..end]);
+        (first, middle) = (middle, end);
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_combining_marks_and_apostrophes() {
+        assert_eq!(
+            words("it's rock'n'roll 'quoted' e\u{301}t\u{e9}").collect::<Vec<_>>(),
+            ["it's", "rock'n'roll", "quoted", "e\u{301}t\u{e9}"]
+        );
+        assert_eq!(words("a猫b").collect::<Vec<_>>(), ["a", "猫", "b"]);
+    }
+}
