@@ -1,0 +1,324 @@
+//! The index itself: messages in their slots, by id, by speaker and by session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::names::name_words;
+use super::prior::{Day, Prior};
+use super::reading::MessageReading;
+use super::threads::{Links, NONE, Row, is_connected};
+use crate::error::Result;
+use crate::index::{Field, Keys, Ragged};
+use crate::model::{Message, Shelf};
+
+/// Names one of the speakers of an index.
+pub type SpeakerId = u32;
+
+/// Distinct terms of a message that has much to say.
+const FULL_MESSAGE_TERMS: f32 = 40.0;
+
+/// All messages of one owner.
+#[derive(Default)]
+pub struct MessageIndex {
+    /// Words and meaning.
+    pub field: Field,
+    pub(super) rows: Vec<Row>,
+    pub(super) links: Vec<Links>,
+    /// Number of terms in the window of each message, neighbours counted by what they lend.
+    pub(super) window_lengths: Vec<f32>,
+    pub(super) priors: Vec<Prior>,
+    /// The first messages, as far as they came from a snapshot.
+    pub(super) shelf: Arc<Shelf<Message>>,
+    /// Those after them.
+    pub(super) records: Vec<Arc<Message>>,
+    /// Their ids; the number of an id is the slot.
+    pub(super) ids: Keys,
+    /// The names of speakers; the number of a name is the [`SpeakerId`].
+    pub(super) names: Keys,
+    pub(super) speakers: Vec<Vec<String>>,
+    /// How many messages each speaker has.
+    pub(super) spoken: Vec<u32>,
+    /// The last message of each session; messages without a session are cut into threads by pauses.
+    pub(super) ends: HashMap<Option<Arc<str>>, u32>,
+    /// WordPiece ids of every message.
+    pub(super) tokens: Ragged<u16>,
+    /// Rough size of the records.
+    pub(super) text_bytes: usize,
+}
+
+impl MessageIndex {
+    /// Appends a message with its WordPiece ids; returns its slot, or `None` if its id is known.
+    pub fn add(&mut self, message: Arc<Message>, tokens: &[u16]) -> Option<u32> {
+        let reading = MessageReading::of(&message.content, tokens.to_vec());
+        self.add_read(message, &reading)
+    }
+
+    /// [`MessageIndex::add`] of a message that was read ahead.
+    pub fn add_read(&mut self, message: Arc<Message>, reading: &MessageReading) -> Option<u32> {
+        let (slot, new) = self.ids.intern(&message.message_id);
+        if !new {
+            return None;
+        }
+        let end = self.ends.insert(message.session_id.clone(), slot);
+        let previous = end.filter(|end| is_connected(self.get(*end), &message));
+        let speaker = self.speaker(message.speaker());
+        self.field.postings.add_terms(slot, &reading.terms);
+        let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
+        self.rows.push(Row { previous: NONE, next: NONE, line_tokens: AtomicU32::new(0) });
+        self.links.push(Links(0));
+        if let Some(previous) = previous {
+            self.connect(previous, slot);
+        }
+        self.window_lengths.push(0.0);
+        let answers =
+            previous.map_or(0.0, |previous| self.priors[previous as usize].question_share);
+        self.priors.push(Prior {
+            speaker,
+            mass: mass.min(1.0),
+            question_share: reading.question_share,
+            answers,
+            day: Day::of(message.timestamp),
+            tells_time: reading.tells_time,
+            has_number: reading.has_number,
+        });
+        self.tokens.push(reading.tokens.iter().copied());
+        self.text_bytes += message.content.len() + 320;
+        self.records.push(message);
+        self.measure_window(slot);
+        Some(slot)
+    }
+
+    /// Removes a message: its neighbours close ranks. Returns its slot; `None` for an unknown id.
+    ///
+    /// # Errors
+    /// `Index` for a failure of the library of vectors.
+    pub fn remove(&mut self, message_id: &str) -> Result<Option<u32>> {
+        let Some(slot) = self.ids.number(message_id) else { return Ok(None) };
+        let message = Arc::clone(self.get(slot));
+        let linked = self.previous(slot);
+        // Without a session, messages that no thread connects to this one may be connected without
+        // it.
+        let before = linked.or_else(|| self.loose(&message, (0..slot).rev()));
+        let next =
+            self.next(slot).or_else(|| self.loose(&message, slot + 1..self.slot_count() as u32));
+        let last = self.ends.get(&message.session_id) == Some(&slot);
+        self.field.remove(slot)?;
+        self.ids.remove(message_id);
+        self.tidy_speaker(slot);
+        self.links[slot as usize] = Links(0);
+        self.window_lengths[slot as usize] = 0.0;
+        self.text_bytes = self.text_bytes.saturating_sub(message.content.len() + 320);
+        if let Some(later) = (slot as usize).checked_sub(self.shelf.len()) {
+            let empty = Message { content: String::new(), metadata: None, ..(*message).clone() };
+            self.records[later] = Arc::new(empty);
+        }
+        if let Some(linked) = linked {
+            self.links[linked as usize].0 &= !(Links::NEXT_BESIDE | Links::NEXT_AFAR);
+        }
+        if let Some(next) = next {
+            self.links[next as usize].0 &= !(Links::PREVIOUS_BESIDE | Links::PREVIOUS_AFAR);
+            let joined = before.filter(|before| is_connected(self.get(*before), self.get(next)));
+            if let Some(before) = joined {
+                self.connect(before, next);
+            }
+            self.priors[next as usize].answers =
+                joined.map_or(0.0, |before| self.priors[before as usize].question_share);
+        }
+        if last {
+            match before {
+                Some(before) => self.ends.insert(message.session_id.clone(), before),
+                None => self.ends.remove(&message.session_id),
+            };
+        }
+        self.measure_around(before, next);
+        Ok(Some(slot))
+    }
+
+    /// Forgets the name of a speaker whose last message goes.
+    fn tidy_speaker(&mut self, slot: u32) {
+        let speaker = self.priors[slot as usize].speaker as usize;
+        self.spoken[speaker] -= 1;
+        if self.spoken[speaker] == 0 {
+            self.speakers[speaker].clear();
+        }
+    }
+
+    fn speaker(&mut self, name: &str) -> SpeakerId {
+        let (id, new) = self.names.intern(name);
+        if new {
+            self.speakers.push(Vec::new());
+            self.spoken.push(0);
+        }
+        if self.spoken[id as usize] == 0 {
+            self.speakers[id as usize] = name_words(name);
+        }
+        self.spoken[id as usize] += 1;
+        id
+    }
+
+    /// Is there a message in this slot that was not removed?
+    pub fn contains(&self, slot: u32) -> bool {
+        self.field.postings.is_alive(slot)
+    }
+
+    /// The message in a slot that was not emptied.
+    pub fn get(&self, slot: u32) -> &Arc<Message> {
+        match (slot as usize).checked_sub(self.shelf.len()) {
+            None => self.shelf.get(slot),
+            Some(later) => &self.records[later],
+        }
+    }
+
+    /// The slot of a message.
+    pub fn slot(&self, message_id: &str) -> Option<u32> {
+        self.ids.number(message_id)
+    }
+
+    /// Was anything said in this session?
+    pub fn has_session(&self, session_id: &str) -> bool {
+        self.ends.contains_key(&Some(Arc::from(session_id)))
+    }
+
+    /// The slots of all messages, rising.
+    pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
+        (0..self.slot_count() as u32).filter(|slot| self.contains(*slot))
+    }
+
+    /// About `count` slots, evenly spread over all messages.
+    pub fn spread(&self, count: usize) -> Vec<u32> {
+        let step = self.len().div_ceil(count).max(1);
+        if self.len() == self.slot_count() {
+            return (0..self.len() as u32).step_by(step).collect();
+        }
+        self.slots().step_by(step).collect()
+    }
+
+    /// All messages in order of arrival, with their slots.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<Message>)> {
+        self.slots().map(|slot| (slot, self.get(slot)))
+    }
+
+    /// All messages in order of arrival.
+    pub fn records(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+        self.iter().map(|(_, message)| message)
+    }
+
+    /// How many messages.
+    pub fn len(&self) -> usize {
+        self.field.postings.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One more than the highest slot ever given out.
+    pub fn slot_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What speaks for each message whatever is asked, by slot.
+    pub fn priors(&self) -> &[Prior] {
+        &self.priors
+    }
+
+    /// The words by which each speaker can be named, by [`SpeakerId`].
+    pub fn speakers(&self) -> &[Vec<String>] {
+        &self.speakers
+    }
+
+    /// Tokens of the message as a line of a context: `count` is asked once.
+    pub fn line_tokens(&self, slot: u32, count: impl FnOnce() -> usize) -> usize {
+        let known = &self.rows[slot as usize].line_tokens;
+        match known.load(Ordering::Relaxed) {
+            0 => {
+                let tokens = count();
+                known.store(u32::try_from(tokens).unwrap_or(u32::MAX), Ordering::Relaxed);
+                tokens
+            }
+            tokens => tokens as usize,
+        }
+    }
+
+    /// Its WordPiece ids.
+    pub fn tokens(&self, slot: u32) -> &[u16] {
+        self.tokens.get(slot)
+    }
+
+    /// Rough size in memory, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.text_bytes
+            + self.rows.len() * 72
+            + self.ids.heap_bytes()
+            + self.tokens.heap_bytes()
+            + self.field.heap_bytes()
+    }
+
+    /// The first messages, where they came from a snapshot.
+    pub fn shelf(&self) -> &Arc<Shelf<Message>> {
+        &self.shelf
+    }
+
+    /// The messages behind those.
+    pub fn unshelved(&self) -> &[Arc<Message>] {
+        &self.records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+
+    fn message(
+        id: &str,
+        name: &str,
+        session: Option<&str>,
+        minute: u32,
+        content: &str,
+    ) -> Arc<Message> {
+        Arc::new(Message {
+            message_id: id.into(),
+            seq: 0,
+            role: "user".into(),
+            name: Some(name.into()),
+            content: content.into(),
+            timestamp: Moment::parse(&format!(
+                "2024-01-01T{:02}:{:02}:00Z",
+                minute / 60,
+                minute % 60
+            ))
+            .expect("valid"),
+            session_id: session.map(Into::into),
+            metadata: None,
+        })
+    }
+
+    #[test]
+    fn threads_follow_sessions_and_pauses() {
+        let mut index = MessageIndex::default();
+        for (id, session, minute) in [
+            ("a", Some("1"), 0),
+            ("b", None, 1),
+            ("c", Some("1"), 200),
+            ("d", None, 20),
+            ("e", None, 900),
+        ] {
+            index.add(
+                message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"),
+                &[1, 2],
+            );
+        }
+        assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[]), None);
+        assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
+        assert_eq!(index.speakers()[0], ["ann"]);
+        let first = index.priors()[0];
+        assert!(
+            (first.question_share - 1.0 / 3.0).abs() < 1e-6 && first.tells_time && first.has_number
+        );
+        assert_eq!((first.answers, index.priors()[2].answers), (0.0, first.question_share));
+        assert_eq!(index.tokens(4), [1, 2]);
+    }
+}

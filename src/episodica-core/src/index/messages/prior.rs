@@ -1,0 +1,50 @@
+//! What speaks for a message whatever is asked.
+
+use super::SpeakerId;
+use crate::clock::Moment;
+
+/// The calendar day of a message on its speaker's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day {
+    /// Year.
+    pub year: i16,
+    /// Month, 1 to 12.
+    pub month: i8,
+    /// Day of the month.
+    pub day: i8,
+    /// Day of the week, 0 = Monday.
+    pub weekday: i8,
+}
+
+impl Day {
+    /// The day of a moment.
+    pub fn of(moment: Moment) -> Self {
+        let local = moment.local();
+        Self {
+            year: local.year(),
+            month: local.month(),
+            day: local.day(),
+            weekday: local.weekday().to_monday_zero_offset(),
+        }
+    }
+}
+
+/// What speaks for a message whatever is asked, in one short row: choosing candidates reads it of
+/// every message.
+#[derive(Debug, Clone, Copy)]
+pub struct Prior {
+    /// Who said it.
+    pub speaker: SpeakerId,
+    /// How much it has to say, by its distinct terms, 0 to 1.
+    pub mass: f32,
+    /// Share of its sentences that ask something, 0 to 1.
+    pub question_share: f32,
+    /// The same of the message before it; 0 without one.
+    pub answers: f32,
+    /// When, on its speaker's clock.
+    pub day: Day,
+    /// Does it hold an expression of time?
+    pub tells_time: bool,
+    /// Does it hold a digit?
+    pub has_number: bool,
+}

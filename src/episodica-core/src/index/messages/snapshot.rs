@@ -1,0 +1,144 @@
+//! The index in a snapshot.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::names::name_words;
+use super::prior::{Day, Prior};
+use super::threads::Row;
+use super::{MessageIndex, SpeakerId};
+use crate::index::{Field, Keys, Postings, Ragged};
+use crate::model::{Message, Shelf};
+use crate::pack::{Packer, Unpacker};
+
+/// [`Prior`] as it lies in a snapshot.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct PackedPrior {
+    speaker: SpeakerId,
+    mass: f32,
+    question_share: f32,
+    answers: f32,
+    year: i16,
+    month: i8,
+    day: i8,
+    weekday: i8,
+    tells_time: u8,
+    has_number: u8,
+    zero: u8,
+}
+
+impl From<&Prior> for PackedPrior {
+    fn from(prior: &Prior) -> Self {
+        let Prior { speaker, mass, question_share, answers, day, tells_time, has_number } = *prior;
+        let Day { year, month, day, weekday } = day;
+        let (tells_time, has_number) = (tells_time.into(), has_number.into());
+        Self {
+            speaker,
+            mass,
+            question_share,
+            answers,
+            year,
+            month,
+            day,
+            weekday,
+            tells_time,
+            has_number,
+            zero: 0,
+        }
+    }
+}
+
+impl From<PackedPrior> for Prior {
+    fn from(packed: PackedPrior) -> Self {
+        let PackedPrior {
+            speaker,
+            mass,
+            question_share,
+            answers,
+            year,
+            month,
+            day,
+            weekday,
+            tells_time,
+            has_number,
+            ..
+        } = packed;
+        let day = Day { year, month, day, weekday };
+        Self {
+            speaker,
+            mass,
+            question_share,
+            answers,
+            day,
+            tells_time: tells_time != 0,
+            has_number: has_number != 0,
+        }
+    }
+}
+
+impl MessageIndex {
+    /// For a snapshot: all but the messages themselves and the vectors.
+    pub fn pack(&self, packer: &mut Packer) {
+        self.field.postings.pack(packer);
+        packer.column(&self.rows.iter().map(|row| [row.previous, row.next]).collect::<Vec<_>>());
+        packer.column(&self.links);
+        packer.column(&self.window_lengths);
+        packer.column(&self.priors.iter().map(PackedPrior::from).collect::<Vec<_>>());
+        self.ids.pack(packer);
+        self.names.pack(packer);
+        packer.json(&self.ends.iter().collect::<Vec<_>>());
+        self.tokens.pack(packer);
+        packer.column(&[self.text_bytes as u64]);
+    }
+
+    /// From a snapshot, with the messages in their order.
+    pub fn unpack(unpacker: &mut Unpacker<'_>, shelf: Arc<Shelf<Message>>) -> Option<Self> {
+        let field = Field::of_words(Postings::unpack(unpacker)?);
+        let rows: Vec<[u32; 2]> = unpacker.column()?;
+        let rows = rows
+            .into_iter()
+            .map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) })
+            .collect();
+        let (links, window_lengths) = (unpacker.column()?, unpacker.column()?);
+        let priors: Vec<Prior> =
+            unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
+        let (ids, names) = (Keys::unpack(unpacker)?, Keys::unpack(unpacker)?);
+        let speakers: Vec<_> =
+            (0..names.len() as u32).map(|name| name_words(names.key(name))).collect();
+        let mut spoken = vec![0; names.len()];
+        for prior in &priors {
+            *spoken.get_mut(prior.speaker as usize)? += 1;
+        }
+        let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
+        let tokens = Ragged::unpack(unpacker)?;
+        let text_bytes = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
+        let records = Vec::new();
+        let index = Self {
+            field,
+            rows,
+            links,
+            window_lengths,
+            priors,
+            shelf,
+            records,
+            ids,
+            names,
+            speakers,
+            spoken,
+            ends,
+            tokens,
+            text_bytes,
+        };
+        let lengths = [
+            index.rows.len(),
+            index.links.len(),
+            index.window_lengths.len(),
+            index.priors.len(),
+            index.shelf.len(),
+        ];
+        lengths.iter().all(|length| *length == index.ids.len()).then_some(index)
+    }
+}

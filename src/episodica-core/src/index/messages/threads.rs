@@ -1,0 +1,177 @@
+//! Threads of talk: which message precedes and follows which, and what neighbours lend each other.
+
+use std::sync::atomic::AtomicU32;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::MessageIndex;
+use crate::model::Message;
+
+/// Marks the lack of a neighbour.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What a message's neighbours lend to its window, from three before to two after: what was said
+/// before explains a turn better than what follows.
+const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25];
+const BEFORE: usize = 3;
+const AFTER: usize = 2;
+
+/// What neighbours lend to a message's similarity, from two before to one after; the message itself
+/// counts 1.
+const DENSE_WINDOW: [f32; 4] = [0.3, 0.5, 1.0, 0.3];
+const DENSE_BEFORE: usize = 2;
+
+/// Messages without a session that are further apart than this are no neighbours: the talk of
+/// another part of the day.
+const THREAD_GAP_SECONDS: f64 = 6.0 * 3600.0;
+
+/// A place in the thread of talk.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub previous: u32,
+    pub next: u32,
+    /// Tokens of the message as a line of a context, counted when first asked for; 0 = not yet.
+    pub line_tokens: AtomicU32,
+}
+
+/// Where the neighbours of a message stand, in one byte: mostly right beside it, and walking along
+/// a thread then reads little memory.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Links(pub u8);
+
+impl Links {
+    pub const PREVIOUS_BESIDE: u8 = 1;
+    pub const PREVIOUS_AFAR: u8 = 2;
+    pub const NEXT_BESIDE: u8 = 4;
+    pub const NEXT_AFAR: u8 = 8;
+}
+
+impl MessageIndex {
+    /// Makes two messages neighbours in their thread.
+    pub(super) fn connect(&mut self, before: u32, after: u32) {
+        let beside = before + 1 == after;
+        self.rows[before as usize].next = after;
+        self.links[before as usize].0 |= if beside { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
+        self.rows[after as usize].previous = before;
+        self.links[after as usize].0 |=
+            if beside { Links::PREVIOUS_BESIDE } else { Links::PREVIOUS_AFAR };
+    }
+
+    /// The first of these slots with a message without a session, if `message` has none either.
+    pub(super) fn loose(
+        &self,
+        message: &Message,
+        mut slots: impl Iterator<Item = u32>,
+    ) -> Option<u32> {
+        if message.session_id.is_some() {
+            return None;
+        }
+        slots.find(|slot| self.contains(*slot) && self.get(*slot).session_id.is_none())
+    }
+
+    /// Measures the windows anew that reach over the gap between two messages.
+    pub(super) fn measure_around(&mut self, before: Option<u32>, after: Option<u32>) {
+        let earlier = std::iter::successors(before, |slot| self.previous(*slot)).take(AFTER);
+        let later = std::iter::successors(after, |slot| self.next(*slot)).take(BEFORE);
+        for slot in earlier.chain(later).collect::<Vec<_>>() {
+            let length = |slot: u32| self.field.postings.length(slot) as f32;
+            let earlier = std::iter::successors(self.previous(slot), |slot| self.previous(*slot));
+            let later = std::iter::successors(self.next(slot), |slot| self.next(*slot));
+            let lent = (earlier.zip(WINDOW[..BEFORE].iter().rev()))
+                .chain(later.zip(&WINDOW[BEFORE + 1..]))
+                .map(|(slot, share)| share * length(slot));
+            self.window_lengths[slot as usize] = WINDOW[BEFORE] * length(slot) + lent.sum::<f32>();
+        }
+    }
+
+    /// Brings the window lengths up to date after a message was appended.
+    pub(super) fn measure_window(&mut self, slot: u32) {
+        let length = |index: &Self, slot| index.field.postings.length(slot) as f32;
+        let mut lent = Vec::with_capacity(1 + AFTER + BEFORE);
+        let own = length(self, slot);
+        self.for_each_window(slot, |slot, worth| lent.push((slot, worth * own)));
+        let mut earlier = self.previous(slot);
+        for distance in 1..=BEFORE {
+            let Some(neighbour) = earlier else { break };
+            lent.push((slot, WINDOW[BEFORE - distance] * length(self, neighbour)));
+            earlier = self.previous(neighbour);
+        }
+        for (slot, amount) in lent {
+            self.window_lengths[slot as usize] += amount;
+        }
+    }
+
+    /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that
+    /// it lends there.
+    pub fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
+        visit(slot, WINDOW[BEFORE]);
+        let mut later = self.next(slot);
+        for distance in 1..=BEFORE {
+            let Some(neighbour) = later else { break };
+            visit(neighbour, WINDOW[BEFORE - distance]);
+            later = self.next(neighbour);
+        }
+        let mut earlier = self.previous(slot);
+        for distance in 1..=AFTER {
+            let Some(neighbour) = earlier else { break };
+            visit(neighbour, WINDOW[BEFORE + distance]);
+            earlier = self.previous(neighbour);
+        }
+    }
+
+    /// Number of terms in the window of a message, neighbours counted by what they lend.
+    pub fn window_length(&self, slot: u32) -> f32 {
+        self.window_lengths[slot as usize]
+    }
+
+    /// What a whole window counts, in messages.
+    pub fn window_weight(&self) -> f32 {
+        WINDOW.iter().sum()
+    }
+
+    /// The message said before this one in the same thread.
+    pub fn previous(&self, slot: u32) -> Option<u32> {
+        match self.links[slot as usize].0 {
+            links if links & Links::PREVIOUS_BESIDE != 0 => Some(slot - 1),
+            links if links & Links::PREVIOUS_AFAR != 0 => Some(self.rows[slot as usize].previous),
+            _ => None,
+        }
+    }
+
+    /// The message said after this one in the same thread.
+    pub fn next(&self, slot: u32) -> Option<u32> {
+        match self.links[slot as usize].0 {
+            links if links & Links::NEXT_BESIDE != 0 => Some(slot + 1),
+            links if links & Links::NEXT_AFAR != 0 => Some(self.rows[slot as usize].next),
+            _ => None,
+        }
+    }
+
+    /// The weighted mean of `value` over a message and those of its neighbours that exist; `value`
+    /// of the message itself counts most.
+    pub fn smooth(&self, slot: u32, value: impl Fn(u32) -> f32) -> f32 {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        let mut add = |slot: u32, worth: f32| {
+            sum += worth * value(slot);
+            weight += worth;
+        };
+        add(slot, DENSE_WINDOW[DENSE_BEFORE]);
+        let mut earlier = self.previous(slot);
+        for distance in 1..=DENSE_BEFORE {
+            let Some(neighbour) = earlier else { break };
+            add(neighbour, DENSE_WINDOW[DENSE_BEFORE - distance]);
+            earlier = self.previous(neighbour);
+        }
+        if let Some(neighbour) = self.next(slot) {
+            add(neighbour, DENSE_WINDOW[DENSE_BEFORE + 1]);
+        }
+        sum / weight
+    }
+}
+
+/// Does a message go on with the thread of the one before it in its session?
+pub(super) fn is_connected(before: &Message, after: &Message) -> bool {
+    after.session_id.is_some()
+        || after.timestamp.seconds_since(before.timestamp).abs() <= THREAD_GAP_SECONDS
+}
