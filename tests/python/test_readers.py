@@ -11,7 +11,8 @@ import pytest
 
 from episodica import EpisodicaError, InvalidInputError, MemorySystem, StoreIOError
 from episodica.inputs.messages import normalise
-from episodica.readers.conversations import read_conversations, slashed_date, spoken_date, with_ids
+from episodica.readers import read_conversations, with_ids
+from episodica.readers.benchmarks import slashed_date, spoken_date
 
 LOCOMO: dict[str, Any] = {
     "sample_id": "talk-1",
@@ -106,7 +107,8 @@ def test_message_lists(tmp_path: Path, name: str, data: Any) -> None:
 
 
 def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
-    lines = "\n".join(json.dumps({"messages": MESSAGES}) for _ in range(2))
+    other = [{"role": "user", "content": "hey"}, MESSAGES[1]]
+    lines = "\n".join(json.dumps({"messages": one}) for one in (MESSAGES, other))
     [talk] = read_conversations(write(tmp_path / "chats.jsonl", lines))
     assert [one["session_id"] for one in talk.messages] == [
         "chats-1",
@@ -120,25 +122,33 @@ def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
     ("name", "data", "text"),
     [
         ("a.json", "{", "line 1 is not valid JSON in `"),
-        ("a.json", "", "line 1 is not valid JSON in `"),
+        ("a.json", " \n", "the file is empty in `"),
         ("a.jsonl", json.dumps(MESSAGES[0]) + "\n{oops", "line 2 is not valid JSON in `"),
         ("a.json", [], "the file holds no conversation in `"),
         ("a.json", "[1]", "a list of `int` is not a conversation in `"),
         ("a.json", {"a": 1, "b": 2}, "an object with the keys `a`, `b` is not a conversation in `"),
-        ("a.json", [LOCOMO, {"sample_id": "x"}], "conversation 1: `conversation` is missing in `"),
-        ("a.json", [LOCOMO, 5], "conversation 1 has another form than the first in `"),
+        (
+            "a.json",
+            [LOCOMO, {"sample_id": "x"}],
+            "conversation 1: `conversation` is missing in line 1 of `",
+        ),
+        ("a.json", [LOCOMO, 5], "conversation 1 has another form than the first in line 1 of `"),
         ("a.json", {"conversation": {"session_1": []}}, None),
         (
             "a.json",
             {"conversation": {"session_1_date_time": "May 2023", "session_1": []}},
-            "date is not like `7:12 pm on 5 March, 2024`: `May 2023` in `",
+            "date is not like `7:12 pm on 5 March, 2024`: `May 2023` in line 1 of `",
         ),
         (
             "a.json",
             {**LONGMEMEVAL, "haystack_dates": []},
-            "2 sessions, 2 session ids and 0 dates do not match in `",
+            "2 sessions, 2 session ids and 0 dates do not match in line 1 of `",
         ),
-        ("a.json", [{"messages": MESSAGES}, {}], "conversation 1: `messages` is missing in `"),
+        (
+            "a.json",
+            [{"messages": MESSAGES}, {}],
+            "conversation 1: `messages` is missing in line 1 of `",
+        ),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, data: Any, text: str | None) -> None:

@@ -57,6 +57,8 @@ def remember(
     memory: MemorySystem, user: str, conversation: Conversation, flush: bool = True
 ) -> dict[str, Any]:
     """Adds a conversation, waits for its facts, and counts the results."""
+    if conversation.statements:
+        raise InvalidInputError(f"the file holds facts, not messages: `{conversation.name}`")
     started = time.perf_counter()
     with Reporter(True) as bar:
         added = memory.add_messages(user, with_ids(conversation), progress=bar)

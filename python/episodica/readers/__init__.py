@@ -1,6 +1,10 @@
 """Conversations from files of other tools."""
 
-from .conversations import Conversation as Conversation
-from .conversations import Question as Question
-from .conversations import read_conversations as read_conversations
-from .conversations import with_ids as with_ids
+from .conversation import Conversation as Conversation
+from .conversation import Question as Question
+from .conversation import Statement as Statement
+from .conversation import with_ids as with_ids
+from .formats import EXPORT as EXPORT
+from .formats import FORMATS as FORMATS
+from .formats import iter_conversations as iter_conversations
+from .formats import read_conversations as read_conversations

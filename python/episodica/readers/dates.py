@@ -1,0 +1,187 @@
+"""Dates as people and chat programs write them.
+
+ISO 8601, ``11.03.24, 09:30``, ``3/11/24, 9:30 PM``, ``11 March 2024 at 09:30``,
+``2024年3月11日 9:30``. Without an offset a date is in UTC, as everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_TIME = (
+    r"(?:[T,]?\s*(?:at\s+|um\s+|à\s+)?(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
+    r"(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,6}))?)?(?!\d)"
+    r"(?:\s*(?P<half>[AaPp])\.?\s?[Mm](?![A-Za-z])\.?)?"
+    r"(?:\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})(?!\w))?)?"
+)
+_NAMES = "|".join(name[:3] for name in MONTHS)
+_FORMS = (
+    r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})",
+    r"(?P<year>\d{4})年\s?(?P<month>\d{1,2})月\s?(?P<day>\d{1,2})日",
+    r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})",
+    rf"(?P<day>\d{{1,2}})\.?\s+(?P<name>{_NAMES})[a-z]*\.?,?\s+(?P<year>\d{{4}})",
+    rf"(?P<name>{_NAMES})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})",
+)
+_DATES = tuple(re.compile(rf"(?<!\d){form}(?!\d){_TIME}", re.IGNORECASE) for form in _FORMS)
+# Chat programs put narrow and no-break spaces before AM and PM.
+_SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202c\ufeff")
+_CENTURY = 2000
+_NOON = 12
+
+
+class Order:
+    """Whether dates like 03/04/24 begin with the day: what all dates of a file agree on."""
+
+    def __init__(self) -> None:
+        self._never_days = False
+        self._never_months = False
+        self._american = False
+        self._last: dict[bool, datetime] = {}
+        self._backwards = {True: 0, False: 0}
+
+    def learn(self, text: str) -> None:
+        """Takes a date of the file into account."""
+        found = _matched(text)
+        if found is None or "first" not in found.groupdict() or found["mark"] == ".":
+            return
+        first, other = int(found["first"]), int(found["other"])
+        self._never_months |= first > _NOON
+        self._never_days |= other > _NOON
+        self._american |= found["half"] is not None
+        for day_first in (True, False):
+            moment = _read(found, day_first)
+            if moment is None:
+                continue
+            last = self._last.setdefault(day_first, moment)
+            self._backwards[day_first] += moment < last
+            self._last[day_first] = moment
+
+    @property
+    def day_first(self) -> bool:
+        """The verdict: impossible months, else dates that never go back, else AM and PM."""
+        if self._never_days != self._never_months:
+            return self._never_months
+        if self._backwards[True] != self._backwards[False]:
+            return self._backwards[True] < self._backwards[False]
+        return not self._american
+
+
+def parse(text: str, day_first: bool = True) -> datetime | None:
+    """The moment; ``None`` for what is no date."""
+    found = _matched(text)
+    return None if found is None else _read(found, day_first)
+
+
+def is_date(text: str) -> bool:
+    """Whether it is a date, in one order of day and month or the other."""
+    return parse(text) is not None or parse(text, day_first=False) is not None
+
+
+def order_of(texts: Iterable[str]) -> bool:
+    """Whether the day comes first in these dates."""
+    order = Order()
+    for text in texts:
+        order.learn(text)
+    return order.day_first
+
+
+def has_time(text: str) -> bool:
+    """Whether the date says the time of day as well."""
+    found = _matched(text)
+    return found is not None and found["hour"] is not None
+
+
+def plain(text: str) -> str:
+    """The text with simple spaces and without marks of the direction of writing."""
+    return text.translate(_SPACES).strip()
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """A date at the beginning of a plain text, and the rest; ``None`` without one."""
+    found = [one for form in _DATES if (one := form.match(text))]
+    if not found:
+        return None
+    longest = max(found, key=lambda one: one.end())
+    return longest[0], text[longest.end() :]
+
+
+def split_end(text: str) -> tuple[str, str] | None:
+    """A date at the end of a plain text, and what stands before it; ``None`` without one."""
+    for form in _DATES:
+        for found in form.finditer(text):
+            if found.end() == len(text):
+                return found[0], text[: found.start()]
+    return None
+
+
+def _matched(text: str) -> re.Match[str] | None:
+    written = plain(text)
+    return next((found for form in _DATES if (found := form.fullmatch(written))), None)
+
+
+def _read(found: re.Match[str], day_first: bool) -> datetime | None:
+    part = found.groupdict()
+    year = int(part["year"])
+    if "first" in part:
+        is_day_first = day_first or part["mark"] == "."
+        numbers = (part["first"], part["other"])
+        day, month = map(int, numbers if is_day_first else numbers[::-1])
+        year += _CENTURY if len(part["year"]) == len("24") else 0
+    else:
+        day = int(part["day"])
+        name = part.get("name")
+        month = int(part["month"]) if name is None else _month(name)
+    hour = int(part["hour"] or 0)
+    if part["half"]:
+        if not 1 <= hour <= _NOON:
+            return None
+        hour = hour % _NOON + (_NOON if part["half"].lower() == "p" else 0)
+    fraction = int((part["fraction"] or "").ljust(6, "0"))
+    try:
+        moment = datetime(
+            year,
+            month,
+            day,
+            hour,
+            int(part["minute"] or 0),
+            int(part["second"] or 0),
+            fraction,
+            UTC,
+        )
+        return moment if part["zone"] in (None, "Z", "UTC") else _moved(moment, part["zone"])
+    except (ValueError, OverflowError):
+        return None
+
+
+def _month(name: str) -> int:
+    return next(at for at, one in enumerate(MONTHS, 1) if one.startswith(name.lower()))
+
+
+def _moved(moment: datetime, zone: str) -> datetime:
+    """The moment with the offset that stands behind it."""
+    return datetime.fromisoformat(moment.replace(tzinfo=None).isoformat() + _colon(zone))
+
+
+def _colon(zone: str) -> str:
+    digits = zone.replace(":", "")
+    return f"{digits[:3]}:{digits[3:]}"
+
+
+STEP = timedelta(seconds=5)
+"""Spacing of messages that share the date of their session, which keeps their order."""

@@ -1,0 +1,61 @@
+"""Facts that other memory systems export: mem0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..errors import InvalidInputError
+from .conversation import Conversation, Statement
+from .source import Item
+
+# Where mem0's answers and exports keep the list.
+_LISTS = ("results", "memories")
+_TEXTS = ("memory", "data", "content", "text")
+# What becomes metadata of the fact.
+_KEPT = ("id", "categories", "agent_id", "run_id", "actor_id")
+
+
+def is_mem0(value: Mapping[str, Any]) -> bool:
+    """Whether it is a memory of mem0, or holds a list of them."""
+    return isinstance(value.get("memory"), str) or any(
+        isinstance(value.get(key), list) and _is_memory(value[key]) for key in _LISTS
+    )
+
+
+def _is_memory(entries: list[Any]) -> bool:
+    return all(isinstance(one, Mapping) and isinstance(one.get("memory"), str) for one in entries)
+
+
+def mem0(items: Iterable[Item], name: str) -> Iterator[Conversation]:
+    """The memories of mem0 as facts, by user."""
+    by_user: dict[str | None, list[Statement]] = {}
+    for number, item in enumerate(_entries(items)):
+        entry = item.value
+        if not isinstance(entry, Mapping):
+            raise InvalidInputError(
+                f"memory {number}: must be an object, not `{type(entry).__name__}`", line=item.line
+            )
+        text = next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
+        if text is None or not text.strip():
+            raise InvalidInputError(f"memory {number}: `memory` is missing", line=item.line)
+        user = entry.get("user_id")
+        metadata = dict(entry.get("metadata") or {})
+        metadata |= {f"mem0_{key}": entry[key] for key in _KEPT if entry.get(key) is not None}
+        by_user.setdefault(None if user is None else str(user), []).append(
+            Statement(text, entry.get("created_at"), metadata, item.line)
+        )
+    for user_id, statements in by_user.items():
+        yield Conversation(name, user_id, [], statements=tuple(statements))
+
+
+def _entries(items: Iterable[Item]) -> Iterator[Item]:
+    for item in items:
+        value = item.value
+        held = None
+        if isinstance(value, Mapping):
+            held = next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
+        if held is None:
+            yield item
+        else:
+            yield from (Item(one, item.line) for one in held)

@@ -1,0 +1,315 @@
+"""Files as readers see them: text that can be read several times, wherever it comes from.
+
+A source is a file, standard input (``-``), or the conversations inside a ZIP archive, as accounts
+are exported. Nothing is read whole: JSON comes value by value, everything else line by line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from ..errors import InvalidInputError, StoreIOError
+
+STDIN = "-"
+# Standard input is kept in memory up to this size, then in a temporary file.
+_IN_MEMORY = 32 << 20
+_PIECE = 1 << 20
+# An error so near to the end of what was read may only mean that more has to be read.
+_NEAR_END = 16
+# A text between quotes, so that brackets inside are passed over, or a bracket.
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]')
+# Python reads no longer ones; see `sys.set_int_max_str_digits`.
+_LONG_NUMBER = re.compile(r"[0-9]{4301}")
+_SPACE = " \t\r\n"
+_IN_ARCHIVE = "conversations.json"
+_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A JSON value of a file: a value at the top, or an element of a list there.
+
+    ``group`` numbers the lists of a file that has one a line.
+    """
+
+    value: Any
+    line: int
+    group: int | None = None
+
+
+class Source:
+    """An open file that can be read several times; ``name`` is for people."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.is_stdin = os.fspath(path) == STDIN
+        self.name = "standard input" if self.is_stdin else self.path.name
+        self.stem = "stdin" if self.is_stdin else self.path.stem
+        self.broken_line = ""
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        try:
+            self._bytes = self._opened()
+        except OSError as error:
+            self._stack.close()
+            raise StoreIOError(
+                f"cannot read `{self.path}`", path=str(self.path), errno=error.errno
+            ) from error
+        except InvalidInputError:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, UnicodeDecodeError):
+            self.broken_line = self._undecodable()
+        self._stack.close()
+
+    def _undecodable(self) -> str:
+        """Which line is not UTF-8."""
+        self._bytes.seek(0)
+        for number, line in enumerate(self._bytes, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return f"line {number} is not UTF-8 text"
+        return "the end is not UTF-8 text"
+
+    def _opened(self) -> IO[bytes]:
+        file: IO[bytes] = sys.stdin.buffer
+        if not self.is_stdin:
+            file = self._stack.enter_context(self.path.open("rb"))
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):
+                # A device may have no end.
+                raise InvalidInputError(f"not a file: `{self.path}`", path=str(self.path))
+        if self.is_stdin or not stat.S_ISREG(mode):
+            file = self._kept(file)
+        return self._in_archive(file) if file.read(4).startswith(b"PK\x03\x04") else file
+
+    def _kept(self, stream: IO[bytes]) -> IO[bytes]:
+        """All bytes of a stream, which can be read only once."""
+        kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._stack.callback(kept.close)
+        shutil.copyfileobj(stream, kept)
+        kept.seek(0)
+        return kept
+
+    def _in_archive(self, file: IO[bytes]) -> IO[bytes]:
+        """The conversations in the archive of an account."""
+        try:
+            archive = self._stack.enter_context(zipfile.ZipFile(file))
+            names = [name for name in archive.namelist() if name.endswith(_IN_ARCHIVE)]
+            if names:
+                return self._stack.enter_context(archive.open(min(names, key=len)))
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            raise InvalidInputError("the ZIP archive is damaged or encrypted") from error
+        raise InvalidInputError(
+            f"the ZIP archive has no `{_IN_ARCHIVE}`", hint="unpack it and name the file in it"
+        )
+
+    def text(self) -> io.TextIOWrapper:
+        """The text from its beginning. Invalid UTF-8 raises ``UnicodeDecodeError``."""
+        self._bytes.seek(0)
+        encoding = _ENCODINGS.get(self._bytes.read(2), "utf-8-sig")
+        self._bytes.seek(0)
+        # Not closed with the wrapper: the next reading needs the bytes again.
+        return io.TextIOWrapper(io.BufferedReader(_Unclosed(self._bytes)), encoding=encoding)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers, without their ends."""
+        for number, line in enumerate(self.text(), 1):
+            yield number, line.rstrip("\n")
+
+    def items(self) -> Iterator[Item]:
+        """The values of a JSON file: one document, a list, or a document a line.
+
+        Raises
+        ------
+        InvalidInputError
+            For what is not JSON, with its line.
+        """
+        text = self.text()
+        head = text.read(_PIECE)
+        first, _, rest = head.lstrip(_SPACE).partition("\n")
+        if rest.strip() and _is_json(first):
+            return self._by_line()
+        return _values(head, text)
+
+    def _by_line(self) -> Iterator[Item]:
+        group = 0
+        for number, line in self.lines():
+            if not line.strip():
+                continue
+            value = _decoded(line, number)
+            if isinstance(value, list):
+                yield from (Item(one, number, group) for one in value)
+                group += 1
+            else:
+                yield Item(value, number)
+
+
+class _Unclosed(io.RawIOBase):
+    """Reads from a file that stays open when its text wrapper is collected."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._file.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _decoded(text: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _invalid(line) from error
+    except (ValueError, RecursionError) as error:
+        raise _unusable(error, text, line) from error
+
+
+def _invalid(line: int) -> InvalidInputError:
+    return InvalidInputError(f"line {line} is not valid JSON", line=line)
+
+
+def _unusable(error: Exception, text: str, line: int) -> InvalidInputError:
+    """The error for JSON that Python does not read. ``line`` is the first one of the text."""
+    if isinstance(error, RecursionError):
+        place, fault = _deepest(text), "is nested too deeply"
+    else:
+        found = _LONG_NUMBER.search(text)
+        place, fault = found.start() if found else 0, "has a number of thousands of digits"
+    line += text.count("\n", 0, place)
+    return InvalidInputError(f"line {line} {fault}", line=line)
+
+
+def _deepest(text: str) -> int:
+    """Where the brackets of a document are nested deepest."""
+    depth = deepest = place = 0
+    for found in _BRACKET.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        if depth > deepest:
+            deepest, place = depth, found.start()
+    return place
+
+
+def _values(head: str, text: io.TextIOBase) -> Iterator[Item]:
+    """The values of a document, of a list element by element, or of documents in a row."""
+    scanner = _Scanner(head, text)
+    while start := scanner.peek():
+        if start == "[":
+            yield from _elements(scanner)
+        else:
+            line = scanner.line
+            yield Item(scanner.value(), line)
+
+
+def _elements(scanner: _Scanner) -> Iterator[Item]:
+    scanner.skip()
+    if scanner.peek() == "]":
+        scanner.skip()
+        return
+    while True:
+        if not scanner.peek():
+            raise _invalid(scanner.line)
+        line = scanner.line
+        yield Item(scanner.value(), line)
+        mark = scanner.peek()
+        if mark not in (",", "]"):
+            raise _invalid(scanner.line)
+        scanner.skip()
+        if mark == "]":
+            return
+
+
+class _Scanner:
+    """Takes JSON values from the beginning of a text of which only a piece is in memory."""
+
+    def __init__(self, head: str, text: io.TextIOBase) -> None:
+        self._buffer = head
+        self._text = text
+        self._at = 0
+        self._ended = False
+        self._decoder = json.JSONDecoder()
+        self.line = 1
+
+    def _read(self) -> bool:
+        """Reads as much again as is there; ``False`` at the end."""
+        left = self._buffer[self._at :]
+        more = self._text.read(max(_PIECE, len(left)))
+        self._buffer, self._at = left + more, 0
+        self._ended = not more
+        return bool(more)
+
+    def peek(self) -> str:
+        """The next character that is no space; nothing at the end."""
+        while True:
+            while self._at < len(self._buffer) and self._buffer[self._at] in _SPACE:
+                self.skip()
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._read():
+                return ""
+
+    def skip(self) -> None:
+        """Passes over a character."""
+        self.line += self._buffer[self._at] == "\n"
+        self._at += 1
+
+    def value(self) -> Any:
+        """The value that begins here."""
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._buffer, self._at)
+            except json.JSONDecodeError as error:
+                # A string without an end is found at its beginning.
+                cut = error.msg.startswith("Unterminated") or (
+                    error.pos > len(self._buffer) - _NEAR_END
+                )
+                if cut and not self._ended and self._read():
+                    continue
+                at = len(self._buffer) if cut else error.pos
+                passed = self._buffer[self._at : at].rstrip(_SPACE)
+                raise _invalid(self.line + passed.count("\n")) from error
+            except (ValueError, RecursionError) as error:
+                raise _unusable(error, self._buffer[self._at :], self.line) from error
+            # A number at the end may go on.
+            if end == len(self._buffer) and not self._ended and self._read():
+                continue
+            self.line += self._buffer.count("\n", self._at, end)
+            self._at = end
+            return value

@@ -1,0 +1,396 @@
+"""Exports of chat programs and other memories: what they become, how broken ones are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import InvalidInputError, StoreIOError
+from episodica.inputs.messages import normalise
+from episodica.readers import (
+    FORMATS,
+    Conversation,
+    dates,
+    iter_conversations,
+    read_conversations,
+    with_ids,
+)
+from episodica.readers.logs import PART
+
+
+@pytest.fixture
+def imports(root: Path) -> Path:
+    return root / "tests/fixtures/imports"
+
+
+def told(conversation: Conversation) -> list[tuple[Any, ...]]:
+    """Speaker, text and minute of each message as they are stored."""
+    return [
+        (one["name"] or one["role"], one["content"], (one["timestamp"] or "")[:16])
+        for one in normalise(with_ids(conversation))
+    ]
+
+
+def test_chatgpt(imports: Path) -> None:
+    bread, move = read_conversations(imports / "chatgpt.json")
+    assert (bread.name, move.name, bread.user_id) == ("Sourdough questions", "conv-move", None)
+    assert told(bread) == [
+        ("user", "My starter is called Bruno. It smells of acetone.", "2024-03-08T09:00"),
+        ("assistant", "Bruno is hungry: feed him twice a day.", "2024-03-08T09:00"),
+        ("user", "[image]\nIs this ready?", "2024-03-08T09:01"),
+        ("assistant", "[tool call: python(print(24 / 2))]", "2024-03-08T09:01"),
+        ("assistant", "Give it 12 more hours.", "2024-03-08T09:01"),
+    ]
+    assert bread.skipped == 2
+    assert {one["session_id"] for one in bread.messages} == {"conv-bread"}
+    assert bread.messages[0]["message_id"] == "u1"
+    assert bread.messages[0]["metadata"] == {"conversation": "Sourdough questions"}
+    assert told(move)[0] == ("user", "我下个月搬到杭州。", "2024-03-09T09:00")
+
+
+def test_chatgpt_without_a_current_node(tmp_path: Path, imports: Path) -> None:
+    data = json.loads((imports / "chatgpt.json").read_text(encoding="utf-8"))
+    for talk in data:
+        del talk["current_node"]
+    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
+    again = read_conversations(tmp_path / "a.json")
+    assert [told(one) for one in again] == [
+        told(one) for one in read_conversations(imports / "chatgpt.json")
+    ]
+
+
+def test_parents_in_a_circle_end(tmp_path: Path) -> None:
+    node = {"message": {"content": {"parts": ["x"]}}, "parent": "b", "children": ["b"]}
+    data = [{"mapping": {"a": node, "b": {**node, "parent": "a"}}, "current_node": "a"}]
+    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
+    assert len(read_conversations(tmp_path / "a.json")[0].messages) == 2
+
+
+def test_claude(imports: Path) -> None:
+    trip, empty = read_conversations(imports / "claude.json")
+    assert told(trip) == [
+        ("user", "We fly to Porto on 14 June.", "2024-05-02T08:00"),
+        ("assistant", "Take a jacket, evenings are cool.", "2024-05-02T08:01"),
+        ("user", "Here is the booking.\n[file: booking.pdf]", "2024-05-02T08:02"),
+    ]
+    assert (trip.name, trip.skipped, empty.messages) == ("Trip to Porto", 1, [])
+
+
+def test_sharegpt(imports: Path) -> None:
+    first, second = read_conversations(imports / "sharegpt.json")
+    assert told(first) == [
+        ("user", "Write a haiku on rain.", ""),
+        ("assistant", "Soft rain on the roof", ""),
+    ]
+    assert [one["session_id"] for one in second.messages] == ["s2"] * 3
+    assert second.messages[0]["role"] == "system"
+
+
+@pytest.mark.parametrize("name", ["openai_log", "anthropic_log"])
+def test_logs_of_requests_hold_each_message_once(imports: Path, name: str) -> None:
+    [talk] = read_conversations(imports / f"{name}.jsonl")
+    stored = told(talk)
+    assert len(stored) == len(set(stored)) == {"openai_log": 8, "anthropic_log": 4}[name]
+    sessions = [one["session_id"] for one in talk.messages]
+    if name == "openai_log":
+        assert sessions == ["openai_log-1"] * 5 + ["openai_log-2"] * 3
+        assert stored[4] == (
+            "assistant", '[tool call: find_vet({"city": "Lyon"})]', "2024-03-11T09:31",
+        )  # fmt: skip
+        assert stored[5][1] == "Be kind."
+        assert talk.lines == (1, 1, 1, 2, 2, 3, 3, 3)
+    else:
+        assert stored[2:] == [
+            ("user", "A bicycle.", "2024-04-01T12:01"),
+            ("assistant", '[tool call: map({"to": "lake"})]', "2024-04-01T12:01"),
+        ]
+
+
+def test_an_answer_in_another_form_is_not_told_twice(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "hi"}
+    parts = [{"type": "text", "text": "hello"}, {"type": "image"}]
+    log = [
+        {"messages": [asked], "choices": [{"message": {"role": "assistant", "content": "hello"}}]},
+        {"messages": [asked, {"role": "assistant", "content": parts}, {**asked, "content": "x"}]},
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, log)), encoding="utf-8")
+    [talk] = read_conversations(tmp_path / "a.jsonl")
+    assert [one["content"] for one in talk.messages] == ["hi", "hello", "x"]
+
+
+def test_two_talks_that_begin_alike_stay_two(tmp_path: Path) -> None:
+    def entry(answer: str) -> dict[str, Any]:
+        message = {"role": "assistant", "content": answer}
+        return {"messages": [{"role": "user", "content": "hi"}], "choices": [{"message": message}]}
+
+    log = "\n".join(json.dumps(entry(answer)) for answer in ("hello", "hey", "hey"))
+    (tmp_path / "a.jsonl").write_text(log, encoding="utf-8")
+    [talk] = read_conversations(tmp_path / "a.jsonl")
+    assert [(one["session_id"], one["content"]) for one in talk.messages] == [
+        ("a-1", "hi"),
+        ("a-1", "hello"),
+        ("a-2", "hi"),
+        ("a-2", "hey"),
+    ]
+
+
+def test_responses_and_batches(tmp_path: Path) -> None:
+    said = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "b"}],
+    }
+    log = [
+        {"request": {"input": "a"}, "response": {"created_at": 5, "output": [said]}},
+        {
+            "custom_id": "x",
+            "body": {"messages": [{"role": "user", "content": "c"}]},
+            "response": {"body": {"choices": [{"message": {"role": "assistant", "content": "d"}}]}},
+        },
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, log)), encoding="utf-8")
+    [talk] = read_conversations(tmp_path / "a.jsonl")
+    assert [text for _, text, _ in told(talk)] == ["a", "b", "c", "d"]
+
+
+def test_a_list_of_messages_a_line(tmp_path: Path) -> None:
+    lines = [[{"role": "user", "content": text}] for text in "ab"]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    [talk] = read_conversations(tmp_path / "a.jsonl")
+    assert [(one["session_id"], one["content"]) for one in talk.messages] == [
+        ("a-1", "a"),
+        ("a-2", "b"),
+    ]
+
+
+def test_csv(imports: Path) -> None:
+    [talk] = read_conversations(imports / "chat.csv")
+    assert told(talk) == [
+        ("Alice", "I moved to Lyon;\nreally.", "2024-03-13T09:30"),
+        ("Bot", "How do you like it?", "2024-04-04T10:00"),
+    ]
+    assert [one["role"] for one in talk.messages] == ["user", "assistant"]
+    assert [one["session_id"] for one in talk.messages] == ["sms", "sms"]
+    assert talk.lines == (2, 4)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_tables_of_spreadsheets(tmp_path: Path, encoding: str) -> None:
+    text = "role\tcontent\ttimestamp\r\nuser\tGrüße\t1709888400\r\n\r\nassistant\t你好\t\r\n"
+    (tmp_path / "a.tsv").write_bytes(text.encode(encoding))
+    [talk] = read_conversations(tmp_path / "a.tsv")
+    assert told(talk) == [
+        ("user", "Grüße", "2024-03-08T09:00"),
+        ("assistant", "你好", "2024-03-08T09:00"),
+    ]
+
+
+def test_messenger_on_a_phone(imports: Path) -> None:
+    [talk] = read_conversations(imports / "messenger_ios.txt")
+    assert told(talk)[1:] == [
+        (
+            "Alice Martin",
+            "I moved to Lyon.\nAnd there is a list:\n- boxes\nTime: 10:30",
+            "2024-03-11T09:31",
+        ),
+        ("Bob", "image omitted", "2024-03-11T09:32"),
+        ("Bob", "Is it nice: yes or no?", "2024-03-12T08:00"),
+    ]
+    [talk] = read_conversations(imports / "messenger_android.txt")
+    assert told(talk) == [
+        ("Alice", "I moved to Lyon.", "2024-03-11T21:31"),
+        ("+33 6 12 34 56 78", "Nice!", "2024-03-11T21:32"),
+        ("Alice", "https://example.org/a:b", "2024-03-25T08:01"),
+    ]
+
+
+def test_head_above_the_text(imports: Path) -> None:
+    [talk] = read_conversations(imports / "wechat.txt")
+    assert told(talk) == [
+        ("小红", "我搬到里昂了。", "2024-03-11T09:30"),
+        ("老王", "真的吗？时间：十点", "2024-03-11T09:31"),
+    ]
+
+
+def test_plain_text(imports: Path) -> None:
+    [talk] = read_conversations(imports / "interview.txt")
+    assert told(talk) == [
+        ("Alice", "I moved to Lyon.\nIt is warm here.", "2024-03-11T00:00"),
+        (
+            "Assistant",
+            "How do you like it?\nNote: this line belongs to the answer.",
+            "2024-03-11T00:00",
+        ),
+        ("Alice", "Very much; see https://example.org: a page", "2024-03-12T00:00"),
+        ("小红", "我也是。", "2024-03-12T00:00"),
+    ]
+    assert [one["role"] for one in talk.messages] == ["user", "assistant", "user", "user"]
+    stamps = [one["timestamp"] for one in talk.messages]
+    assert stamps == sorted(set(stamps))
+
+
+def test_mem0(imports: Path) -> None:
+    alice, bob = read_conversations(imports / "mem0.json")
+    assert (alice.user_id, bob.user_id, alice.messages) == ("alice", "bob", [])
+    assert [(one.text, one.date, one.metadata) for one in alice.statements] == [
+        (
+            "Lives in Lyon",
+            "2024-03-11T01:30:00.123456-07:00",
+            {"source": "chat", "mem0_id": "e1"},
+        ),
+        (
+            "Allergic to nuts",
+            "2024-03-12T01:30:00-07:00",
+            {"mem0_id": "e2", "mem0_categories": ["health"]},
+        ),
+    ]
+
+
+def test_archives_of_accounts(tmp_path: Path, imports: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("user.json", "{}")
+        archive.write(imports / "chatgpt.json", "conversations.json")
+    [bread, _] = read_conversations(tmp_path / "export.zip")
+    assert len(bread.messages) == 5
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("a.txt", "x")
+    with pytest.raises(InvalidInputError, match=r"has no `conversations.json` in `.*other.zip`"):
+        read_conversations(tmp_path / "other.zip")
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(InvalidInputError, match="damaged or encrypted"):
+        read_conversations(tmp_path / "broken.zip")
+
+
+def test_standard_input(imports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = io.TextIOWrapper(io.BytesIO((imports / "chat.csv").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", given)
+    [talk] = read_conversations("-")
+    assert (talk.name, len(talk.messages)) == ("standard input", 2)
+
+
+def test_the_format_can_be_said(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("remark,sender\nhello,Alice\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="not valid JSON"):
+        read_conversations(file)
+    with pytest.raises(InvalidInputError, match="no column with the text") as caught:
+        read_conversations(file, "csv")
+    assert (caught.value.path, caught.value.line) == (str(file), 1)
+    with pytest.raises(InvalidInputError, match="format is unknown: `cvs`") as caught:
+        read_conversations(file, "cvs")
+    assert caught.value.hint == "did you mean `csv`?"
+    file.write_text("once upon a time\nAlice: hello\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="line 1 begins no message"):
+        read_conversations(file, "text")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_any_format_refuses_what_is_not_its_own(tmp_path: Path, name: str) -> None:
+    for text in ("[]", "{}", "[1]", "x", '[{"role": "user"}, 5]', '{"mapping": 3}', "\x00", "[[]]"):
+        (tmp_path / "a").write_text(text, encoding="utf-8")
+        with contextlib.suppress(InvalidInputError):
+            for talk in read_conversations(tmp_path / "a", name):
+                normalise(with_ids(talk))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "line"),
+    [
+        ('[{"role": "user", "content": "a"},\n {"role": "user"\n', "line 2 is not valid JSON", 2),
+        ('[{"role": "user", "content": "a"}\n {"role": "x"}]', "line 2 is not valid JSON", 2),
+        ('{"role": "user", "content": "a"}\n{"role": "us', "line 2 is not valid JSON", 2),
+        ('{"role": "user", "content": "a"}\n5', "message 1: must be an object, not `int`", 2),
+        ("role,content\nuser,hi\nuser,\n", "the message is empty", 3),
+        ("role,content\nuser,hi\nuser,a,b\n", "the row has 3 cells, the head 2", 3),
+        ('role,content\nuser,hi\nuser,"open\n', "not a table: ", 3),
+        ("[" * 100_000, "nested too deeply", 1),
+        ('{"messages": [' + "9" * 5_000 + "]}", "thousands of digits", 1),
+        ('[{"mapping": {"a": {"message": {"create_time": 1e300, "content": {"parts": ["x"]}}}}}]',
+         "`create_time` is not a date", 1),
+    ],
+)  # fmt: skip
+def test_errors_name_file_and_line(tmp_path: Path, text: str, error: str, line: int) -> None:
+    (tmp_path / "a").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError) as caught:
+        read_conversations(tmp_path / "a")
+    assert error in caught.value.message
+    assert f"`{tmp_path / 'a'}`" in caught.value.message
+    assert f"line {line}" in caught.value.message
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "a"), line)
+
+
+def test_text_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("role,content\nuser,ok\nuser,Grüße\n".encode("latin-1"))
+    with pytest.raises(InvalidInputError, match="line 3 is not UTF-8 text in `") as caught:
+        read_conversations(tmp_path / "a.csv")
+    assert caught.value.hint == "save the file as UTF-8"
+
+
+def test_folders_and_missing_files(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(StoreIOError, match="cannot read"):
+            read_conversations(path)
+
+
+def test_long_files_come_in_parts(tmp_path: Path) -> None:
+    count = PART + 7
+    with (tmp_path / "a.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(count):
+            file.write(json.dumps({"role": "user", "content": f"text {number}"}) + "\n")
+    parts = list(iter_conversations(tmp_path / "a.jsonl"))
+    assert [(len(one.messages), one.first) for one in parts] == [(PART, 0), (7, PART)]
+    ids = [one["message_id"] for part in parts for one in with_ids(part)]
+    assert len(set(ids)) == count
+    assert parts[1].place(3) == f"line {PART + 4}"
+
+
+def test_a_huge_list_is_read_element_by_element(tmp_path: Path) -> None:
+    """The first conversation is there before the broken end was read."""
+    talk = {"id": "x", "conversations": [{"from": "human", "value": "a" * 1_000}] * 100}
+    text = "[" + ",\n".join([json.dumps(talk)] * 40)
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    reading = iter_conversations(tmp_path / "a.json")
+    assert len(next(reading).messages) == 100
+    with pytest.raises(InvalidInputError, match="line 40 is not valid JSON"):
+        list(reading)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-03-11T09:30:00+01:00", "2024-03-11T09:30:00+01:00"),
+        ("2024-03-11 09:30", "2024-03-11T09:30:00+00:00"),
+        ("2024年3月11日 9:30", "2024-03-11T09:30:00+00:00"),
+        ("11.03.24, 09:30:12", "2024-03-11T09:30:12+00:00"),
+        ("11/03/2024, 09:30", "2024-03-11T09:30:00+00:00"),
+        ("11 March 2024 at 9:30 pm", "2024-03-11T21:30:00+00:00"),
+        ("Mar 11, 2024, 12:05 a.m.", "2024-03-11T00:05:00+00:00"),
+        ("2024-03-11T09:30:00.25Z", "2024-03-11T09:30:00.250000+00:00"),
+        ("31.02.2024", None),
+        ("13:30 pm on Monday", None),
+        ("11/03/2024 13:00 PM", None),
+        ("2024-03-111", None),
+        ("hello", None),
+    ],
+)
+def test_dates_as_people_write_them(text: str, moment: str | None) -> None:
+    read = dates.parse(text)
+    assert (read.isoformat() if read else None) == moment
+
+
+def test_day_and_month_in_the_order_of_the_file() -> None:
+    assert dates.order_of(["03/04/2024", "13/04/2024"])
+    assert not dates.order_of(["03/04/2024", "03/14/2024"])
+    assert dates.order_of(["01/04/2024", "02/04/2024", "01/05/2024"])
+    assert not dates.order_of(["04/30/24", "05/01/24"])
+    assert not dates.order_of(["04/05/24, 9:30 PM"])
+    assert dates.order_of(["04/05/24, 21:30"])
+    assert dates.parse("04/05/24", day_first=False) == datetime.fromisoformat("2024-04-05T00:00Z")
