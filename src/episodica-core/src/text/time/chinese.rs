@@ -1,14 +1,14 @@
-//! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 三天前. Dates by name and
-//! number are in `chinese_dates`.
+//! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 本月3号. Dates by
+//! name and number are in `chinese_dates`, counted units in `chinese_spans`.
 //!
 //! There are no spaces to go by, so each pattern says which neighbours make it part of another
 //! word: 明天 is not in 说明天气.
 
 use jiff::civil::Date;
 
-use super::calendar::{self, Days, Lean, Unit};
+use super::calendar::{self, Days, Lean};
 use super::chinese_dates::day_of_month;
-use super::chinese_numbers::{is_digit, number};
+use super::chinese_numbers::is_digit;
 use super::mention::{Grain, Naming, TimeMention};
 use super::tense;
 use crate::text::Language;
@@ -210,16 +210,6 @@ impl<'t> Place<'t> {
         self.in_year(word.len(), year).map(|hit| Hit { relative: true, ..hit })
     }
 
-    /// 前几天, 前两天: vague on purpose.
-    fn few_days(&self) -> Option<Hit> {
-        let rest = self.rest();
-        let word = ["前几天", "前幾天", "前两天", "前兩天", "前些天"]
-            .into_iter()
-            .find(|word| rest.starts_with(word))?;
-        let days = (calendar::add_days(self.today, -6)?, calendar::add_days(self.today, -1)?);
-        Some(Hit::new(word.len(), days, Grain::Day).unsure())
-    }
-
     /// 上周五, 这周末, 下下个月, 本月3号.
     fn determined(&self) -> Option<Hit> {
         let rest = self.rest();
@@ -325,147 +315,6 @@ impl<'t> Place<'t> {
         Some(if habit { hit.unsure() } else { hit })
     }
 
-    /// 最近三天, 过去两周, 近一个月: the days until today.
-    fn rolling(&self) -> Option<Hit> {
-        let rest = self.rest();
-        let word =
-            ["过去", "過去", "最近", "近"].into_iter().find(|word| rest.starts_with(word))?;
-        let tail = &rest[word.len()..];
-        let tail = tail.strip_prefix('的').unwrap_or(tail);
-        let (count, after) = if let Some(after) = tail.strip_prefix(['几', '幾']) {
-            (5, after)
-        } else {
-            let (number, after) = number(tail)?;
-            (number.value, after)
-        };
-        let (unit, after) = unit(after)?;
-        let from = match unit {
-            Unit::Day => calendar::add_days(self.today, -count)?,
-            Unit::Week => calendar::add_days(self.today, count.checked_mul(-7)?)?,
-            Unit::Month | Unit::Year => {
-                let months = if unit == Unit::Year { count.checked_mul(12)? } else { count };
-                let (first, last) = calendar::month_offset(self.today, months.checked_neg()?)?;
-                calendar::date(
-                    i64::from(first.year()),
-                    first.month(),
-                    self.today.day().min(last.day()),
-                )?
-            }
-            _ => return None,
-        };
-        Some(Hit::new(rest.len() - after.len(), (from, self.today), Grain::Day).unsure())
-    }
-
-    /// 再过三天: ahead of now.
-    fn hence(&self) -> Option<Hit> {
-        let rest = self.rest();
-        let tail = rest.strip_prefix("再过").or_else(|| rest.strip_prefix("再過"))?;
-        let (count, after) = number(tail)?;
-        let (unit, after) = unit(after)?;
-        let (days, grain) = calendar::unit(self.today, unit, count.value)?;
-        let about = match unit {
-            Unit::Week => Some(calendar::add_days(self.today, count.value.checked_mul(7)?)?),
-            _ => None,
-        };
-        Some(Hit { about, ..Hit::new(rest.len() - after.len(), days, grain) })
-    }
-
-    /// 年底, 月初: of the year or month that the tense allows.
-    fn part_of_unit(&self) -> Option<Hit> {
-        let rest = self.rest();
-        let (unit, parts) = match rest.strip_prefix('年') {
-            Some(tail) => (Unit::Year, tail),
-            None => (Unit::Month, rest.strip_prefix('月')?),
-        };
-        let part = ['底', '末', '初', '中'].into_iter().find(|part| parts.starts_with(*part))?;
-        // After these it is part of another date or word.
-        let joined = |c: char| is_digit(c) || "每个個去今明前后後上下本这這岁歲半".contains(c);
-        if self.before.is_some_and(joined) {
-            return None;
-        }
-        let length = '年'.len_utf8() + part.len_utf8();
-        let late = matches!(part, '底' | '末');
-        let offset = match (self.lean(length), late) {
-            (Lean::Past, true) => -1,
-            (Lean::Future, false) if part == '初' => 1,
-            _ => 0,
-        };
-        let (days, grain) = calendar::unit(self.today, unit, offset)?;
-        Some(Hit::new(length, days, grain))
-    }
-
-    /// 三天前, 两个月后, 半年前, 几年前.
-    fn counted(&self) -> Option<Hit> {
-        let rest = self.rest();
-        if self.follows("第") {
-            return None;
-        }
-        let (least, most, exact, half, after) = if let Some(after) = rest.strip_prefix('半') {
-            (1, 1, false, true, after)
-        } else if let Some(after) = rest.strip_prefix(['几', '幾', '数']) {
-            (2, 4, false, false, after)
-        } else {
-            let (number, after) = number(rest)?;
-            let open = after.strip_prefix(['多', '几', '幾', '来']);
-            // 两三年 is two or three years.
-            let pair = number.numerals && number.digits == 2;
-            let (least, most) = if pair {
-                (number.value / 10, number.value % 10)
-            } else {
-                (number.value, number.value)
-            };
-            (least, most, open.is_none() && !pair, false, open.unwrap_or(after))
-        };
-        let (unit, after) = unit(after)?;
-        let (exact, after) = match after.strip_prefix('多') {
-            Some(after) => (false, after),
-            None => (exact, after),
-        };
-        let (direction, after) = [
-            ("之前", -1),
-            ("以前", -1),
-            ("前", -1),
-            ("之后", 1),
-            ("之後", 1),
-            ("以后", 1),
-            ("以後", 1),
-            ("后", 1),
-            ("後", 1),
-        ]
-        .into_iter()
-        .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))?;
-        // 2021年前 is before a year, not 2,021 years ago.
-        if unit == Unit::Year && least >= 1000 {
-            return None;
-        }
-        let length = rest.len() - after.len();
-        if half {
-            let (days, grain) = match unit {
-                Unit::Year => calendar::unit(self.today, Unit::Month, direction * 6)?,
-                Unit::Month => calendar::unit(self.today, Unit::Day, direction * 15)?,
-                _ => return None,
-            };
-            let about = (unit == Unit::Month).then_some(days.0);
-            return Some(Hit { about, ..Hit::new(length, days, grain) });
-        }
-        let (near, grain) = calendar::unit(self.today, unit, direction.checked_mul(least)?)?;
-        let (far, _) = calendar::unit(self.today, unit, direction.checked_mul(most)?)?;
-        let days = (near.0.min(far.0), near.1.max(far.1));
-        let grain = if days == near || matches!(grain, Grain::Month | Grain::Year) {
-            grain
-        } else {
-            Grain::Day
-        };
-        let about = if unit == Unit::Week && least == most {
-            Some(calendar::add_days(self.today, direction.checked_mul(least.checked_mul(7)?)?)?)
-        } else {
-            None
-        };
-        let hit = Hit { about, ..Hit::new(length, days, grain) };
-        // 两年多前 is too vague to be written out.
-        Some(if exact || most > least { hit } else { hit.unsure() })
-    }
-
     /// Whether one of `words` is in the clause of a mention of `length` bytes.
     pub(super) fn clause_has(&self, length: usize, words: &[&str]) -> bool {
         let clause = tense::CHINESE.clause(self.text, self.start..self.start + length);
@@ -502,26 +351,4 @@ fn weekday_char(text: &str) -> Option<(i8, &str)> {
         '直', '共', '起', '样', '般', '次', '个', '個', '遍', '回', '场', '门', '天', '年', '十',
     ]);
     (!other).then_some((weekday, after))
-}
-
-fn unit(text: &str) -> Option<(Unit, &str)> {
-    let (counted, text) = match text.strip_prefix(['个', '個']) {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let (word, unit) = [
-        ("天", Unit::Day),
-        ("日", Unit::Day),
-        ("周", Unit::Week),
-        ("週", Unit::Week),
-        ("星期", Unit::Week),
-        ("礼拜", Unit::Week),
-        ("禮拜", Unit::Week),
-        ("月", Unit::Month),
-        ("年", Unit::Year),
-    ]
-    .into_iter()
-    .find(|(word, _)| text.starts_with(word))?;
-    // Months are counted with 个: 三月 is March.
-    (counted || unit != Unit::Month).then(|| (unit, &text[word.len()..]))
 }

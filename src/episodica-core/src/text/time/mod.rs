@@ -14,6 +14,7 @@ mod calendar;
 mod chinese;
 mod chinese_dates;
 mod chinese_numbers;
+mod chinese_spans;
 mod languages;
 mod lunar;
 mod meaning;

@@ -1,0 +1,162 @@
+//! The engine with a model: how often it asks, what becomes of its answers, and what happens while
+//! nobody answers. Here stand the helpers.
+
+mod answers;
+mod calls;
+mod records;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use episodica_core::config::Config;
+use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind};
+use episodica_core::llm::testing::ScriptedModel;
+use episodica_core::llm::{LanguageModel, Phase, Prompt};
+use episodica_core::model::{Episode, NewMessage, SemanticMemory};
+use episodica_core::store::testing::MemoryBackend;
+use episodica_core::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+
+use crate::support::{Disk, NOW, open_with, records, said};
+
+pub fn disk() -> Disk {
+    Disk::new(MemoryBackend::new())
+}
+
+pub fn with(disk: &Disk, model: &Arc<ScriptedModel>) -> Handle {
+    with_config(disk, model, Config::default())
+}
+
+pub fn with_config(disk: &Disk, model: &Arc<ScriptedModel>, config: Config) -> Handle {
+    open_with(disk, false, config, Some(Arc::clone(model) as Arc<dyn LanguageModel>)).unwrap()
+}
+
+/// The messages of a prompt: number and text.
+pub fn shown(prompt: &Prompt) -> Vec<(usize, String)> {
+    let line = |line: &str| {
+        let mut parts = line.splitn(3, " | ");
+        let number = parts.next()?.parse().ok()?;
+        parts.next()?;
+        Some((number, parts.next()?.split_once(": ")?.1.to_owned()))
+    };
+    prompt.user.lines().filter_map(line).collect()
+}
+
+/// What a sensible model would say: episodes of eight messages, one statement about the first
+/// message of each.
+pub fn sensible(prompt: &Prompt) -> Result<String> {
+    let messages = shown(prompt);
+    let answer = match prompt.phase {
+        Phase::Boundary => {
+            let groups: Vec<Value> = messages
+                .chunks(8)
+                .map(|chunk| {
+                    let numbers: Vec<_> = chunk.iter().map(|(number, _)| number).collect();
+                    json!({"messages": numbers, "topic": "t", "reason": "r", "confidence": 0.9})
+                })
+                .collect();
+            json!({"episodes": groups})
+        }
+        Phase::Episode => json!({
+            "title": format!("Model on {}", messages[0].1),
+            "summary": format!("They spoke of {}.", messages[0].1),
+            "narrative": format!("It was said that {}.", messages[0].1),
+            "timestamp": "",
+            "topics": ["kites"],
+            "entities": [],
+        }),
+        Phase::Predict => json!({"prediction": "more of the same"}),
+        Phase::Extract => json!({"statements": [{
+            "content": format!("The speaker said {}", messages[0].1),
+            "kind": "event",
+            "subject": "the speaker",
+            "attribute": "said",
+            "value": messages[0].1,
+            "confidence": 0.9,
+            "importance": "high",
+            "messages": [messages[0].0],
+        }]}),
+        Phase::Reconcile => {
+            let candidates = prompt
+                .user
+                .split("Candidates:")
+                .nth(1)
+                .unwrap_or_default()
+                .lines()
+                .filter(|line| line.contains(" | "))
+                .count();
+            let create = |number| {
+                json!({
+                    "candidate": number,
+                    "action": "CREATE",
+                    "memory": null,
+                    "content": null,
+                    "reason": "new",
+                })
+            };
+            json!({"decisions": (0..candidates).map(create).collect::<Vec<_>>()})
+        }
+        Phase::Embedding => unreachable!("not asked of a chat model"),
+    };
+    Ok(answer.to_string())
+}
+
+pub fn down(_: &Prompt) -> Result<String> {
+    Err(Error::new(ErrorKind::Llm, "the endpoint is down"))
+}
+
+/// Messages a minute apart.
+pub fn talk(count: usize) -> Vec<NewMessage> {
+    (0..count)
+        .map(|n| {
+            said(
+                &format!("m{n}"),
+                &format!("kite{n} flew over hill{n} with string{n}"),
+                60 * n as i64,
+                None,
+            )
+        })
+        .collect()
+}
+
+pub fn wait(engine: &Engine, user: &str) {
+    assert!(engine.wait(Some(user), Some(Duration::from_secs(60)), &NOW).unwrap(), "work ends");
+}
+
+pub fn episodes(engine: &Engine, user: &str) -> Vec<Arc<Episode>> {
+    let all = records(engine, user, RecordKind::Episode).into_iter();
+    all.filter_map(
+        |record| if let AnyRecord::Episode(episode) = record { Some(episode) } else { None },
+    )
+    .collect()
+}
+
+pub fn facts(engine: &Engine, user: &str) -> Vec<Arc<SemanticMemory>> {
+    let all = records(engine, user, RecordKind::Semantic).into_iter();
+    all.filter_map(|record| if let AnyRecord::Semantic(fact) = record { Some(fact) } else { None })
+        .collect()
+}
+
+/// Every message is in exactly one episode, in order, and the store is sound.
+pub fn check_whole(engine: &Engine, user: &str, count: usize) {
+    let inside: Vec<String> = episodes(engine, user)
+        .iter()
+        .flat_map(|episode| {
+            episode.original_messages.iter().map(|message| message.message_id.clone())
+        })
+        .collect();
+    let mut wanted: Vec<String> = (0..count).map(|n| format!("m{n}")).collect();
+    let mut sorted = inside.clone();
+    wanted.sort();
+    sorted.sort();
+    assert_eq!(sorted, wanted);
+    let report = engine.verify(Some(user), &NOW).unwrap();
+    assert_eq!(report.errors, 0, "{:?}", report.problems);
+}
+
+pub fn by_phase(model: &ScriptedModel) -> BTreeMap<&'static str, usize> {
+    let mut calls = std::collections::BTreeMap::new();
+    model.prompts().iter().for_each(|prompt| *calls.entry(prompt.phase.name()).or_default() += 1);
+    calls
+}

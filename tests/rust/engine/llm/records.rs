@@ -1,0 +1,173 @@
+//! What the model's answers become: facts, merged episodes, history.
+
+use std::sync::Arc;
+
+use episodica_core::config::Config;
+use episodica_core::engine::{AnyRecord, ContextRequest};
+use episodica_core::llm::testing::ScriptedModel;
+use episodica_core::llm::{Phase, Prompt};
+use episodica_core::model::NewMessage;
+use episodica_core::score::{Filter, HitKind, Method, Request};
+use serde_json::{Value, json};
+
+use crate::support::{NOW, files_with, moment, said};
+
+use super::*;
+
+#[test]
+fn what_was_recalled_is_not_learned_again() {
+    let repeat = |prompt: &Prompt| match prompt.phase {
+        Phase::Extract => {
+            let statements: Vec<Value> = shown(prompt)
+                .iter()
+                .map(|(number, text)| json!({"content": format!("It holds that {text}"), "kind": "event", "messages": [number], "confidence": 1, "importance": "high"}))
+                .collect();
+            Ok(json!({"statements": statements}).to_string())
+        }
+        _ => sensible(prompt),
+    };
+    let model = Arc::new(ScriptedModel::new(repeat));
+    let engine = with(&disk(), &model);
+    engine.add_messages("ann", talk(6), None, &NOW).unwrap();
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    let known = facts(&engine, "ann").len();
+    assert_eq!(known, 6);
+    let search = Request {
+        query: "kite3 hill3".into(),
+        top_k: 10,
+        kinds: vec![HitKind::Message, HitKind::Semantic],
+        method: Method::Hybrid,
+        filter: Filter::default(),
+        threshold: None,
+        per_kind: std::collections::BTreeMap::new(),
+        include_superseded: true,
+        now: moment(0),
+    };
+    let context = engine.context("ann", &ContextRequest { search, max_tokens: 500 }, &NOW).unwrap();
+    assert!(context.text.contains("kite3"));
+    let pasted = format!("{}\nand the zebra9 sleeps tonight", context.text);
+    engine
+        .add_messages(
+            "ann",
+            vec![
+                said("p1", &pasted, 9_000, None),
+                said("p2", "the lion8 sleeps tonight", 9_060, None),
+            ],
+            None,
+            &NOW,
+        )
+        .unwrap();
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    let new: Vec<String> =
+        facts(&engine, "ann").iter().skip(known).map(|fact| fact.content.clone()).collect();
+    assert_eq!(new.len(), 2, "{new:?}");
+    assert!(
+        new.iter().any(|text| text.contains("zebra9"))
+            && new.iter().any(|text| text.contains("lion8"))
+    );
+    assert!(!new.iter().any(|text| text.contains("kite")), "{new:?}");
+}
+
+#[test]
+fn superseding_cites_both_sides_and_can_be_undone() {
+    let script = |prompt: &Prompt| {
+        let text = &shown(prompt).first().map(|(_, text)| text.clone()).unwrap_or_default();
+        match prompt.phase {
+            Phase::Extract => {
+                let place = if text.contains("Lyon") { "Lyon" } else { "Nice" };
+                Ok(json!({"statements": [{"content": format!("user lives in {place}"), "kind": "personal_info", "subject": "user", "attribute": "home",
+                    "value": place, "confidence": 1, "importance": "high", "messages": [0]}]}).to_string())
+            }
+            Phase::Reconcile => {
+                Ok(r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0,"content":null,"reason":"moved"}]}"#.into())
+            }
+            _ => sensible(prompt),
+        }
+    };
+    let engine = with(&disk(), &Arc::new(ScriptedModel::new(script)));
+    for (id, text, at) in [("a", "I live in Lyon now", 0), ("b", "I live in Nice now", 90_000)] {
+        engine.add_messages("ann", vec![said(id, text, at, None)], None, &NOW).unwrap();
+        engine.flush("ann", &NOW).unwrap();
+        wait(&engine, "ann");
+    }
+    let all = facts(&engine, "ann");
+    let old = all.iter().find(|fact| fact.content.contains("Lyon")).expect("kept");
+    let new = all.iter().find(|fact| fact.content.contains("Nice")).expect("learned");
+    assert_eq!(old.superseded_by.as_ref(), Some(&new.memory_id));
+    assert_eq!(new.metadata["supersedes"], json!(old.memory_id));
+    engine.update("ann", &old.memory_id, "user lives in Lyon", &NOW).unwrap();
+    assert!(facts(&engine, "ann").iter().all(|fact| fact.is_current()), "undone");
+}
+
+#[test]
+fn deleting_leaves_nothing_of_prompts_and_answers() {
+    let disk = disk();
+    let model = Arc::new(ScriptedModel::new(sensible));
+    let engine = with_config(&disk, &model, Config { trace: true, ..Config::default() });
+    engine.add_messages("ann", talk(40), None, &NOW).unwrap();
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    assert!(files_with(&disk, "kite7 ").len() >= 3, "log, cache and trace hold it");
+    engine.delete("ann", "m7", &NOW).unwrap();
+    wait(&engine, "ann");
+    assert_eq!(files_with(&disk, "kite7 "), Vec::<std::path::PathBuf>::new());
+    engine
+        .add_messages("ann", vec![said("n", "kite77 flies on", 99_999, None)], None, &NOW)
+        .unwrap();
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    engine.delete_user_data("ann", &NOW).unwrap();
+    assert_eq!(files_with(&disk, "kite"), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn merged_episodes_keep_one_text_and_both_ids() {
+    let script = |prompt: &Prompt| match prompt.phase {
+        Phase::Episode => {
+            let narrative =
+                shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
+            Ok(json!({"title": "Kites", "summary": "They flew kites.", "narrative": narrative, "timestamp": "", "topics": [], "entities": []}).to_string())
+        }
+        _ => sensible(prompt),
+    };
+    let disk = disk();
+    let model = Arc::new(ScriptedModel::new(script));
+    let config = Config { merge_episodes: true, ..Config::default() };
+    let ids: Vec<String> = {
+        let engine = with_config(&disk, &model, config.clone());
+        let mut ids = Vec::new();
+        let mut all = talk(18).into_iter();
+        // The last lies too far away.
+        for (count, later) in [(6, 0), (6, 0), (6, 90_000)] {
+            let mut part: Vec<NewMessage> = all.by_ref().take(count).collect();
+            part.iter_mut()
+                .enumerate()
+                .for_each(|(n, message)| message.timestamp = Some(moment(later + 60 * n as i64)));
+            engine.add_messages("ann", part, None, &NOW).unwrap();
+            ids.extend(
+                engine.flush("ann", &NOW).unwrap().iter().map(|episode| episode.episode_id.clone()),
+            );
+            wait(&engine, "ann");
+        }
+        check_whole(&engine, "ann", 18);
+        ids
+    };
+    assert_eq!(ids[0], ids[1], "the second is part of the first");
+    assert_ne!(ids[0], ids[2]);
+    let engine = with_config(&disk, &model, config);
+    let merged =
+        episodes(&engine, "ann").into_iter().find(|episode| episode.episode_id == ids[0]).unwrap();
+    assert_eq!((merged.message_count, merged.revision), (12, 1));
+    assert!(
+        merged.content.contains("kite0 ") && merged.content.contains("kite11 "),
+        "{}",
+        merged.content
+    );
+    let other = merged.metadata["merged_from"][0].as_str().unwrap();
+    let Some(AnyRecord::Episode(found)) = engine.get("ann", other, &NOW).unwrap() else {
+        panic!("the other id leads to it")
+    };
+    assert_eq!(found.episode_id, merged.episode_id);
+}
