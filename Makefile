@@ -72,7 +72,7 @@ torture: export TORTURE_SCALE := $(TORTURE_SCALE)
 torture: export TORTURE_COUNTS := $(TORTURE_COUNTS)
 torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TORTURE_SCALE=0.1 for less
 	rm -f "$(TORTURE_COUNTS)"
-	cargo test $(PROFILE) --locked --package episodica-core --test store_crash --test engine --test mutations
+	cargo test $(PROFILE) --locked --workspace --test store_crash --test engine --test mutations --test faiss
 	$(BIN)/python -m pytest tests/torture
 	@$(BIN)/python tools/torture.py "$(TORTURE_COUNTS)"
 

@@ -14,9 +14,12 @@ from pathlib import Path
 # Every part there is, so that one which did not run is noticed.
 PARTS = (
     "bits",
+    "caches",
     "coroutines",
     "deletion",
+    "deletion_audit",
     "faults",
+    "graphs",
     "kills",
     "model",
     "mutations",

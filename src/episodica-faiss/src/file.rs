@@ -1,8 +1,9 @@
 //! What a file of FAISS must look like before FAISS may read it.
 //!
 //! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go
-//! together. The caller's checksum finds damage; this finds the file of another index, and for flat
-//! indexes every wrong size. Files of halves are written and read here, without FAISS.
+//! together. The caller's checksum finds damage; this finds the file of another index and every
+//! wrong size, and `graph_file` every wrong link. Files of halves are written and read here, without
+//! FAISS.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -11,15 +12,16 @@ use episodica_core::{Error, Result};
 use fs_err::File;
 use half::f16;
 
+use crate::graph_file;
 use crate::native::failure;
 
 /// Four letters, dimension (i32), rows (i64), two numbers without meaning (i64), trained (u8),
 /// metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
-const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
+pub(crate) const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
 /// Before the rows of a flat index stands how many numbers they are (u64).
 const FLAT_HEADER: usize = HEADER + 8;
 /// "Flat index of inner products".
-const FLAT: &[u8] = b"IxFI";
+pub(crate) const FLAT: &[u8] = b"IxFI";
 /// "Index of scalar quantizers".
 const QUANTIZED: &[u8] = b"IxSQ";
 /// FAISS's number for the quantizer that keeps half precision.
@@ -29,9 +31,9 @@ const HALVES: i32 = 4;
 /// the codes are (u64). See `write_ScalarQuantizer`.
 const HALF_HEADER: usize = HEADER + 4 + 4 + 4 + 4 * 8;
 /// "Index behind an id map".
-const ID_MAP: &[u8] = b"IxMp";
+pub(crate) const ID_MAP: &[u8] = b"IxMp";
 /// "HNSW over flat storage".
-const HNSW_FLAT: &[u8] = b"IHNf";
+pub(crate) const HNSW_FLAT: &[u8] = b"IHNf";
 
 /// Precision of the rows of a flat index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +154,7 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Stru
             if held < rows as u64 || length < least {
                 return Err(refuse("it holds another number of vectors"));
             }
+            graph_file::check(path, dimension)?;
             Ok(Structure::Hnsw)
         }
         _ => Err(refuse("it is of another kind")),

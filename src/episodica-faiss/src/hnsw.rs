@@ -19,8 +19,9 @@ use crate::mean::Mean;
 use crate::native::{Native, failure, inner_products};
 use crate::rows::Slice;
 
-/// Links of a node in the graph (the paper's M).
 const DESCRIPTION: &std::ffi::CStr = c"IDMap,HNSW32";
+/// Links of a node on each level but the lowest, which has twice as many (the paper's M).
+pub(crate) const LINKS: u64 = 32;
 /// The id of a node whose row was removed or replaced.
 const DEAD: i64 = -1;
 /// What a node costs beside its vector: twice as many links below as M and some above, four bytes

@@ -19,6 +19,7 @@
 mod cpu;
 mod file;
 mod flat;
+mod graph_file;
 mod hnsw;
 mod input;
 mod labels;

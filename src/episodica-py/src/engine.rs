@@ -34,7 +34,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// The gate for every call: releases the interpreter, runs, maps the error (a signal's own
-    /// exception first).
+    /// exception first). A panic is an error, too.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -42,7 +42,7 @@ impl Engine {
         work: impl FnOnce(&Core, &PythonControl) -> Result<T> + Send,
     ) -> PyResult<T> {
         let control = PythonControl::new(progress);
-        let outcome = py.detach(|| work(&self.core, &control));
+        let outcome = py.detach(|| self.core.guarded(|core| work(core, &control)));
         logging::hand_on(py);
         match (control.take_raised(), outcome) {
             (Some(raised), _) => Err(raised),

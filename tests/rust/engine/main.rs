@@ -4,10 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
 mod audit;
+#[path = "../child.rs"]
+mod child;
 #[path = "../counts.rs"]
 mod counts;
 mod deletion;
 mod endings;
+mod hostile;
 mod in_place;
 mod lifetimes;
 mod llm;

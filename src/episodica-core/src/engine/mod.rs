@@ -21,6 +21,7 @@ mod lifecycle;
 mod maintain;
 mod memory;
 mod operations;
+mod panics;
 mod reading;
 mod registry;
 mod services;

@@ -1,6 +1,6 @@
 //! The open users: opening, eviction, forgetting.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -41,6 +41,8 @@ pub(crate) struct Registry {
     ticks: AtomicU64,
     /// Bytes of all open users.
     memory: Arc<AtomicUsize>,
+    /// Users whose snapshots are not read.
+    distrusted: Mutex<HashSet<String>>,
 }
 
 impl Registry {
@@ -75,8 +77,10 @@ impl Registry {
             return Ok(Found::Nobody);
         }
         let outdated = stale.as_ref().map(|stale| &***stale);
+        let trusted = !self.distrusted.lock().contains(user_id);
+        let indexing = services.indexing();
         let memory =
-            UserMemory::open(&services.store, owner, &services.indexing(), outdated, control)?;
+            UserMemory::open(&services.store, owner, &indexing, outdated, trusted, control)?;
         let user = Arc::new(User::new(memory, &self.memory));
         let guard = UserGuard::new(&user);
         self.touch(&user);
@@ -127,6 +131,22 @@ impl Registry {
         let mut users = self.users.lock();
         self.closed.store(true, Ordering::SeqCst);
         users.drain().map(|(_, user)| user).collect()
+    }
+
+    /// Closes users whose snapshots hold what nobody wrote, so that the next call reads their logs.
+    /// Those that are in use stay until somebody asks again.
+    pub fn leave_unsound(&self, services: &Services) {
+        let mut users = self.users.lock();
+        users.retain(|user_id, user| {
+            if !user.is_unsound() {
+                return true;
+            }
+            log::warn!("the snapshot of a user was changed by another program and is left aside");
+            self.distrusted.lock().insert(user_id.clone());
+            // A reader's attempt fails; it does not need to succeed.
+            let _ = services.store.remove_snapshot(&user.owner);
+            !user.is_free()
+        });
     }
 
     /// How many users are open.

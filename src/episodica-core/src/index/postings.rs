@@ -112,7 +112,7 @@ impl Postings {
         self.total_length -= u64::from(document.length);
         for number in self.distinct.get(slot) {
             let list = &mut self.lists[*number as usize];
-            list.alive -= 1;
+            list.alive = list.alive.saturating_sub(1);
             // A snapshot of an earlier release may lack it.
             if let Ok(at) = list.postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 list.postings.remove(at);
@@ -209,17 +209,22 @@ impl Postings {
         let dictionary = Keys::unpack(unpacker)?;
         let sizes: Vec<[u32; 2]> = unpacker.column()?;
         let postings: Vec<Posting> = unpacker.column()?;
+        let documents: Vec<Document> = unpacker.column()?;
         let (mut lists, mut rest) = (Vec::with_capacity(sizes.len()), &postings[..]);
         for [count, alive] in sizes {
             let (list, later) = rest.split_at_checked(count as usize)?;
-            lists.push(TermList { postings: list.to_vec(), alive });
+            let sound = list.is_sorted_by(|a, b| a.slot < b.slot)
+                && list.last().is_none_or(|last| (last.slot as usize) < documents.len())
+                && alive <= count;
+            lists.push(sound.then(|| TermList { postings: list.to_vec(), alive })?);
             rest = later;
         }
-        let documents: Vec<Document> = unpacker.column()?;
         let alive = documents.iter().filter(|document| document.alive != 0).count();
         let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
         let distinct = Ragged::unpack(unpacker)?;
-        let complete = lists.len() == dictionary.len() && distinct.len() == documents.len();
+        let complete = lists.len() == dictionary.len()
+            && distinct.len() == documents.len()
+            && distinct.values().iter().all(|number| (*number as usize) < lists.len());
         complete.then_some(Self {
             dictionary,
             lists,

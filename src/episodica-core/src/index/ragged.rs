@@ -31,6 +31,11 @@ impl<T: Pod> Ragged<T> {
         &self.values[start as usize..*end as usize]
     }
 
+    /// The values of all lists, end to end.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
     /// How many lists.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -54,6 +59,8 @@ impl<T: Pod> Ragged<T> {
 
     /// From a snapshot.
     pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
-        Some(Self { values: unpacker.column()?, ends: unpacker.column()? })
+        let (values, ends): (Vec<T>, Vec<u32>) = (unpacker.column()?, unpacker.column()?);
+        let whole = ends.last().map_or(0, |end| *end as usize) == values.len();
+        (whole && ends.is_sorted()).then_some(Self { values, ends })
     }
 }

@@ -14,7 +14,7 @@ pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance
 pub use message::{Message, NewMessage, Role};
 pub use report::{AddReport, DeleteReport, Problem, RebuildReport, VerifyReport};
 pub use semantic::{EventKind, MemoryKind, SemanticEvent, SemanticMemory};
-pub use shelf::{Shelf, ShelfWriter};
+pub use shelf::{Shelf, ShelfWriter, Unsound};
 pub use status::{
     Cost, Counts, EmbeddingHealth, Health, LlmHealth, ServiceHealth, StoreHealth, StoreStats,
     Usage, UserStats, VectorCounts,

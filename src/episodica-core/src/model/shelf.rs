@@ -3,8 +3,13 @@
 //! A search over many records reads few of them: taking all in at opening costs more than
 //! everything else. A shelf holds them as they were written, some to a page; a record is read when
 //! first asked for, and kept.
+//!
+//! A file that somebody changed on purpose may hold rows that can't be read. Reading every row at
+//! opening would undo what the shelf is for. So such a row unwinds with [`Unsound`] when it is
+//! asked for, and the shelf remembers: the engine then leaves the file aside.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::pack::{Packer, Unpacker};
@@ -12,6 +17,13 @@ use crate::pack::{Packer, Unpacker};
 /// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take
 /// one row out.
 const PAGE_BYTES: usize = 4_096;
+
+/// What a row that can't be read unwinds with.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsound;
+
+/// How many times its length a page may grow: the most that the format can say.
+const GROWTH: usize = 255;
 
 /// Rows of bytes in compressed pages.
 #[derive(Debug, Default)]
@@ -24,13 +36,33 @@ struct Pages {
 }
 
 impl Pages {
-    fn page(&self, number: usize) -> Page {
-        let start = if number == 0 { 0 } else { self.ends[number - 1] };
-        let compressed = &self.bytes[start as usize..self.ends[number] as usize];
-        let bytes = lz4_flex::block::decompress_size_prepended(compressed)
-            .expect("invariant: pages were compressed here and checked since");
+    fn page(&self, number: usize) -> Option<Page> {
+        let bytes = lz4_flex::block::decompress_size_prepended(self.compressed(number)).ok()?;
         let first = if number == 0 { 0 } else { self.rows[number - 1] };
-        Page { bytes, first, rows: (self.rows[number] - first) as usize }
+        Some(Page { bytes, first, rows: (self.rows[number] - first) as usize })
+    }
+
+    fn compressed(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.bytes[start as usize..self.ends[number] as usize]
+    }
+
+    /// Do the pages lie one behind the other, and has each room for its rows and no more than it
+    /// can hold?
+    fn is_sound(&self) -> bool {
+        let fits = |number: usize| {
+            let first = if number == 0 { 0 } else { self.rows[number - 1] };
+            let page = self.compressed(number);
+            page.split_first_chunk().is_some_and(|(size, page)| {
+                let size = u32::from_le_bytes(*size) as usize;
+                size <= page.len() * GROWTH && (self.rows[number] - first) as usize <= size / 4
+            })
+        };
+        self.rows.len() == self.ends.len()
+            && self.ends.last().map_or(0, |end| *end) == self.bytes.len() as u64
+            && self.ends.is_sorted()
+            && self.rows.is_sorted()
+            && (0..self.rows.len()).all(fits)
     }
 
     /// The number of the page with a row.
@@ -52,14 +84,14 @@ struct Page {
 }
 
 impl Page {
-    fn row(&self, number: u32) -> &[u8] {
+    fn row(&self, number: u32) -> Option<&[u8]> {
         let number = (number - self.first) as usize;
-        let end = |row: usize| -> usize {
-            let bytes = self.bytes[row * 4..][..4].try_into().expect("invariant: four bytes");
-            u32::from_le_bytes(bytes) as usize
+        let end = |row: usize| -> Option<usize> {
+            let (bytes, _) = self.bytes.get(row * 4..)?.split_first_chunk()?;
+            Some(u32::from_le_bytes(*bytes) as usize)
         };
-        let start = if number == 0 { 0 } else { end(number - 1) };
-        &self.bytes[self.rows * 4..][start..end(number)]
+        let start = if number == 0 { 0 } else { end(number - 1)? };
+        self.bytes.get(self.rows * 4..)?.get(start..end(number)?)
     }
 }
 
@@ -100,14 +132,16 @@ impl ShelfWriter {
     }
 }
 
-/// Reads a record from its row.
-type Read<R> = Box<dyn Fn(&[u8]) -> R + Send + Sync>;
+/// Reads a record from its row; `None` for one that nobody wrote.
+type Read<R> = Box<dyn Fn(&[u8]) -> Option<R> + Send + Sync>;
 
 /// Records under the numbers of their rows; see the module's documentation.
 pub struct Shelf<R> {
     pages: Pages,
     records: Box<[OnceLock<Arc<R>>]>,
     read: Read<R>,
+    /// Set when a row could not be read.
+    unsound: AtomicBool,
 }
 
 impl<R> Shelf<R> {
@@ -115,10 +149,16 @@ impl<R> Shelf<R> {
     pub fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
         let pages =
             Pages { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
-        let whole = pages.rows.len() == pages.ends.len()
-            && pages.ends.last().is_none_or(|end| *end == pages.bytes.len() as u64);
+        if !pages.is_sound() {
+            return None;
+        }
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
-        whole.then_some(Self { pages, records, read })
+        Some(Self { pages, records, read, unsound: AtomicBool::new(false) })
+    }
+
+    /// True once a row could not be read.
+    pub fn is_unsound(&self) -> bool {
+        self.unsound.load(Ordering::Relaxed)
     }
 
     /// How many rows.
@@ -134,22 +174,29 @@ impl<R> Shelf<R> {
     /// The record of a row.
     ///
     /// # Panics
-    /// If the row is empty or not there.
+    /// If the row is empty or not there; with [`Unsound`] if it can't be read.
     pub fn get(&self, row: u32) -> &Arc<R> {
-        self.records[row as usize].get_or_init(|| Arc::new((self.read)(self.rows().row(row))))
+        self.read(row, &mut self.rows())
     }
 
     /// The records of several rows; neighbours share the opening of their page.
+    ///
+    /// # Panics
+    /// As [`Shelf::get`].
     pub fn several(&self, rows: &[u32]) -> Vec<Arc<R>> {
         let mut unread = self.rows();
-        rows.iter()
-            .map(|row| {
-                Arc::clone(
-                    self.records[*row as usize]
-                        .get_or_init(|| Arc::new((self.read)(unread.row(*row)))),
-                )
-            })
-            .collect()
+        rows.iter().map(|row| Arc::clone(self.read(*row, &mut unread))).collect()
+    }
+
+    fn read(&self, row: u32, unread: &mut Rows<'_>) -> &Arc<R> {
+        self.records[row as usize].get_or_init(|| {
+            if let Some(record) = unread.row(row).and_then(|row| (self.read)(row)) {
+                return Arc::new(record);
+            }
+            self.unsound.store(true, Ordering::Relaxed);
+            // Without the message that a panic prints: the engine tells of it as an error.
+            std::panic::resume_unwind(Box::new(Unsound))
+        })
     }
 
     /// The rows as they were written.
@@ -165,18 +212,18 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// A row; cheap where the one before was near.
+    /// A row; cheap where the one before was near. `None` if it can't be read.
     ///
     /// # Panics
     /// If there is no such row.
-    pub fn row(&mut self, row: u32) -> &[u8] {
+    pub fn row(&mut self, row: u32) -> Option<&[u8]> {
         let there = |page: &Page| {
             row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows)
         };
         if !self.open.as_ref().is_some_and(there) {
-            self.open = Some(self.pages.page(self.pages.page_of(row)));
+            self.open = self.pages.page(self.pages.page_of(row));
         }
-        self.open.as_ref().map_or(&[], |page| page.row(row))
+        self.open.as_ref()?.row(row)
     }
 }
 
@@ -185,7 +232,8 @@ impl<R> Default for Shelf<R> {
         Self {
             pages: Pages::default(),
             records: Box::default(),
-            read: Box::new(|_| unreachable!("an empty shelf has no rows")),
+            read: Box::new(|_| None),
+            unsound: AtomicBool::new(false),
         }
     }
 }
@@ -207,8 +255,18 @@ mod tests {
         writer.pack(&mut packer);
         let (bytes, sum) = packer.finish();
         let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
-        Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).unwrap()))
-            .unwrap()
+        Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).ok())).unwrap()
+    }
+
+    #[test]
+    fn a_row_that_nobody_wrote_unwinds_and_is_remembered() {
+        let shelf = shelf(50);
+        let hostile = Shelf { read: Box::new(|_| None::<String>), ..shelf };
+        assert!(!hostile.is_unsound());
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hostile.get(7).len()));
+        assert!(outcome.unwrap_err().is::<Unsound>());
+        assert!(hostile.is_unsound());
     }
 
     #[test]
@@ -222,9 +280,9 @@ mod tests {
                 assert!(Arc::ptr_eq(&record, shelf.get(*number)));
             }
             let mut unread = shelf.rows();
-            numbers
-                .iter()
-                .for_each(|number| assert_eq!(unread.row(*number), shelf.get(*number).as_bytes()));
+            numbers.iter().for_each(|number| {
+                assert_eq!(unread.row(*number), Some(shelf.get(*number).as_bytes()));
+            });
         }
     }
 }

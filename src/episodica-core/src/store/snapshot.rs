@@ -98,10 +98,14 @@ pub(super) fn pack(
     number: usize,
 ) -> Option<Unpacker<'static>> {
     let line = Named::line(owner, head).ok()?;
-    let before: u64 = head.packs.get(..number)?.iter().map(|pack| pack.bytes).sum();
-    let source =
-        backend.read_from(&layout.snapshot_path(owner), line.len() as u64 + before).ok()?;
-    Some(Unpacker::new(source, *head.packs.get(number)?))
+    let earlier = head.packs.get(..number)?.iter();
+    let before = earlier.fold(0_u64, |sum, pack| sum.saturating_add(pack.bytes));
+    let path = layout.snapshot_path(owner);
+    let (start, pack) = ((line.len() as u64).saturating_add(before), *head.packs.get(number)?);
+    // Nothing is made room for that the file does not hold.
+    let end = start.checked_add(pack.bytes)?;
+    backend.stat(&path).ok()?.filter(|stamp| end <= stamp.bytes)?;
+    Some(Unpacker::new(backend.read_from(&path, start).ok()?, pack))
 }
 
 /// Removes a snapshot, durably.

@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::control::Control;
 use crate::engine::background::standing::Standing;
+use crate::engine::panics::caught;
 use crate::engine::services::Services;
 use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
@@ -306,7 +307,7 @@ fn work(services: &Weak<Services>, queue: &Queue) {
         // Held for one user only, so that an engine nobody holds any more ends.
         let Some(services) = services.upgrade() else { return };
         let control = Background { queue, user: &user };
-        let outcome = match services.work_on(&user, &control) {
+        let outcome = match caught(|| services.work_on(&user, &control)) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Closed) => {
                 Outcome::Done

@@ -156,7 +156,15 @@ impl Attributes {
                     .collect(),
             )
         };
-        Some(Self { attributes: map()?, values: map()?, stated: unpacker.column()? })
+        let (attributes, values, stated) = (map()?, map()?, unpacker.column::<Stated>()?);
+        let known = |slot: &u32| (*slot as usize) < stated.len();
+        let sound = attributes.values().chain(values.values()).flatten().all(known);
+        sound.then_some(Self { attributes, values, stated })
+    }
+
+    /// One more than the highest slot taken in.
+    pub fn slot_count(&self) -> usize {
+        self.stated.len()
     }
 }
 

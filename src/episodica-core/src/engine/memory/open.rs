@@ -21,7 +21,8 @@ const PARALLEL_FROM: usize = 1_024;
 
 impl UserMemory {
     /// Opens a user. Vectors come from the caches, or from a reader's outdated memory of the same
-    /// user, as far as these agree with the logs; missing ones are embedded.
+    /// user, as far as these agree with the logs; missing ones are embedded. A snapshot is used if
+    /// it is to be trusted.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
@@ -30,9 +31,11 @@ impl UserMemory {
         owner: Owner,
         to: &Indexing<'_>,
         stale: Option<&Self>,
+        trusts_snapshot: bool,
         control: &dyn Control,
     ) -> Result<Self> {
-        let head = if stale.is_none() { snapshot_head(store, &owner, to) } else { None };
+        let wanted = stale.is_none() && trusts_snapshot;
+        let head = if wanted { snapshot_head(store, &owner, to) } else { None };
         let (user_store, loaded) = match &head {
             None => store.open_user(&owner)?,
             Some(head) => {

@@ -21,7 +21,7 @@ use crate::engine::memory::backlog::Backlog;
 use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::table::Table;
 use crate::engine::memory::user::UserMemory;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::{NONE, View};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex, VectorIndexKind};
@@ -90,8 +90,46 @@ pub(super) fn restore(
         field.take_vectors(vectors);
     }
     let Remainder { next_seq, record_bytes, merged, backlog } = remainder;
-    Some(Restored { view: View { record_bytes, merged, backlog, ..view }, next_seq })
+    let view = View { record_bytes, merged, backlog, ..view };
+    (next_seq < LAST_SEQ && view.is_sound()).then_some(Restored { view, next_seq })
 }
+
+impl View {
+    /// Does every slot lead to a record, and do the tables that go by slot reach as far as the
+    /// records? Checksums say that nobody changed a snapshot by accident, not who wrote it.
+    fn is_sound(&self) -> bool {
+        let (messages, episodes, facts) =
+            (self.messages.slot_count(), self.episodes.slot_count(), self.facts.slot_count());
+        let is_message = |slot: &u32| (*slot as usize) < messages;
+        let alike = |field: &Field, slots: usize, there: &dyn Fn(u32) -> bool| {
+            let labels = field.vectors().map_or(&[][..], VectorIndex::labels);
+            field.postings.slots() == slots
+                && (0..slots as u32).all(|slot| field.postings.is_alive(slot) == there(slot))
+                && labels.iter().all(|label| u32::try_from(*label).is_ok_and(there))
+        };
+        alike(&self.messages.field, messages, &|slot| self.messages.contains(slot))
+            && alike(&self.abstracts, episodes, &|slot| self.episodes.contains(slot))
+            && alike(&self.narratives, episodes, &|slot| self.episodes.contains(slot))
+            && alike(&self.statements, facts, &|slot| self.facts.contains(slot))
+            && self.members.len() == episodes
+            && self.members.values().iter().all(is_message)
+            && self.episode_of.len() <= messages
+            && self.episode_of.iter().all(|slot| *slot == NONE || (*slot as usize) < episodes)
+            && [self.statement_tokens.len(), self.standings.len(), self.attributes.slot_count()]
+                == [facts; 3]
+            && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
+            && self.fact_texts.values().all(|slot| (*slot as usize) < facts)
+            && self.backlog.buffer().iter().all(is_message)
+    }
+
+    /// True once a record could not be read: the snapshot that it came from was changed.
+    pub fn is_unsound(&self) -> bool {
+        self.messages.shelf().is_unsound() || self.episodes.is_unsound() || self.facts.is_unsound()
+    }
+}
+
+/// Numbers of messages stay below this, so that every reader of JSON can tell them apart.
+const LAST_SEQ: u64 = 1 << 53;
 
 /// Reads the vectors that belong to a snapshot.
 struct VectorSource<'a> {
@@ -250,8 +288,8 @@ fn json(record: &impl Serialize) -> Option<Vec<u8>> {
     serde_json::to_vec(record).ok()
 }
 
-fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> R {
-    serde_json::from_slice(row).expect("invariant: rows were written here and checked since")
+fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> Option<R> {
+    serde_json::from_slice(row).ok()
 }
 
 /// What stands before the texts of a message: its numbers, and where each text ends. A text that
@@ -293,35 +331,42 @@ fn write_message(message: &Message) -> Option<Vec<u8>> {
     Some(row)
 }
 
-fn read_message(row: &[u8]) -> Message {
-    const WRITTEN: &str = "invariant: rows were written here and checked since";
-    let (head, texts) = row.split_at(size_of::<MessageHead>());
+fn read_message(row: &[u8]) -> Option<Message> {
+    let (head, texts) = row.split_at_checked(size_of::<MessageHead>())?;
     let head: MessageHead = bytemuck::pod_read_unaligned(head);
     let mut start = 0;
-    let mut next = |end: u32| -> Option<&str> {
-        let text = (end != NO_TEXT)
-            .then(|| std::str::from_utf8(&texts[start..end as usize]).expect(WRITTEN))?;
+    // The outer `None`: no such text can be read; the inner one: there is no text.
+    let mut next = |end: u32| -> Option<Option<&str>> {
+        if end == NO_TEXT {
+            return Some(None);
+        }
+        let text = std::str::from_utf8(texts.get(start..end as usize)?).ok()?;
         start = end as usize;
-        Some(text)
+        Some(Some(text))
     };
     let [id, role, content, name, session, metadata] = head.ends;
-    Message {
+    Some(Message {
         seq: head.seq,
-        timestamp: Moment::new(head.micros, head.offset_seconds).expect(WRITTEN),
-        message_id: next(id).expect(WRITTEN).to_owned(),
-        role: next(role).expect(WRITTEN).into(),
-        content: next(content).expect(WRITTEN).to_owned(),
-        name: next(name).map(Into::into),
-        session_id: next(session).map(Into::into),
-        metadata: next(metadata).map(|text| RawValue::from_string(text.to_owned()).expect(WRITTEN)),
-    }
+        timestamp: Moment::new(head.micros, head.offset_seconds).ok()?,
+        message_id: next(id)??.to_owned(),
+        role: next(role)??.into(),
+        content: next(content)??.to_owned(),
+        name: next(name)?.map(Into::into),
+        session_id: next(session)?.map(Into::into),
+        metadata: match next(metadata)? {
+            Some(text) => Some(RawValue::from_string(text.to_owned()).ok()?),
+            None => None,
+        },
+    })
 }
 
 fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
     let (mut packer, mut rows, shelf) =
         (Packer::default(), ShelfWriter::default(), messages.shelf());
     let mut unread = shelf.rows();
-    (0..shelf.len() as u32).for_each(|slot| rows.push(unread.row(slot)));
+    for slot in 0..shelf.len() as u32 {
+        rows.push(unread.row(slot)?);
+    }
     for message in messages.unshelved() {
         rows.push(&write_message(message)?);
     }
@@ -351,13 +396,16 @@ fn pack_episodes(view: &View) -> Option<Packer> {
     Some(packer)
 }
 
-fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Episode {
-    let (count, rest) =
-        row.split_first_chunk().expect("invariant: a row begins with the number of messages");
-    let (slots, rest) = rest.split_at(4 * u32::from_le_bytes(*count) as usize);
+fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Option<Episode> {
+    let (count, rest) = row.split_first_chunk()?;
+    let (slots, rest) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
     let slots: Vec<u32> =
         slots.as_chunks().0.iter().map(|slot| u32::from_le_bytes(*slot)).collect();
-    Episode { original_messages: messages.several(&slots), ..read_json(rest) }
+    if slots.iter().any(|slot| *slot as usize >= messages.len()) {
+        return None;
+    }
+    let rest = read_json(rest)?;
+    Some(Episode { original_messages: messages.several(&slots), ..rest })
 }
 
 fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -> Option<View> {
@@ -428,7 +476,7 @@ mod tests {
                 metadata: metadata.map(raw),
             };
             assert_eq!(
-                format!("{:?}", read_message(&write_message(&message).unwrap())),
+                format!("{:?}", read_message(&write_message(&message).unwrap()).unwrap()),
                 format!("{message:?}")
             );
         }

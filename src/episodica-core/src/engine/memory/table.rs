@@ -175,6 +175,16 @@ impl<R> Table<R> {
         self.slots().filter_map(|slot| self.get(slot).map(|record| (slot, record)))
     }
 
+    /// One more than the highest slot ever given out.
+    pub fn slot_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// True once a record could not be read.
+    pub fn is_unsound(&self) -> bool {
+        self.shelf.is_unsound()
+    }
+
     /// How many current revisions.
     pub fn len(&self) -> usize {
         self.len
@@ -208,7 +218,7 @@ impl<R> Table<R> {
         for cell in cells() {
             match cell {
                 Cell::Gone => rows.push(&[]),
-                Cell::Shelved(row) => rows.push(unread.row(*row)),
+                Cell::Shelved(row) => rows.push(unread.row(*row)?),
                 Cell::Here(record) => rows.push(&encode(record)?),
             }
         }
@@ -219,7 +229,7 @@ impl<R> Table<R> {
     /// From a snapshot.
     pub fn unpack(
         unpacker: &mut Unpacker<'_>,
-        read: impl Fn(&[u8]) -> R + Send + Sync + 'static,
+        read: impl Fn(&[u8]) -> Option<R> + Send + Sync + 'static,
     ) -> Option<Self> {
         let (ids, slots) = (Keys::unpack(unpacker)?, unpacker.column::<u32>()?);
         let alive: Vec<u8> = unpacker.column()?;
@@ -228,20 +238,23 @@ impl<R> Table<R> {
             .map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) })
             .collect();
         let mut row = cells.len() as u32;
-        let mut history = FxHashMap::default();
+        let mut earlier = Vec::new();
         for [number, count] in unpacker.column::<[u32; 2]>()? {
-            history.insert(number, (row..row + count).map(Cell::Shelved).collect());
-            row += count;
+            earlier.push((number, row..row.checked_add(count)?));
+            row = row.checked_add(count)?;
         }
         let shelf = Shelf::unpack(unpacker, Box::new(read))?;
         let len = slots.iter().filter(|slot| **slot != NONE).count();
-        (shelf.len() == row as usize && slots.len() == ids.len()).then_some(Self {
-            cells,
-            ids,
-            slots,
-            len,
-            history,
-            shelf,
-        })
+        let alive = |slot: u32| alive.get(slot as usize).is_some_and(|alive| *alive != 0);
+        let sound = shelf.len() == row as usize
+            && slots.len() == ids.len()
+            && slots.iter().all(|slot| *slot == NONE || alive(*slot))
+            && earlier.iter().all(|(number, _)| (*number as usize) < ids.len());
+        if !sound {
+            return None;
+        }
+        let revisions = |rows: std::ops::Range<u32>| rows.map(Cell::Shelved).collect();
+        let history = earlier.into_iter().map(|(number, rows)| (number, revisions(rows))).collect();
+        Some(Self { cells, ids, slots, len, history, shelf })
     }
 }

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::ids::{Owner, content_hash};
 use crate::index::{Field, VectorIndexKind};
 use crate::matrix::Matrix;
-use crate::model::Problem;
+use crate::model::{Problem, Unsound};
 use crate::store::{CacheRow, LogKind, Mode, Store, VectorCache, VectorCacheHead};
 
 /// Layers of an episode in the caches.
@@ -185,6 +185,19 @@ impl UserMemory {
 
     /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
     pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        catch_unsound(|| self.save_for_next(store, to))?;
+        if self.is_unsound() && self.store.mode() == Mode::ReadWrite {
+            store.remove_snapshot(&self.owner)?;
+        }
+        Ok(())
+    }
+
+    /// True once a record of the snapshot could not be read.
+    pub fn is_unsound(&self) -> bool {
+        self.view.read().is_unsound()
+    }
+
+    fn save_for_next(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         if self.store.is_erasing() {
             return self.save_caches(store, to);
         }
@@ -258,6 +271,16 @@ impl UserMemory {
     }
 }
 
+/// Runs what may read records of a snapshot that somebody changed. Nothing is to be done for those
+/// that can't be read: the next opening reads the logs.
+fn catch_unsound(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(outcome) => outcome,
+        Err(panic) if panic.is::<Unsound>() => Ok(()),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
 /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
 fn fill(
     field: &mut Field,
@@ -300,7 +323,11 @@ fn fill(
         Some(graph) => field.set_vectors(graph),
         None => {
             let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
-            field.restore_vectors(to.factory, to.config.hnsw_threshold, slots(&found), vectors)?;
+            let threshold = to.config.hnsw_threshold;
+            // Numbers that no embedder gave, such as infinity, are computed anew.
+            if field.restore_vectors(to.factory, threshold, slots(&found), vectors).is_err() {
+                missing.append(&mut found);
+            }
         }
     }
     let taken = found.len();

@@ -23,7 +23,7 @@ use crate::model::{Episode, Message, SemanticMemory};
 use crate::text::normalized;
 
 /// Marks a message without an episode, and a fact that was not superseded.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// What searches need to know about a fact without reading it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

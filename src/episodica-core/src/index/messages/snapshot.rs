@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::names::name_words;
 use super::prior::{Day, Prior};
-use super::threads::Row;
+use super::threads::{Links, Row};
 use super::{MessageIndex, SpeakerId};
 use crate::index::{Field, Keys, Postings, Ragged};
 use crate::model::{Message, Shelf};
@@ -138,7 +138,33 @@ impl MessageIndex {
             index.window_lengths.len(),
             index.priors.len(),
             index.shelf.len(),
+            index.tokens.len(),
+            index.field.postings.slots(),
         ];
-        lengths.iter().all(|length| *length == index.ids.len()).then_some(index)
+        let whole = lengths.iter().all(|length| *length == index.ids.len());
+        (whole && index.is_sound()).then_some(index)
     }
+
+    /// Does every number lead to a message, and can every other be reckoned with?
+    fn is_sound(&self) -> bool {
+        let count = self.rows.len() as u32;
+        let leads = |(slot, (row, links)): (u32, (&Row, &Links))| {
+            let (links, next) = (links.0, slot + 1);
+            (links & Links::PREVIOUS_BESIDE == 0 || slot > 0)
+                && (links & Links::PREVIOUS_AFAR == 0 || row.previous < slot)
+                && (links & Links::NEXT_BESIDE == 0 || next < count)
+                && (links & Links::NEXT_AFAR == 0 || (next..count).contains(&row.next))
+        };
+        (0..).zip(self.rows.iter().zip(&self.links)).all(leads)
+            && self.window_lengths.iter().all(|length| length.is_finite())
+            && self.priors.iter().all(is_sound)
+            && self.ends.values().all(|slot| *slot < count)
+    }
+}
+
+fn is_sound(prior: &Prior) -> bool {
+    let Day { year, month, day, weekday } = prior.day;
+    [prior.mass, prior.question_share, prior.answers].iter().all(|share| share.is_finite())
+        && jiff::civil::Date::new(year, month, day).is_ok()
+        && (0..7).contains(&weekday)
 }

@@ -1,0 +1,41 @@
+//! Panics end at the engine's door: whoever calls gets an error.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::engine::lifecycle::Engine;
+use crate::error::{Error, Result};
+use crate::model::Unsound;
+
+/// Runs `work`; a panic in it becomes an `Internal` error. The engine's locks are not poisoned by a
+/// panic, and logs are written before the view changes.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(described(&*panic)))
+}
+
+/// The payload itself is not told: it may quote a text.
+fn described(panic: &(dyn Any + Send)) -> Error {
+    if panic.is::<Unsound>() {
+        return Error::internal("a record of the snapshot can't be read: the file was changed")
+            .with_hint("call again: the snapshot is left aside, and the logs are read");
+    }
+    Error::internal("an invariant of the engine is broken")
+        .with_hint("please report this bug; standard error says where it happened")
+}
+
+impl Engine {
+    /// Runs an operation for a caller who must not see panics. After a record of a snapshot could
+    /// not be read, the next call opens the user from the logs.
+    ///
+    /// # Errors
+    /// Those of `work`; `Internal` for a panic.
+    pub fn guarded<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
+        outcome.unwrap_or_else(|panic| {
+            if panic.is::<Unsound>() {
+                self.users.leave_unsound(&self.services);
+            }
+            Err(described(&*panic))
+        })
+    }
+}

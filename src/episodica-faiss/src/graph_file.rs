@@ -1,0 +1,200 @@
+//! What the file of a graph must hold before FAISS may read it.
+//!
+//! FAISS follows the links in a file without asking where they lead: one that points beyond the
+//! nodes reads foreign memory. So every number of the graph is checked here, once, as the file is
+//! read. Its layout is `write_HNSW` in FAISS's `impl/index_write.cpp`.
+
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use episodica_core::{Error, Result};
+use fs_err::File;
+
+use crate::file::{FLAT, HEADER, HNSW_FLAT, ID_MAP};
+use crate::hnsw::LINKS;
+use crate::native::failure;
+
+/// What FAISS keeps beside the links: entry point, highest level, two widths of searches, and a
+/// number without meaning (i32 each).
+const SCALARS: usize = 5;
+/// Bytes read at a time.
+const PIECE: usize = 4_096;
+
+/// Checks that the file is a graph of vectors of this dimension in which every link leads to a node
+/// of its level.
+///
+/// # Errors
+/// `Index` when it is not; `Io` when the file can't be read.
+pub(crate) fn check(path: &Path, dimension: usize) -> Result<()> {
+    let io = |cause| Error::io("cannot read the vector index", path, cause);
+    let file = File::open(path).map_err(io)?;
+    let left = file.metadata().map_err(io)?.len();
+    let mut reader = Reader { source: BufReader::with_capacity(PIECE, file), left };
+    reader.graph(dimension).map_err(|refused| match refused {
+        Refused::Wrong(why) => {
+            failure(format!("file is not the graph that was written: {why}")).at(path, None)
+        }
+        Refused::Io(cause) => io(cause),
+    })
+}
+
+/// Why a graph is not read.
+enum Refused {
+    Wrong(&'static str),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+type Checked<T> = std::result::Result<T, Refused>;
+
+fn demand(holds: bool, otherwise: &'static str) -> Checked<()> {
+    if holds { Ok(()) } else { Err(Refused::Wrong(otherwise)) }
+}
+
+struct Reader<R> {
+    source: R,
+    /// Bytes that follow.
+    left: u64,
+}
+
+impl<R: Read> Reader<R> {
+    fn graph(&mut self, dimension: usize) -> Checked<()> {
+        let nodes = self.header(ID_MAP, dimension)?;
+        let below = self.header(HNSW_FLAT, dimension)?;
+        let (levels, widths) = self.levels(nodes)?;
+        self.links(&levels, &widths)?;
+        self.scalars(&levels, &widths)?;
+        let stored = self.header(FLAT, dimension)?;
+        demand((below, stored) == (nodes, nodes), "its parts differ in length")?;
+        let numbers = nodes as u64 * dimension as u64;
+        self.count::<4>(numbers)?;
+        self.each(numbers, |number| f32::from_le_bytes(number).is_finite())?;
+        self.count::<8>(nodes as u64)?;
+        self.each(nodes as u64, |_: [u8; 8]| true)?;
+        demand(self.left == 0, "it goes on behind its end")
+    }
+
+    /// The head of an index: its kind, and how many vectors it holds.
+    fn header(&mut self, kind: &[u8], dimension: usize) -> Checked<usize> {
+        let mut head = [0; HEADER];
+        self.bytes(&mut head)?;
+        demand(head.starts_with(kind), "it is of another kind")?;
+        demand(head[4..8] == (dimension as i32).to_le_bytes(), "it has another dimension")?;
+        demand(head[32] == 1, "it is not trained")?;
+        demand(head[33..] == 0_i32.to_le_bytes(), "it does not compare by inner product")?;
+        let held = u64::from_le_bytes(head[8..16].try_into().expect("invariant: eight bytes"));
+        // Links are numbers of 31 bits.
+        let held = i32::try_from(held).ok().and_then(|held| usize::try_from(held).ok());
+        held.ok_or(Refused::Wrong("it holds too many vectors"))
+    }
+
+    /// The number of levels of each node, and how many links a node of so many levels has.
+    fn levels(&mut self, nodes: usize) -> Checked<(Vec<u8>, Vec<u64>)> {
+        let probabilities = self.length(8)?;
+        self.each(probabilities, |_: [u8; 8]| true)?;
+        let count = self.length(4)?;
+        // FAISS makes some ten levels; a byte counts them.
+        demand(count == probabilities + 1 && (2..=100).contains(&count), "its levels are odd")?;
+        let widths: Vec<u64> = (0..count).map(|level| (level + level.min(1)) * LINKS).collect();
+        let mut expected = widths.iter();
+        self.each(count, |width| {
+            expected.next().is_some_and(|next| *next == u64::from(u32::from_le_bytes(width)))
+        })?;
+        self.count::<4>(nodes as u64)?;
+        let mut levels = Vec::with_capacity(nodes);
+        self.each(nodes as u64, |level| {
+            let level = u32::from_le_bytes(level);
+            levels.push(level as u8);
+            (1..count).contains(&u64::from(level))
+        })?;
+        Ok((levels, widths))
+    }
+
+    /// Where the links of each node begin, and the links.
+    fn links(&mut self, levels: &[u8], widths: &[u64]) -> Checked<()> {
+        let nodes = levels.len() as u64;
+        self.count::<8>(nodes + 1)?;
+        let (mut at, mut rest) = (0, levels.iter());
+        self.each(nodes + 1, |offset| {
+            let begins_here = u64::from_le_bytes(offset) == at;
+            at += rest.next().map_or(0, |level| widths[usize::from(*level)]);
+            begins_here
+        })?;
+        self.count::<4>(at)?;
+        for node_levels in levels {
+            for level in 0..*node_levels {
+                let width = widths[usize::from(level) + 1] - widths[usize::from(level)];
+                self.each(width, |link| leads(link, levels, level))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scalars(&mut self, levels: &[u8], widths: &[u64]) -> Checked<()> {
+        let mut scalars = [0; SCALARS * 4];
+        self.bytes(&mut scalars)?;
+        let number = |at: usize| {
+            let bytes = scalars[at * 4..][..4].try_into().expect("invariant: four bytes");
+            i64::from(i32::from_le_bytes(bytes))
+        };
+        let (entry, highest) = (number(0), number(1));
+        let enters = match usize::try_from(entry) {
+            Err(_) => entry == -1 && highest == -1 && levels.is_empty(),
+            Ok(node) => levels.get(node).is_some_and(|level| i64::from(*level) == highest + 1),
+        };
+        demand(enters && highest + 1 < widths.len() as i64, "it is entered where no node is")
+    }
+
+    /// The number before a list of values of so many bytes, which must all follow.
+    fn length(&mut self, bytes: u64) -> Checked<u64> {
+        let mut number = [0; 8];
+        self.bytes(&mut number)?;
+        let number = u64::from_le_bytes(number);
+        demand(number <= self.left / bytes, "it is too short")?;
+        Ok(number)
+    }
+
+    /// That number, where it is known.
+    fn count<const BYTES: u64>(&mut self, expected: u64) -> Checked<()> {
+        let count = self.length(BYTES)?;
+        demand(count == expected, "its parts differ in length")
+    }
+
+    /// Reads values that must all pass.
+    fn each<const BYTES: usize>(
+        &mut self,
+        mut count: u64,
+        mut passes: impl FnMut([u8; BYTES]) -> bool,
+    ) -> Checked<()> {
+        let mut piece = [0; PIECE];
+        while count > 0 {
+            let now = count.min((PIECE / BYTES) as u64);
+            let piece = &mut piece[..now as usize * BYTES];
+            self.bytes(piece)?;
+            let all = piece.as_chunks().0.iter().all(|value| passes(*value));
+            demand(all, "a number in it can't be right")?;
+            count -= now;
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self, bytes: &mut [u8]) -> Checked<()> {
+        demand(self.left >= bytes.len() as u64, "it is too short")?;
+        self.left -= bytes.len() as u64;
+        Ok(self.source.read_exact(bytes)?)
+    }
+}
+
+/// Does a link on a level lead to a node of that level, or nowhere?
+fn leads(link: [u8; 4], levels: &[u8], level: u8) -> bool {
+    let link = i32::from_le_bytes(link);
+    match usize::try_from(link) {
+        Err(_) => link == -1,
+        Ok(node) => levels.get(node).is_some_and(|levels| *levels > level),
+    }
+}
