@@ -68,7 +68,7 @@ ENGINE_ROOMS = {
     "asking": "services user",
     "writing": "asking callout counters memory services user",
     "reading": "lifecycle memory services user",
-    "background": "services user writing",
+    "background": "panics services user writing",
 }
 # Packages that a user may lack; only they are imported where they are used.
 EXTRAS = {"IPython", "matplotlib", "numpy", "pandas", "shtab"}
