@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crewai import Agent, BaseLLM, Crew, Task
+from crewai.memory import Memory
+from crewai.tools import BaseTool
+from crewai.tools.memory_tools import create_memory_tools
 
 from episodica import AsyncMemorySystem, MemorySystem
 from episodica.adapters import Where
@@ -69,29 +74,61 @@ class ScriptedLLM(BaseLLM):
         return False
 
 
-def ask(memory: MemorySystem | Path, *script: str) -> str:
+def ask(tools: list[BaseTool], *script: str) -> str:
     llm = ScriptedLLM(model="scripted", script=list(script))
     agent = Agent(
         role="Assistant",
         goal="Help Alice",
         backstory="You remember.",
         llm=llm,
-        tools=memory_tools(memory, "alice"),
+        tools=tools,
     )
     task = Task(description="Help.", expected_output="An answer.", agent=agent)
     return str(Crew(agents=[agent], tasks=[task]).kickoff())
 
 
-def test_a_crew_recalls_what_another_one_remembered(
-    memory: MemorySystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CREWAI_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+
+
+class SilentLLM(BaseLLM):
+    """A model that CrewAI's own memory has to do without."""
+
+    def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+        raise ConnectionError("no model")
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    return [[float(byte) for byte in hashlib.sha256(text.encode()).digest()] for text in texts]
+
+
+@pytest.mark.parametrize("kind", ["reference", "ours"])
+def test_our_tools_take_the_place_of_crewais_own(tmp_path: Path, kind: str) -> None:
+    """A crew whose agent keeps notes with the tools of CrewAI's memory; one line differs."""
+    if kind == "reference":
+        kept = Memory(llm=SilentLLM(model="none"), embedder=embed, storage=str(tmp_path / "own"))
+        tools = create_memory_tools(kept)
+    else:
+        tools = memory_tools(tmp_path / "store", "alice")
+    recall, remember = tools
+
+    def step(tool: BaseTool, text: str) -> str:
+        ((argument, schema),) = tool.args_schema.model_json_schema()["properties"].items()
+        given = json.dumps({argument: [text] if schema["type"] == "array" else text})
+        return f"Thought: I use a tool.\nAction: {tool.name}\nAction Input: {given}"
+
+    ask(tools, step(remember, "Alice lives in Lyon."))
+    assert ask(tools, step(recall, "Where does Alice live?")) == "She lives in Lyon."
+
+
+def test_a_crew_recalls_what_another_one_remembered(memory: MemorySystem) -> None:
     note = 'Thought: Note it.\nAction: remember\nAction Input: {"text": "Alice lives in Lyon."}'
     look = 'Thought: Look.\nAction: recall\nAction Input: {"question": "Where does Alice live?"}'
-    ask(memory, note)
+    ask(memory_tools(memory, "alice"), note)
     assert [message.content for message in memory.messages("alice")] == ["Alice lives in Lyon."]
-    assert ask(memory, look) == "She lives in Lyon."
+    assert ask(memory_tools(memory, "alice"), look) == "She lives in Lyon."
 
 
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:

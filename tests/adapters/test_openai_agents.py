@@ -209,5 +209,21 @@ async def test_an_agent_with_our_session_runs_as_with_the_sdks(store: Path) -> N
     assert transcripts[0] == transcripts[1]
 
 
+async def test_a_run_on_a_compacted_session_keeps_only_its_own_items(memory: MemorySystem) -> None:
+    session = EpisodicaSession("c", memory, keep_items=2)
+    model = ScriptedModel("Noted.", "One.", "Two.", "Pickle.")
+    agent = Agent(name="Assistant", model=model)
+    asked = ["My dog is called Pickle.", "Count.", "Go on.", "What is the dog called?"]
+    for text in asked:
+        await Runner.run(agent, text, session=session)
+    earlier, *kept = model.given[-1]
+    assert earlier["role"] == "system"
+    assert "Pickle" in earlier["content"]
+    assert [item["role"] for item in kept] == ["user", "assistant", "user"]
+    items: list[Any] = await session.get_items(100)
+    assert [item["role"] for item in items] == ["user", "assistant"] * 4
+    assert [item["content"] for item in items[::2]] == asked
+
+
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
     the_page("openai_agents")

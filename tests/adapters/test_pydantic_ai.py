@@ -79,6 +79,15 @@ async def test_a_run_with_history_remembers_only_what_is_new(memory: MemorySyste
     assert [text for _, text in said(memory)] == ["Hello", "Hi.", "And again", "Hi."]
 
 
+async def test_a_streamed_run_is_remembered(memory: MemorySystem) -> None:
+    agent = Agent(
+        TestModel(custom_output_text="Hi there."), capabilities=[EpisodicaMemory(memory, "alice")]
+    )
+    async with agent.run_stream("Hello") as result:
+        assert await result.get_output() == "Hi there."
+    assert said(memory) == [("user", "Hello"), ("assistant", "Hi there.")]
+
+
 async def test_a_run_that_fails_leaves_nothing(memory: MemorySystem) -> None:
     def fail(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         raise ConnectionError("down")
