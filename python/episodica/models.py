@@ -15,10 +15,10 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
+from .embedders import named_embedding
 from .errors import ConfigError, LLMError
 from .hints import shown
 
@@ -148,13 +148,9 @@ def embedding_spec(embedding: object) -> dict[str, Any] | None:
     """An embedder as the engine takes it; ``None`` stays ``None``."""
     if embedding is None:
         return None
-    if isinstance(embedding, (str, os.PathLike)):
-        if isinstance(embedding, str) and not Path(embedding).expanduser().exists():
-            name = shown(embedding)
-            raise ConfigError(
-                f"embedding names no folder: `{name}`",
-                hint=f'for a model behind an endpoint write `embedding=EmbeddingConfig("{name}")`',
-            )
+    if isinstance(embedding, str):
+        embedding = named_embedding(embedding)
+    elif isinstance(embedding, os.PathLike):
         embedding = EmbeddingConfig(path=embedding)
     elif isinstance(embedding, Mapping):
         embedding = MemoryConfig(embedding=embedding).embedding  # type: ignore[arg-type]

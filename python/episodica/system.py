@@ -38,9 +38,11 @@ class MemorySystem(MemoryReader):
         Its attribute ``model`` names the model.
     embedding
         The embedder. ``None``: that of ``config``, else the one inside the package. An
-        :class:`EmbeddingConfig`, its fields in a mapping, or the path of a local folder. Or a
-        callable from ``list[str]`` to a float32 array of shape (texts, dimension). Its attribute
-        ``model`` names the model of the vectors; the default is its qualified name.
+        :class:`EmbeddingConfig`, its fields in a mapping, or the path of a local folder. Or one
+        of ``"openai:MODEL"``, ``"ollama:MODEL"``, ``"sentence-transformers:FOLDER"`` and
+        ``"fastembed:MODEL"``. Or a callable from ``list[str]`` to a float32 array of shape (texts,
+        dimension). Its attribute ``model`` names the model of the vectors; the default is its
+        qualified name.
     **overrides
         Fields of :class:`MemoryConfig`; they take precedence over ``config``.
 

@@ -29,6 +29,7 @@ PYTHON_LEVELS = [
     "_native errors hints preflight",
     "dates frames handle progress value",
     "config readers records reports status",
+    "embedders",
     "inputs listings models results",
     "display plot",
     "queries",
@@ -71,7 +72,7 @@ ENGINE_ROOMS = {
     "background": "panics services user writing",
 }
 # Packages that a user may lack; only they are imported where they are used.
-EXTRAS = {"IPython", "matplotlib", "numpy", "pandas", "shtab"}
+EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 MAX_LINES = 500
 
 
