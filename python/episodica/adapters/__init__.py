@@ -2,7 +2,7 @@
 
 Each module belongs to one framework and needs its extra (``pip install 'episodica[langgraph]'``).
 Nothing is imported before it is used. An adapter translates between a framework's protocol and
-:class:`~episodica.MemorySystem`; what is remembered, found or forgotten is the engine's decision.
+:class:`~episodica.MemorySystem`; the engine decides what to remember, find and forget.
 """
 
 from __future__ import annotations

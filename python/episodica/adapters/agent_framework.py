@@ -20,7 +20,7 @@ except ImportError as error:
     raise missing("agent-framework", error) from error
 
 try:
-    # The framework's own rule of what a history holds already, when a run is saved again.
+    # The framework's own rule for the messages that are new when a run is saved again.
     from agent_framework._sessions import filter_new_messages as _new_messages
 except ImportError:
 
@@ -35,7 +35,7 @@ __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 
 
 class EpisodicaContextProvider(ContextProvider):
-    """Adds what is remembered to an agent's instructions, and remembers each run at its end.
+    """Adds a context to an agent's instructions, and remembers each run at its end.
 
     A run that fails leaves nothing behind.
 
@@ -74,7 +74,7 @@ class EpisodicaContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Adds a context of the question to the instructions."""
+        """Adds a context for the question to the instructions."""
         asked = [message.text for message in context.input_messages if message.role == "user"]
         question = "\n".join(asked).strip()
         if not question:
@@ -125,7 +125,7 @@ class EpisodicaContextProvider(ContextProvider):
 
 
 class EpisodicaHistoryProvider(HistoryProvider):
-    """Keeps the messages of sessions as they are, durably: the framework's own history, on disk.
+    """Stores the messages of sessions unchanged: the framework's own history, on disk.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """A client of Anthropic's API that remembers.
 
-Needs no extra: whoever has a client has the package it is from.
+Needs no extra: the package of the client is enough.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def wrap(
     max_tokens: int = 1000,
     **search: Any,
 ) -> Client:
-    """A client whose messages are remembered, and that knows what was remembered.
+    """A client whose messages are remembered and get contexts.
 
-    ``messages.create``, ``parse`` and ``stream`` of ``Anthropic`` and ``AsyncAnthropic`` alike. The
-    context is added to ``system``. Everything else passes through unchanged. Parameters are those
-    of :func:`episodica.adapters.openai.wrap`.
+    This applies to ``messages.create``, ``parse`` and ``stream`` of ``Anthropic`` and
+    ``AsyncAnthropic``. The context is added to ``system``. All other calls pass through unchanged.
+    Parameters are those of :func:`episodica.adapters.openai.wrap`.
     """
     middleware = Middleware(Connection(memory), user, session_id, max_tokens, search)
     return cast("Client", _wrapped(client, middleware))
@@ -53,7 +53,7 @@ class Messages(Protocol):
         return since_answer(call.get("messages") or (), frozenset(("assistant",)))
 
     def with_context(self, call: Mapping[str, Any], context: str) -> dict[str, Any]:
-        """The context behind the system prompt, which may be a text or a list of blocks."""
+        """The context after the system prompt, which may be a text or a list of blocks."""
         system = call.get("system")
         if isinstance(system, str):
             return {**call, "system": f"{system}\n\n{context}"}

@@ -28,11 +28,11 @@ class _Statement(BaseModel):
 
 
 class _MemoryTool(BaseTool):
-    """What the tools have in common: a memory and a user."""
+    """A tool with a memory and a user."""
 
     memory: Any = Field(exclude=True)
     user_id: str
-    # CrewAI keeps the answers of tools; a memory's change with what is remembered.
+    # CrewAI caches the answers of tools; those of a memory change.
     cache_function: Any = Field(default=lambda *_: False, exclude=True)
     _connection: Connection = PrivateAttr()
 
@@ -48,7 +48,7 @@ class _MemoryTool(BaseTool):
 
 
 class RecallTool(_MemoryTool):
-    """Finds what a user's memory holds on a question.
+    """Searches a user's memory with a question.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class RememberTool(_MemoryTool):
     user_id
         Whose memory.
     session_id
-        The session of what is remembered.
+        The session of the new messages.
     """
 
     name: str = "remember"

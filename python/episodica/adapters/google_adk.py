@@ -100,7 +100,7 @@ class EpisodicaMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remembers texts directly, each once: an entry without an id is known by what it says."""
+        """Remembers texts directly, each once; the content identifies an entry without an id."""
         messages = [
             _entry_message(entry, custom_metadata) for entry in memories if _text(entry.content)
         ]
@@ -109,7 +109,7 @@ class EpisodicaMemoryService(BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """The memories that bear on a query, best first."""
+        """The memories that match a query, best first."""
         if not query.strip():
             return SearchMemoryResponse()
         return await settle(self._find, self.memory_user(app_name, user_id), query)
@@ -189,7 +189,7 @@ def _entry_message(
 def _metadata(
     content: types.Content | None, author: str | None, custom: Mapping[str, object] | None
 ) -> dict[str, Any]:
-    """What brings an entry back as it was: its content with all parts, its author."""
+    """What restores an entry: its content with all parts, and its author."""
     return {
         "episodica": _MARK,
         "author": author,

@@ -67,7 +67,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
     user_id
         Whose memory; by default the user that Hermes names, else the profile.
     max_tokens
-        Budget of what is recalled before a turn.
+        Budget of the context before a turn.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._writes = kwargs.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:
-        """One sentence on what the model may expect."""
+        """One sentence that tells the model about the memory."""
         return (
-            "Earlier conversations are remembered by episodica: what bears on a message comes with "
-            "it, and the tool episodica_search finds more."
+            "episodica remembers earlier conversations. Each message comes with a context from "
+            "them, and the tool episodica_search finds more."
         )
 
     def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
@@ -114,7 +114,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._turn = turn_number
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """A context of the coming turn; Hermes fences it."""
+        """A context for the coming turn; Hermes fences it."""
         if not query.strip():
             return ""
         found = self._memory.memory.context(self._user, query, max_tokens=self._max_tokens)
@@ -128,7 +128,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         session_id: str = "",
         messages: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Remembers a completed turn, with the tools that were used in it, once."""
+        """Remembers a completed turn with its tool calls, once."""
         said = [
             {"role": "user", "content": words(user_content)},
             *_tools_since(messages or ()),
@@ -142,7 +142,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         return [_SEARCH, _REMEMBER]
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        """Runs a tool; its result, or what was wrong, as JSON."""
+        """Runs a tool and returns its result or its error as JSON."""
         try:
             return json.dumps(self._call(tool_name, args), ensure_ascii=False)
         except EpisodicaError as error:
@@ -162,13 +162,13 @@ class EpisodicaMemoryProvider(MemoryProvider):
         rewound: bool = False,
         **kwargs: Any,
     ) -> None:
-        """What follows belongs to another session; a conversation that is over is completed."""
+        """Continues in another session; a conversation that is over gets its last episode."""
         if reset:
             self.on_session_end([])
         self._session = new_session_id or None
 
     def on_pre_compress(self, messages: list[dict[str, Any]]) -> str:
-        """What is remembered on the latest question, for the summary of what is discarded."""
+        """A context for the latest question, for the summary of the discarded messages."""
         asked = [message for message in messages if message.get("role") == "user"]
         return self.prefetch(words(asked[-1])) if asked else ""
 
@@ -179,7 +179,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         content: str,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Remembers what the built-in memory was told to add; removals there stay there."""
+        """Remembers additions to the built-in memory; removals there change nothing here."""
         if action in ("add", "replace"):
             session = str((metadata or {}).get("session_id") or "")
             self._remember([{"role": "user", "content": content.strip()}], session, target)
@@ -187,7 +187,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
     def on_delegation(
         self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
     ) -> None:
-        """Remembers what was delegated and what came back."""
+        """Remembers a delegated task and its result."""
         said = [
             {"role": "assistant", "content": task.strip()},
             {"role": "tool", "content": result.strip()},
@@ -195,7 +195,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._remember(said, "", child_session_id)
 
     def get_config_schema(self) -> list[dict[str, Any]]:
-        """Nothing has to be set."""
+        """There are no settings."""
         return []
 
     def backup_paths(self) -> list[str]:

@@ -27,10 +27,10 @@ __all__ = ["EpisodicaRetriever"]
 
 
 class EpisodicaRetriever(BaseRetriever):
-    """Finds what a user's memory holds on a question, as documents, best first.
+    """Searches a user's memory and returns documents, best first.
 
     A document's ``page_content`` is the text of the hit and its ``id`` the id of the record; the
-    ``metadata`` holds ``kind``, ``score`` (0 to 1), ``timestamp``, ``title`` and ``uri``.
+    ``metadata`` has ``kind``, ``score`` (0 to 1), ``timestamp``, ``title`` and ``uri``.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class EpisodicaRetriever(BaseRetriever):
     k
         Most documents; also an argument of ``invoke``.
     kinds
-        ``episodic``, ``semantic`` and ``message``, or some of them; by default whatever the
-        engine's search does.
+        ``episodic``, ``semantic`` and ``message``, or some of them; by default those of
+        :meth:`MemorySystem.search`.
     search_options
         Further options of :meth:`MemorySystem.search`, such as ``since`` or ``where``.
 

@@ -1,6 +1,6 @@
 """A client of OpenAI's API, or of any server that speaks it, that remembers.
 
-Needs no extra: whoever has a client has the package it is from.
+Needs no extra: the package of the client is enough.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def wrap(
     max_tokens: int = 1000,
     **search: Any,
 ) -> Client:
-    """A client whose chat completions and responses remember, and know what was remembered.
+    """A client whose chat completions and responses are remembered and get contexts.
 
-    ``create``, ``parse`` and ``stream`` of ``chat.completions`` and of ``responses``, of ``OpenAI``
-    and ``AsyncOpenAI`` alike: the user's question finds a context, which is added to the prompt;
-    the turn is remembered when the answer is complete. A call that fails leaves nothing behind.
-    Everything else passes through unchanged, also ``with_raw_response``.
+    This applies to ``create``, ``parse`` and ``stream`` of ``chat.completions`` and of
+    ``responses``, of ``OpenAI`` and ``AsyncOpenAI``. A context for the user's question is added to
+    the prompt, and the turn is remembered when the answer is complete. A call that fails leaves
+    nothing behind. All other calls pass through unchanged, ``with_raw_response`` too.
 
     Parameters
     ----------
     client
-        The SDK's client; it stays as it is.
+        The SDK's client; it does not change.
     memory
         A path, an open system, or an ``AsyncMemorySystem``.
     user
@@ -75,7 +75,7 @@ class ChatCompletions(Protocol):
         return since_answer(call.get("messages") or (), frozenset(("assistant",)))
 
     def with_context(self, call: Mapping[str, Any], context: str) -> dict[str, Any]:
-        """The context as a system message behind those that are there."""
+        """The context as a system message after the existing ones."""
         messages = list(call["messages"])
         place = 0
         while place < len(messages) and plain(messages[place]).get("role") in _PROMPTS:
@@ -141,7 +141,7 @@ class Responses(Protocol):
         return since_answer(asked or (), _SPOKEN)
 
     def with_context(self, call: Mapping[str, Any], context: str) -> dict[str, Any]:
-        """The context behind the instructions."""
+        """The context after the instructions."""
         instructions = call.get("instructions")
         before = [instructions] if isinstance(instructions, str) else []
         return {**call, "instructions": "\n\n".join([*before, context])}

@@ -24,10 +24,10 @@ __all__ = ["EpisodicaSession"]
 
 
 class EpisodicaSession(SessionABC):
-    """A session whose items come back as they were added, and are found by meaning.
+    """A session that returns equal items and whose items can be found by meaning.
 
-    Each item is a message of the user's memory, so ``memory.search(user_id, ...)`` finds what was
-    said in any session. Tool calls, reasoning and other items without words are kept, too.
+    Each item is a message of the user's memory, so ``memory.search(user_id, ...)`` finds the items
+    of all sessions. Tool calls, reasoning and other items without words are kept, too.
 
     Parameters
     ----------

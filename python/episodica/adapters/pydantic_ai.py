@@ -35,7 +35,7 @@ _message_json: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 
 
 class EpisodicaMemory(AbstractCapability[Any]):
-    """Adds what is remembered to an agent's instructions, and remembers each run that succeeds.
+    """Adds a context to an agent's instructions, and remembers each run that succeeds.
 
     The session of the messages is the run's conversation.
 
@@ -69,7 +69,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
         self._search = search
 
     def get_instructions(self) -> Any:
-        """A context of the question, for each run anew."""
+        """A function that makes a context for the question of each run."""
 
         async def remembered(ctx: RunContext[Any]) -> str:
             question = _words(ctx.prompt)
@@ -80,7 +80,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
     async def after_run(
         self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
     ) -> AgentRunResult[Any]:
-        """Remembers what was said in the run; again for the same run it adds nothing."""
+        """Remembers the prompt and the answer; again for the same run it adds nothing."""
         messages = [
             {"message_id": f"{ctx.run_id}-{place}", "role": role, "content": text}
             for place, (role, text) in enumerate(_said(result.new_messages()))
@@ -112,7 +112,7 @@ class EpisodicaConversationStore(ConversationStore):
     """Conversations on disk: every message once, with branches and forks.
 
     A save is checked against the revision that was loaded and written under a lock of the process.
-    Deleting a conversation erases its messages, but for those that another one shares.
+    Deleting a conversation erases its messages, except those that another one shares.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class EpisodicaConversationStore(ConversationStore):
         self._items = ItemTable(self._connection.memory, "pydantic-ai")
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """What is kept of a conversation beside its messages; ``None`` for an unknown one."""
+        """The record of a conversation, without its messages; ``None`` for an unknown one."""
         return await settle(self._record, conversation_id)
 
     async def read_records(
@@ -236,7 +236,7 @@ class EpisodicaConversationStore(ConversationStore):
                 self._items.write(_shard(entry_id), {entry_id: None})
 
     def _reached(self, record: ConversationRecord, known: set[str]) -> Iterator[str]:
-        """The ids of a conversation's entries, but for the known ones and those before them."""
+        """The ids of a conversation's entries, without the known ones and those before them."""
         for entry_id in [record.head_id, *record.branches]:
             while entry_id is not None and entry_id not in known:
                 yield entry_id
@@ -270,7 +270,7 @@ def _said(messages: Sequence[ModelMessage]) -> Iterator[tuple[str, str]]:
 
 
 def _words(prompt: str | Sequence[Any] | None) -> str:
-    """The words of a prompt, which may hold pictures and files besides."""
+    """The words of a prompt, which may also have pictures and files."""
     if prompt is None or isinstance(prompt, str):
         return (prompt or "").strip()
     parts = (part if isinstance(part, str) else getattr(part, "content", "") for part in prompt)

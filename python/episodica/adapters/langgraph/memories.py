@@ -49,7 +49,7 @@ class Memories:
         return None if record is None else _item(namespace, record)
 
     def search(self, op: SearchOp) -> list[SearchItem]:
-        """Episodes and facts of a user: those that bear on a query, else all of them."""
+        """Episodes and facts of a user: those that match the query, or all without one."""
         namespace = tuple(op.namespace_prefix)
         items = (
             _item(namespace, record, score) for record, score in self._found(_user(namespace), op)

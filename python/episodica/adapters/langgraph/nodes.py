@@ -18,11 +18,11 @@ from ..shared.prompt import fenced
 def pre_model_hook(
     where: Where, user_id: str | None = None, *, max_tokens: int = 1000, **search: Any
 ) -> RunnableLambda[Any, Any]:
-    """A hook or a node that adds what is remembered to what the model reads.
+    """A hook or a node that adds a context to the model's input.
 
-    It serves as ``create_react_agent(pre_model_hook=...)``. It leaves the graph's ``messages`` as
-    they are and sets ``llm_input_messages``: a system message with the context of the latest human
-    message, then the messages.
+    Use it as a node or as ``create_react_agent(pre_model_hook=...)``. It does not change the
+    graph's ``messages`` and sets ``llm_input_messages``: a system message with a context for the
+    latest human message, then the messages.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def pre_model_hook(
         remembered = [SystemMessage(fenced(text))] if text else []
         return {"llm_input_messages": [*remembered, *messages]}
 
-    async def add_context_beside(state: Any, config: RunnableConfig) -> dict[str, Any]:
+    async def add_context_async(state: Any, config: RunnableConfig) -> dict[str, Any]:
         return await settle(add_context, state, config)
 
-    return RunnableLambda(add_context, add_context_beside)
+    return RunnableLambda(add_context, add_context_async)
 
 
 def remember(where: Where, user_id: str | None = None) -> RunnableLambda[Any, Any]:
@@ -69,10 +69,10 @@ def remember(where: Where, user_id: str | None = None) -> RunnableLambda[Any, An
         )
         return {}
 
-    async def remember_beside(state: Any, config: RunnableConfig) -> dict[str, Any]:
+    async def remember_async(state: Any, config: RunnableConfig) -> dict[str, Any]:
         return await settle(remember_messages, state, config)
 
-    return RunnableLambda(remember_messages, remember_beside)
+    return RunnableLambda(remember_messages, remember_async)
 
 
 def _messages_of(state: Any) -> list[Any]:
@@ -91,7 +91,7 @@ def _user_of(user_id: str | None, config: RunnableConfig) -> str:
     user = user_id or config.get("configurable", {}).get("user_id")
     if not user:
         raise InvalidInputError(
-            "it is not known whose memory this is",
+            "no user: it is unknown whose memory this is",
             hint='pass user_id=, or run the graph with {"configurable": {"user_id": ...}}',
         )
     return str(user)

@@ -147,7 +147,7 @@ class EpisodicaStore(BaseStore):
         return [SearchItem(**_fields(item), score=score) for item, score in page]
 
     def _ranked(self, prefix: Namespace, query: str) -> list[tuple[StoredItem, float]]:
-        """The items under a prefix that bear on a query, best first."""
+        """The items under a prefix that match a query, best first."""
         hits = [
             hit
             for namespace in self._items.namespaces(prefix)

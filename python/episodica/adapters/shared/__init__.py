@@ -1,1 +1,1 @@
-"""What adapters have in common. Knows no framework."""
+"""Shared code of the adapters. It knows no framework."""

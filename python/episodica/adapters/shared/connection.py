@@ -38,13 +38,13 @@ _lock = threading.RLock()
 
 
 class Connection:
-    """An adapter's hold on a memory system.
+    """An adapter's connection to a memory system.
 
     Parameters
     ----------
     where
-        A path or URL opens a system, or joins the one that another connection opened there. An open
-        system is used as it is and never closed. A connection is joined.
+        A path or URL opens a system, or shares the one that another connection opened there. An
+        open system is used and never closed. With a connection, its system is shared.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def _release(key: str, shared: _Shared) -> None:
             return
         if _shared.get(key) is shared:
             del _shared[key]
-        # Inside the lock: whoever opens the path next finds its writer's lock free.
+        # Inside the lock: the next one to open the path must find its writer's lock free.
         shared.memory.close()
 
 

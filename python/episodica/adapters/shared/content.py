@@ -10,7 +10,7 @@ _TEXT_KEYS = ("text", "refusal", "summary", "content", "output")
 
 
 def words(item: Any) -> str:
-    """What can be read in a message, an item, a part, or a list of them.
+    """The text of a message, an item, a part, or a list of them.
 
     >>> words({"role": "user", "content": [{"type": "input_text", "text": "Hello"}]})
     'Hello'

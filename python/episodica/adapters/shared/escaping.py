@@ -1,7 +1,7 @@
 """Names of others as ids of ours, reversibly: sequences of any texts become one text, and back.
 
-A sequence of labels becomes ``root:label/label``; no two sequences become the same text. What is
-longer than a user id may be is named by its hash, and only the records inside know the labels.
+A sequence of labels becomes ``root:label/label``; no two sequences become the same text. A text too
+long for a user id is replaced by its hash; then only the records inside know the labels.
 """
 
 from __future__ import annotations

@@ -57,4 +57,4 @@ def _compares(value: Any, name: str, limit: Any) -> bool:
     try:
         return _ORDERS[name](float(value), float(limit))
     except (TypeError, ValueError):
-        return False  # what is no number is neither more nor less
+        return False  # only numbers have an order

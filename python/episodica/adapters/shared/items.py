@@ -1,11 +1,11 @@
-"""Key-value items in a memory: what LangGraph's store is made of. Knows no framework.
+"""Key-value items in a memory, for LangGraph's store. Knows no framework.
 
 A namespace is a user of the memory, an item one of the user's messages: its value lies in the
 message's metadata, and the words that it is found by are the message's content. So items are
 durable, are found by meaning, and are erased, byte for byte, like everything else.
 
 A message never changes. A new value is a new message under the next of a few ids that belong to the
-key; then the message before is deleted. Whoever reads between the two finds both and takes the
+key; then the message before is deleted. A reader between the two steps finds both and takes the
 later one; after a crash there the next write tidies up. Deleting the older message cannot hit a
 value that another process wrote meanwhile, because that value lies under another id.
 """
@@ -47,7 +47,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """A value as it is stored."""
+    """A stored value."""
 
     namespace: Namespace
     key: str
@@ -90,7 +90,7 @@ class ItemTable:
         return item if item is not None and _lives(item, _now()) else None
 
     def write(self, namespace: Namespace, drafts: Mapping[str, Draft | None]) -> None:
-        """Stores a value under each key, with one sync for all; ``None`` deletes what is there."""
+        """Stores a value under each key, with one sync for all; ``None`` deletes the key."""
         user = join(self._root, namespace)
         with self.lock:
             outdated = self._add(namespace, user, drafts)
@@ -161,7 +161,7 @@ class ItemTable:
     def search(
         self, namespace: Namespace, query: str, **options: Any
     ) -> Iterator[tuple[StoredItem, float]]:
-        """The items of a namespace that bear on a query, best first, at most a thousand."""
+        """The items of a namespace that match a query, best first, at most a thousand."""
         user = join(self._root, namespace)
         hits = self._memory.search(user, query, kinds=["message"], top_k=MAX_HITS, **options)
         for hit in hits:
@@ -205,7 +205,7 @@ class ItemTable:
                 yield item
 
     def _versions(self, user: str, key: str) -> list[StoredItem]:
-        """What is stored under a key, oldest first: one item, or after a broken write more."""
+        """The stored versions of a key, oldest first; more than one only after a broken write."""
         found = [self._memory.get(user, _message_id(slot, key)) for slot in range(_SLOTS)]
         items = [_item(record) for record in found if isinstance(record, Message)]
         return sorted((item for item in items if item is not None), key=lambda item: item.seq)

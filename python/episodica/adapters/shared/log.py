@@ -1,4 +1,4 @@
-"""A session's items in their order: what histories of chats are made of. Knows no framework.
+"""A session's items in their order, for histories of chats. Knows no framework.
 
 An item is any JSON value. It is kept as a message: itself in the metadata, its words as the
 content, so that it comes back equal and is found by meaning.
@@ -76,7 +76,7 @@ class SessionLog:
 
 
 def item_of(message: Message) -> Any:
-    """The item that a message of the log holds."""
+    """The item in a message of the log."""
     return message.metadata["item"]
 
 

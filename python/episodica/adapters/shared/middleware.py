@@ -1,9 +1,8 @@
-"""What ``openai.wrap`` and ``anthropic.wrap`` have in common: a client that remembers.
+"""The common part of ``openai.wrap`` and ``anthropic.wrap``: a client that remembers.
 
-A call gets a context of the user's question added to its prompt; when its answer is complete, the
-turn (the messages since the model last spoke, and the answer) is remembered in one step. So a call
-that fails leaves nothing behind, and may simply be made again. Knows no API: that is the
-:class:`Protocol`'s part.
+A call gets a context for the user's question in its prompt. When its answer is complete, the turn
+(the messages since the model's last answer, and the new answer) is remembered in one step. So a
+call that fails leaves nothing behind and can be repeated. Only :class:`Protocol` knows the APIs.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Middleware:
 
 
 class Turn:
-    """What was said to the model, until its answer is complete."""
+    """The messages to the model, kept until its answer is complete."""
 
     def __init__(
         self, middleware: Middleware, said: list[dict[str, Any]], user: str, session: str | None
@@ -151,7 +150,7 @@ def remembering(resource: Any, middleware: Middleware, protocol: Protocol) -> Pr
 
 
 def rewrapped(client: Any, wrap: Callable[[Any], Any]) -> dict[str, Any]:
-    """``with_options`` and ``copy`` make a client; it remembers, too."""
+    """``with_options`` and ``copy``, whose clients remember, too."""
 
     def again(method: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **kwargs: wrap(method(*args, **kwargs))
@@ -161,7 +160,7 @@ def rewrapped(client: Any, wrap: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 class Proxy:
-    """Stands before a client: attributes are its own, but for those that are replaced."""
+    """A client with some attributes replaced."""
 
     def __init__(self, wrapped: Any, replaced: Mapping[str, Any]) -> None:
         object.__setattr__(self, "_wrapped", wrapped)

@@ -1,4 +1,4 @@
-"""How an adapter shows a context to a model: fenced, as data."""
+"""Contexts in prompts: fenced, as data."""
 
 from __future__ import annotations
 

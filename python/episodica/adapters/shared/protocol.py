@@ -1,4 +1,4 @@
-"""What chat APIs differ in: where their calls keep messages, prompt and answer."""
+"""Where each chat API keeps messages, prompt and answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reply(ABC):
 
     @abstractmethod
     def text(self) -> str:
-        """What has arrived."""
+        """The text that has arrived."""
 
 
 class Protocol(ABC):
@@ -73,7 +73,7 @@ _ROLES = {"function_call_output": "tool", "message": "user"}
 
 
 def _is_result(content: Any) -> bool:
-    """Whether a message holds nothing but results of tools."""
+    """Whether a message contains only results of tools."""
     return (
         isinstance(content, list)
         and bool(content)

@@ -13,7 +13,7 @@ from .protocol import Protocol, Reply
 
 
 class Turn(Shape):
-    """What is remembered when the answer is complete."""
+    """The turn that is remembered when the answer is complete."""
 
     def remember(self, answer: str) -> None:
         """Remembers the turn, once."""
