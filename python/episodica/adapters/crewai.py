@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .shared.connection import Connection, Where, missing, settle
+from .shared.identity import following
 from .shared.prompt import fenced
 
 try:
@@ -98,9 +99,10 @@ class RememberTool(_MemoryTool):
     session_id: str | None = None
 
     def _run(self, text: str) -> str:
-        self._connection.memory.add_messages(
-            self.user_id, [{"role": "user", "content": text}], session_id=self.session_id
-        )
+        # Agents repeat themselves: the same sentence is remembered once in a session.
+        known = following("", self.session_id, text.strip())
+        message = {"role": "user", "content": text, "message_id": known}
+        self._connection.memory.add_messages(self.user_id, [message], session_id=self.session_id)
         return "Remembered."
 
     async def _arun(self, text: str) -> str:
