@@ -43,7 +43,8 @@ pub const KERNELS: [Kernel; 9] = [
 fn text(number: usize) -> String {
     let (noun, other, verb) = (NOUNS[number % 12], NOUNS[number * 7 % 12], VERBS[number * 5 % 8]);
     format!(
-        "I {verb} the {noun} number {number} near the {other} yesterday, and then we talked about it for an hour, didn't we?"
+        "I {verb} the {noun} number {number} near the {other} yesterday, and then we talked about \
+         it for an hour, didn't we?"
     )
 }
 

@@ -43,7 +43,10 @@ pub fn log_reader(data: &[u8]) {
     disk.put("/m/messages/alice_messages.jsonl", data);
     let read = texts(&load(&disk, Mode::ReadOnly, "alice"));
     assert_eq!(texts(&load(&disk, Mode::ReadWrite, "alice")), read, "reader and writer disagree");
-    let message = serde_json::json!({"message_id": "\u{1}new", "seq": u32::MAX, "role": "user", "content": "x", "timestamp": now()});
+    let message = serde_json::json!({
+        "message_id": "\u{1}new", "seq": u32::MAX, "role": "user", "content": "x",
+        "timestamp": now(),
+    });
     let message: Arc<Message> = Arc::new(serde_json::from_value(message).unwrap());
     {
         let store = Store::open_on(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from unicodedata import combining, east_asian_width
 
 import pytest
 
@@ -74,6 +75,7 @@ ENGINE_ROOMS = {
 # Packages that a user may lack; only they are imported where they are used.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 MAX_LINES = 500
+MAX_WIDTH = 100
 
 
 def tracked(*suffixes: str) -> list[Path]:
@@ -303,3 +305,21 @@ def test_files_are_short() -> None:
     }
     assert lengths, "no files are read"
     assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
+
+
+def width(line: str) -> int:
+    """The columns of a line: characters of East Asia take two, combining marks none."""
+    columns = (0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in line)
+    return len(line) if line.isascii() else sum(columns)
+
+
+def test_rust_lines_fit_the_screen() -> None:
+    """Ruff holds the width of Python; rustfmt gives up where a string is too long."""
+    assert width("三天前e\u0301") == 7
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked(".rs")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if width(line) > MAX_WIDTH
+    ]
+    assert found == []

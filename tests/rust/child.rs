@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Runs `attack` in a child process, and fails with its output if it did not end well. `name` is the
-/// calling test's, with its modules.
+/// Runs `attack` in a child process, and fails with its output if it did not end well. `name` is
+/// the calling test's, with its modules.
 pub fn in_child(name: &str, attack: impl FnOnce()) {
     const CHILD: &str = "EPISODICA_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {

@@ -52,23 +52,35 @@ fn text(n: u64) -> String {
 }
 
 fn message(n: u64) -> Arc<Message> {
-    let value = serde_json::json!({"message_id": format!("m{n}"), "seq": n, "role": "user", "content": text(n), "timestamp": moment()});
+    let value = serde_json::json!({
+        "message_id": format!("m{n}"), "seq": n, "role": "user", "content": text(n),
+        "timestamp": moment(),
+    });
     Arc::new(serde_json::from_value(value).unwrap())
 }
 
 fn episode(id: &str, messages: &[u64], revision: u32) -> Arc<Episode> {
     let messages: Vec<Arc<Message>> = messages.iter().map(|n| message(*n)).collect();
     let words: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-    let value = serde_json::json!({"episode_id": id, "user_id": "alice", "title": id, "content": words.join(" "), "original_messages": messages,
-        "message_count": messages.len(), "boundary_reason": "flush", "timestamp": moment(), "created_at": moment(), "ended_at": moment(),
-        "boundary": {"should_end": true, "reason": "flush", "confidence": 1.0, "detection_method": "forced"},
-        "provenance": {"method": "offline"}, "revision": revision});
+    let value = serde_json::json!({
+        "episode_id": id, "user_id": "alice", "title": id, "content": words.join(" "),
+        "original_messages": messages,
+        "message_count": messages.len(), "boundary_reason": "flush", "timestamp": moment(),
+        "created_at": moment(), "ended_at": moment(),
+        "boundary": {
+            "should_end": true, "reason": "flush", "confidence": 1.0, "detection_method": "forced",
+        },
+        "provenance": {"method": "offline"}, "revision": revision,
+    });
     Arc::new(serde_json::from_value(value).unwrap())
 }
 
 fn memory(id: &str, content: &str) -> Arc<SemanticMemory> {
-    let value = serde_json::json!({"memory_id": id, "user_id": "alice", "content": content, "kind": "event", "created_at": moment(),
-        "confidence": 0.9, "importance": 0.5, "valid_from": moment(), "updated_at": moment()});
+    let value = serde_json::json!({
+        "memory_id": id, "user_id": "alice", "content": content, "kind": "event",
+        "created_at": moment(), "confidence": 0.9, "importance": 0.5, "valid_from": moment(),
+        "updated_at": moment(),
+    });
     Arc::new(serde_json::from_value(value).unwrap())
 }
 

@@ -163,7 +163,8 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// A source of the present time, shared by everything that dates a record, so that tests can set it.
+/// A source of the present time, shared by everything that dates a record, so that tests can set
+/// it.
 pub trait Clock: Send + Sync {
     /// The present moment, in UTC.
     fn now(&self) -> Moment;

@@ -109,7 +109,8 @@ impl Error {
                 Some("free some disk space and call again; nothing acknowledged was lost")
             }
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => Some(
-                "make the directory writable for this user, or open the store with `LightweightSearchSystem`",
+                "make the directory writable for this user, or open the store with \
+                 `LightweightSearchSystem`",
             ),
             std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
                 Some("a file stands where a directory should be; choose another path")

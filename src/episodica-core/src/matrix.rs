@@ -123,8 +123,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Parts one below the other. A single part keeps its precision; of several, all become halves if
-    /// one is.
+    /// Parts one below the other. A single part keeps its precision; of several, all become halves
+    /// if one is.
     ///
     /// # Errors
     /// `Internal` for parts of different widths, or none.

@@ -54,7 +54,8 @@ fn main() -> episodica_core::Result<()> {
         let plain = median_ms(40, |at| _ = black_box(rows.dot(&queries.row(at))));
         let all = median_ms(5, |at| _ = black_box(flat.search(queries.row(at), n)));
         println!(
-            "flat  {n:>6} x {d}: search {search:6.3} ms, of all {all:.1} ms, dot products alone {plain:6.3} ms, build {seconds:.2} s"
+            "flat  {n:>6} x {d}: search {search:6.3} ms, of all {all:.1} ms, dot products alone \
+             {plain:6.3} ms, build {seconds:.2} s"
         );
         let stored: Vec<_> =
             (0..9).map(|_| (flat.labels().to_vec(), flat.vectors().into_owned())).collect();
@@ -79,7 +80,8 @@ fn main() -> episodica_core::Result<()> {
             }
             let recall = found as f64 / (10 * queries.nrows()) as f64;
             println!(
-                "hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build {seconds:.1} s"
+                "hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build \
+                 {seconds:.1} s"
             );
         }
     }

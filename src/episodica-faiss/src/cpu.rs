@@ -43,7 +43,8 @@ fn report(found: &[(&str, bool)]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "this processor lacks {}; episodica's FAISS is compiled for x86-64-v3 ({REQUIRED}; Intel since 2013, AMD since 2015)",
+        "this processor lacks {}; episodica's FAISS is compiled for x86-64-v3 ({REQUIRED}; Intel \
+         since 2013, AMD since 2015)",
         missing.join(", ")
     ))
 }

@@ -2,8 +2,8 @@
 //!
 //! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go
 //! together. The caller's checksum finds damage; this finds the file of another index and every
-//! wrong size, and `graph_file` every wrong link. Files of halves are written and read here, without
-//! FAISS.
+//! wrong size, and `graph_file` every wrong link. Files of halves are written and read here,
+//! without FAISS.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;

@@ -80,7 +80,10 @@ fn repeating(prompt: &Prompt) -> Result<String> {
                 .chunks(6)
                 .map(|chunk| {
                     let numbers: Vec<usize> = chunk.iter().map(|(number, _)| *number).collect();
-                    json!({"messages": numbers, "topic": chunk[0].1, "reason": chunk[0].1, "confidence": 0.9})
+                    json!({
+                        "messages": numbers, "topic": chunk[0].1, "reason": chunk[0].1,
+                        "confidence": 0.9,
+                    })
                 })
                 .collect();
             json!({"episodes": episodes})

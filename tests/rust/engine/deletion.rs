@@ -54,7 +54,9 @@ fn furnished() -> Disk {
     disk.inner().put(layout.side_path(&alice, SideFile::DeadLetters), &line);
     for kind in LogKind::ALL {
         let log = layout.log_path(&alice, kind);
-        let row = "{\"file\":\"x\",\"line\":1,\"reason\":\"torn\",\"text\":\"{\\\"content\\\":\\\"I moved to alicetown0 last Friday. My favourite drink is aliceade0.\"}\n";
+        let row = "{\"file\":\"x\",\"line\":1,\"reason\":\"torn\",\
+            \"text\":\"{\\\"content\\\":\\\"I moved to alicetown0 last Friday. My favourite \
+            drink is aliceade0.\"}\n";
         disk.inner().put(format!("{}.quarantine.jsonl", log.display()), row.as_bytes());
         let caches = layout.cache_paths(&alice, kind);
         disk.inner()

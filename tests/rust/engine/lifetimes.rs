@@ -154,7 +154,11 @@ fn a_reader_follows_every_write_and_deletion() {
 
 #[test]
 fn a_user_whom_only_a_legacy_file_knows_is_there_before_anything_is_added() {
-    let array = br#"[{"episode_id":"e1","user_id":"bo","title":"Kiln","content":"Bo bought a kiln.","original_messages":[{"role":"user","content":"I bought a kiln."}]}]"#;
+    let array = concat!(
+        r#"[{"episode_id":"e1","user_id":"bo","title":"Kiln","content":"Bo bought a kiln.","#,
+        r#""original_messages":[{"role":"user","content":"I bought a kiln."}]}]"#,
+    )
+    .as_bytes();
     for name in ["/m/episodes/bo.json", "/m/episodes/bo_episodes.json"] {
         let disk = Disk::new(MemoryBackend::new());
         disk.inner().put(name, array);

@@ -280,7 +280,12 @@ fn what_depends_on_the_configuration_is_not_taken_over() {
     drop(engine);
     let engine = open(&disk).unwrap();
     engine.flush("alice", &NOW).unwrap();
-    let learned = |record: &AnyRecord| matches!(record, AnyRecord::Semantic(fact) if fact.source_messages.iter().any(|id| id.as_str() >= "m60"));
+    let learned = |record: &AnyRecord| {
+        matches!(
+            record,
+            AnyRecord::Semantic(fact) if fact.source_messages.iter().any(|id| id.as_str() >= "m60"),
+        )
+    };
     assert!(
         records(&engine, "alice", RecordKind::Semantic).iter().any(learned),
         "once learning is wanted again"

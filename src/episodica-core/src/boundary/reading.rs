@@ -16,7 +16,8 @@ use crate::text::words::{for_each_word, runs};
 /// slow the talk down.
 const READ_BYTES: usize = 2_000;
 
-/// A sentence longer than this many words (or half as many characters without spaces again) is no goodbye.
+/// A sentence longer than this many words (or half as many characters without spaces again) is no
+/// goodbye.
 const CLOSING_SENTENCE_WORDS: usize = 12;
 
 /// How loudly a message announces another subject.

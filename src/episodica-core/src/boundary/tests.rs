@@ -251,12 +251,24 @@ fn any_line() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(GARDEN.to_vec()).prop_map(str::to_owned),
         3 => "[a-z]{3,8}( [a-z]{3,8}){1,8}[.?!]",
-        1 => prop::sample::select(vec!["Bye!", "good night", "haha yes", "By the way, the car", "New topic: rust", "再见", "对了，你的猫呢？", "", "🙂"]).prop_map(str::to_owned),
+        1 => prop::sample::select(vec![
+            "Bye!", "good night", "haha yes", "By the way, the car", "New topic: rust", "再见",
+            "对了，你的猫呢？", "", "🙂",
+        ])
+        .prop_map(str::to_owned),
     ]
 }
 
 prop_compose! {
-    fn any_buffer()(parts in prop::collection::vec((any_line(), prop_oneof![8 => 0_i64..5, 1 => 25_i64..200, 1 => -90_i64..0], prop_oneof![12 => Just(0_u32), 1 => Just(1)], any::<bool>()), 0..70)) -> Vec<Arc<Message>> {
+    fn any_buffer()(
+        parts in prop::collection::vec(
+            (
+                any_line(), prop_oneof![8 => 0_i64..5, 1 => 25_i64..200, 1 => -90_i64..0],
+                prop_oneof![12 => Just(0_u32), 1 => Just(1)], any::<bool>(),
+            ),
+            0..70,
+        )
+    ) -> Vec<Arc<Message>> {
         let (mut minute, mut session) = (0, 1);
         parts.into_iter().enumerate().map(|(at, (line, step, next, reply))| {
             minute += step;
@@ -281,10 +293,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn segments_do_not_depend_on_batches(buffer in any_buffer(), sizes in prop::collection::vec(1_usize..9, 1..20), min in 1_usize..4, extra in 0_usize..22, with_vectors: bool) {
-        let config = Config { buffer_size_min: min, buffer_size_max: min + extra, ..Config::default() };
+    fn segments_do_not_depend_on_batches(
+        buffer in any_buffer(), sizes in prop::collection::vec(1_usize..9, 1..20),
+        min in 1_usize..4, extra in 0_usize..22, with_vectors: bool,
+    ) {
+        let config =
+            Config { buffer_size_min: min, buffer_size_max: min + extra, ..Config::default() };
         let rows = vectors(&buffer);
-        let view = |from: usize, to: usize| with_vectors.then(|| rows.slice_axis(Axis(0), Slice::from(from..to)));
+        let view = |from: usize, to: usize| {
+            with_vectors.then(|| rows.slice_axis(Axis(0), Slice::from(from..to)))
+        };
         let at_once = segments(&buffer, view(0, buffer.len()), &config);
         let (mut start, mut end, mut in_batches) = (0, 0, Vec::new());
         for size in sizes.iter().cycle() {
@@ -299,7 +317,8 @@ proptest! {
             prop_assert!(end - start < config.buffer_size_max.max(1));
         }
         prop_assert_eq!(&at_once, &in_batches);
-        let rest = flush(&buffer[start..], view(start, buffer.len()), &config, BoundaryReason::Flush);
+        let rest =
+            flush(&buffer[start..], view(start, buffer.len()), &config, BoundaryReason::Flush);
         let all = flush(&buffer, view(0, buffer.len()), &config, BoundaryReason::Flush);
         in_batches.extend(rest);
         prop_assert_eq!(&all, &in_batches);
@@ -307,9 +326,11 @@ proptest! {
         let mut at = 0;
         for segment in &all {
             prop_assert!(segment.length >= 1 && segment.length <= config.buffer_size_max);
-            let sessions: Vec<_> = buffer[at..at + segment.length].iter().map(|message| &message.session_id).collect();
+            let sessions: Vec<_> =
+                buffer[at..at + segment.length].iter().map(|message| &message.session_id).collect();
             prop_assert!(sessions.iter().all(|session| *session == sessions[0]));
-            let forced = matches!(segment.boundary.reason, BoundaryReason::Session | BoundaryReason::Flush);
+            let forced =
+                matches!(segment.boundary.reason, BoundaryReason::Session | BoundaryReason::Flush);
             prop_assert!(forced || segment.length >= config.buffer_size_min, "{:?}", segment);
             at += segment.length;
         }

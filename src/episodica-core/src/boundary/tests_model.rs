@@ -33,7 +33,12 @@ fn talk(count: usize, pauses: &[usize]) -> Vec<Arc<Message>> {
 fn answer(episodes: &[(&[i64], f64)]) -> String {
     let episodes: Vec<Value> = episodes
         .iter()
-        .map(|(messages, confidence)| json!({"messages": messages, "topic": "kites", "reason": "wind fell", "confidence": confidence}))
+        .map(|(messages, confidence)| {
+            json!({
+                "messages": messages, "topic": "kites", "reason": "wind fell",
+                "confidence": confidence,
+            })
+        })
         .collect();
     json!({"episodes": episodes}).to_string()
 }
@@ -189,25 +194,37 @@ fn message_by_message_each_is_judged_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 256,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn whatever_the_answer_every_message_is_in_one_segment(
         count in 1usize..60,
         pauses in prop::collection::vec(1usize..60, 0..4),
-        groups in prop::collection::vec((prop::collection::vec(-3i64..70, 0..30), 0.0f64..1.0), 0..8),
+        groups in prop::collection::vec(
+            (prop::collection::vec(-3i64..70, 0..30), 0.0f64..1.0), 0..8,
+        ),
         cut in 0usize..2_000,
         complete: bool,
     ) {
         let messages = talk(count, &pauses);
-        let groups: Vec<(&[i64], f64)> = groups.iter().map(|(messages, confidence)| (&messages[..], *confidence)).collect();
+        let groups: Vec<(&[i64], f64)> =
+            groups.iter().map(|(messages, confidence)| (&messages[..], *confidence)).collect();
         let mut text = answer(&groups);
         text.truncate(cut);
         if let Some(found) = reading(&text, &messages, complete) {
             let config = Config::default();
             let total: usize = found.segments.iter().map(|segment| segment.length).sum();
             prop_assert!(total == count || !complete && total < count, "{total} of {count}");
-            prop_assert!(found.segments.iter().all(|segment| segment.length >= 1 && segment.length <= config.buffer_size_max));
+            prop_assert!(
+                found
+                    .segments
+                    .iter()
+                    .all(|segment| segment.length >= 1 && segment.length <= config.buffer_size_max)
+            );
         }
     }
 }

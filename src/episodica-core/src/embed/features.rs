@@ -252,7 +252,9 @@ impl Features<'_> {
 /// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing
 /// marks, which BERT's cleaning drops).
 fn is_particle(c: char) -> bool {
-    "的了是我你他她它们們在有和与與不也就都很吗嗎呢吧啊个個一这這那着把被给給会會要说說去来來到上私はかをにてとものへや".contains(c)
+    "的了是我你他她它们們在有和与與不也就都很吗嗎呢吧啊个個一这這那着把被给給会會要说說去来來到上私\
+     はかをにてとものへや"
+        .contains(c)
 }
 
 /// Syllables of Korean particles and verb endings that hardly any noun ends with.

@@ -122,7 +122,8 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
 /// has.
 fn is_bert_han(c: char) -> bool {
     matches!(c as u32,
-        0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F | 0x2B740..=0x2B81F
+        0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF
+        | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F | 0x2B740..=0x2B81F
         | 0x2B920..=0x2CEAF | 0x2F800..=0x2FA1F)
 }
 
@@ -217,10 +218,15 @@ mod tests {
         let vocabulary: HashMap<&str, usize> = VOCABULARY.lines().zip(0..).collect();
         let tokenizer = json!({
             "version": "1.0", "added_tokens": [],
-            "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+            "normalizer": {
+                "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                "strip_accents": null, "lowercase": true,
+            },
             "pre_tokenizer": {"type": "BertPreTokenizer"},
-            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
-                      "vocab": vocabulary},
+            "model": {
+                "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 100, "vocab": vocabulary,
+            },
         });
         Tokenizer::from_bytes(tokenizer.to_string()).unwrap()
     });
@@ -249,7 +255,8 @@ mod tests {
             "أحب القِطَط، هل تعيش هنا؟ שָׁלוֹם עולם",
             "ฉันรักแมว नमस्ते दुनिया বাংলা தமிழ் ქართული Ἑλλάς ῾ΕΛΛΆΣ;",
             "😀👩‍👩‍👧‍👦 👍🏽 🇫🇷 ❤️ hi😂there →x←",
-            "supercalifragilisticexpialidocious Donaudampfschifffahrtsgesellschaft http://a.b/c?d=e&f=%20",
+            "supercalifragilisticexpialidocious Donaudampfschifffahrtsgesellschaft \
+             http://a.b/c?d=e&f=%20",
             "e\u{301}\u{323}x a\u{302e}\u{302f}b ﬁn ǆ ŉ \u{1e9e} \u{37e} \u{1fef} \u{2126}",
         ];
         let long = [99, 100, 101, 5_000].map(|length| format!("{} end", "é".repeat(length)));
@@ -269,7 +276,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_splits_as_the_tokenizers_crate_splits_it(text in "[a-zA-Zéü猫かй가 .,'\u{301}\u{1f600}0-9-]{0,40}|\\PC{0,40}") {
+        fn any_text_splits_as_the_tokenizers_crate_splits_it(
+            text in "[a-zA-Zéü猫かй가 .,'\u{301}\u{1f600}0-9-]{0,40}|\\PC{0,40}"
+        ) {
             assert_same([text]);
         }
     }

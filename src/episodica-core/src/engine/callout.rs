@@ -1,8 +1,8 @@
 //! Calls out of the engine, to embedders, models and progress callbacks that may call back in.
 //!
-//! A callback that waits for the very call it serves would wait for ever. So each thread knows which
-//! engines have called out on it, and operations that wait for everybody else refuse such calls.
-//! (Operations that wait for a user's turn are refused by the turn: see `memory/turn.rs`.)
+//! A callback that waits for the very call it serves would wait for ever. So each thread knows
+//! which engines have called out on it, and operations that wait for everybody else refuse such
+//! calls. (Operations that wait for a user's turn are refused by the turn: see `memory/turn.rs`.)
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -125,8 +125,8 @@ impl Engine {
     ///
     /// # Errors
     /// `Io` when a cache can't be written: the logs are safe all the same. `Interrupted`: the rest
-    /// is closed without waiting and without caches. `InvalidInput` from inside a callable that this
-    /// engine waits for.
+    /// is closed without waiting and without caches. `InvalidInput` from inside a callable that
+    /// this engine waits for.
     pub fn close(&self, timeout: Duration, control: &dyn Control) -> Result<()> {
         self.services.callouts.refuse_inside("close")?;
         if self.closed.swap(true, Ordering::SeqCst) {

@@ -16,8 +16,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout`
-    /// has passed. Does not wait for what a model that does not answer is to do again; `stats` counts
-    /// that as `pending_llm`.
+    /// has passed. Does not wait for what a model that does not answer is to do again; `stats`
+    /// counts that as `pending_llm`.
     ///
     /// # Errors
     /// `Interrupted`; `Closed`.

@@ -1,6 +1,7 @@
 //! The memory system itself: ties the modules together, owns users, locks and lifetimes.
 //!
-//! Dependencies run one way: the public operations of [`Engine`] -> the verbs (`writing`, `reading`,
+//! Dependencies run one way: the public operations of [`Engine`] -> the verbs (`writing`,
+//! `reading`,
 //! `asking`, `background`) -> `memory` -> the store and the indexes.
 //!
 //! * `lifecycle`, `operations`, `maintain`: every public operation of the Python package is one

@@ -18,8 +18,8 @@ impl Engine {
     /// Appends messages to a user's log, durably, and forms the episodes that are complete: at once
     /// by the rules, in the background with a model.
     ///
-    /// All messages are checked before the first is written. `session_id` is the session of messages
-    /// without their own.
+    /// All messages are checked before the first is written. `session_id` is the session of
+    /// messages without their own.
     ///
     /// # Errors
     /// `InvalidInput` for an invalid message (nothing was added); `Io` (messages that an earlier
@@ -161,8 +161,8 @@ impl Engine {
     }
 
     /// Replaces the text of a fact or the narrative of an episode; the version before stays in
-    /// [`Engine::history`]. A superseded fact is current again afterwards: this is the way to undo a
-    /// supersession.
+    /// [`Engine::history`]. A superseded fact is current again afterwards: this is the way to undo
+    /// a supersession.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown id, an empty text, or a message (what was said is not

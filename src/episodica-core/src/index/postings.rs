@@ -1,9 +1,9 @@
 //! The inverted index: for each term, the records that contain it. Slots (`u32`, given out by the
 //! caller in rising order) name records.
 //!
-//! Adding costs the terms of the record. Removing takes its postings out of their lists, so that the
-//! index then answers as if the record had never been there; only the words of the dictionary stay.
-//! Scores are not computed here.
+//! Adding costs the terms of the record. Removing takes its postings out of their lists, so that
+//! the index then answers as if the record had never been there; only the words of the dictionary
+//! stay. Scores are not computed here.
 
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxBuildHasher;

@@ -236,8 +236,10 @@ mod tests {
         ] {
             for chinese in [false, true] {
                 let values = json!({
-                    "first": 0, "last": 3, "min": 2, "max": 25, "conversation": "0 | x", "known": "0: k", "candidates": "0: c",
-                    "title": "t", "participants": "Ann", "date": "2024-03-11", "prediction": "p", "kinds": "goal, event",
+                    "first": 0, "last": 3, "min": 2, "max": 25, "conversation": "0 | x",
+                    "known": "0: k", "candidates": "0: c",
+                    "title": "t", "participants": "Ann", "date": "2024-03-11", "prediction": "p",
+                    "kinds": "goal, event",
                 });
                 let (system, user) = render(template, chinese, &values).expect("renders");
                 assert!(

@@ -55,9 +55,10 @@ mod tests {
 
     #[test]
     fn settings_are_read_with_their_fallback() {
-        let settings = LlmSettings::from_json(
-            r#"{"model":"big","endpoint":{"base_url":"https://a/v1","api_key":"k"},"fallback":{"model":"small","endpoint":{"base_url":"http://b"}}}"#,
-        )
+        let settings = LlmSettings::from_json(concat!(
+            r#"{"model":"big","endpoint":{"base_url":"https://a/v1","api_key":"k"},"#,
+            r#""fallback":{"model":"small","endpoint":{"base_url":"http://b"}}}"#,
+        ))
         .unwrap();
         assert_eq!(settings.fallback.unwrap().model, "small");
         assert_eq!(settings.endpoint.max_attempts, 3);

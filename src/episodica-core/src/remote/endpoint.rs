@@ -226,7 +226,10 @@ mod tests {
 
     #[test]
     fn a_secret_never_shows_itself() {
-        let json = r#"{"base_url":"https://h/v1","api_key":"sk-1234\n","headers":{"X-Key":"hush"},"proxy":"http://u:word@p:1"}"#;
+        let json = concat!(
+            r#"{"base_url":"https://h/v1","api_key":"sk-1234\n","headers":{"X-Key":"hush"},"#,
+            r#""proxy":"http://u:word@p:1"}"#,
+        );
         let endpoint: Endpoint = serde_json::from_str(json).unwrap();
         assert_eq!(endpoint.api_key.as_ref().unwrap().expose(), "sk-1234");
         let shown = format!(

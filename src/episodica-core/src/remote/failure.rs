@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn messages_show_codes_and_no_words() {
-        let body =
-            br#"{"error":{"message":"Your prompt 'my diary' with response_format is bad","type":"invalid_request_error","code":null}}"#;
+        let body = br#"{"error":{"message":"Your prompt 'my diary' with response_format is bad",
+                "type":"invalid_request_error","code":null}}"#;
         let failure = Failure::status(400, "http://h:1", body);
         assert_eq!(
             failure.message(),
@@ -209,8 +209,9 @@ mod tests {
 
     #[test]
     fn a_request_that_is_not_valid_is_refused_whatever_the_status() {
-        let body =
-            br#"{"error":{"message":"1 validation error:\n {'loc': ('body', 'response_format', 'type')}","type":"internal_server_error"}}"#;
+        let body = br#"{"error":{
+                "message":"1 validation error:\n {'loc': ('body', 'response_format', 'type')}",
+                "type":"internal_server_error"}}"#;
         let failure = Failure::status(500, "http://h:1", body);
         assert!(
             !failure.is_temporary() && !failure.is_outage() && failure.mentions("response_format")
@@ -228,7 +229,10 @@ mod tests {
             r#"{"error":"response_format unknown"}"#,
             r#"{"message":"response_format unknown"}"#,
             r#"{"detail":"response_format unknown"}"#,
-            r#"{"detail":[{"loc":["body","response_format"],"msg":"extra","input":{"temperature":0}}]}"#,
+            concat!(
+                r#"{"detail":[{"loc":["body","response_format"],"msg":"extra","#,
+                r#""input":{"temperature":0}}]}"#,
+            ),
             "unknown field response_format",
         ] {
             let failure = Failure::status(422, "h", body.as_bytes());

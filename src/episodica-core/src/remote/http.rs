@@ -94,7 +94,10 @@ impl Http {
         let client = builder.build().map_err(|error| {
             config("cannot prepare connections to the endpoint")
                 .caused_by(error.without_url())
-                .with_hint("for https, install the package `ca-certificates` or name a file of certificates in `SSL_CERT_FILE`")
+                .with_hint(
+                    "for https, install the package `ca-certificates` or name a file of \
+                    certificates in `SSL_CERT_FILE`",
+                )
         })?;
         let origin = base.origin().ascii_serialization();
         Ok(Self { client, base, origin, deadline })

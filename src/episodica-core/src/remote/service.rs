@@ -131,7 +131,13 @@ impl Remote {
                     break last.unwrap_or_else(|| {
                         add(&self.counts.refused, 1);
                         let before = self.last.lock().clone();
-                        Failure::new(Cause::Refused, format!("server failed too often, next test in {left:.0} s; before that: {before}"))
+                        Failure::new(
+                            Cause::Refused,
+                            format!(
+                                "server failed too often, next test in {left:.0} s; \
+                                 before that: {before}"
+                            ),
+                        )
                     });
                 }
             };

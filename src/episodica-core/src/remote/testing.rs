@@ -140,7 +140,8 @@ fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result
         let length = body.len();
         write!(
             stream,
-            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}connection: close\r\n\r\n{body}"
+            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: \
+             {length}\r\n{more}connection: close\r\n\r\n{body}"
         )
     };
     let json = "application/json";

@@ -5,8 +5,9 @@
 //! message's raw score says how well the question is answered at all: questions put to a user who
 //! knows nothing of the matter have weak best messages.
 //!
-//! The constants are fitted by `python -m evaluation.fit_relevance` on labelled questions: LoCoMo's, its
-//! adversarial ones (whose answer is not in the conversation), and questions put to the wrong user.
+//! The constants are fitted by `python -m evaluation.fit_relevance` on labelled questions:
+//! LoCoMo's, its adversarial ones (whose answer is not in the conversation), and questions put to
+//! the wrong user.
 
 use super::HitKind;
 

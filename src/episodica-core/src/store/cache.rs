@@ -373,12 +373,14 @@ fn check_model(
     let asked =
         dimension.map_or_else(String::new, |dimension| format!(" with {dimension} dimensions"));
     let context = format!(
-        "the vectors come from embedding model `{}` with {} dimensions, the store was opened with `{model}`{asked}",
+        "the vectors come from embedding model `{}` with {} dimensions, the store was opened with \
+         `{model}`{asked}",
         head.model, head.dimension
     );
-    Err(Error::new(ErrorKind::EmbeddingMismatch, context)
-        .at(&paths.manifest, None)
-        .with_hint("call `rebuild_indices` to embed everything with the new model, or open the store with the old one"))
+    Err(Error::new(ErrorKind::EmbeddingMismatch, context).at(&paths.manifest, None).with_hint(
+        "call `rebuild_indices` to embed everything with the new model, or open the \
+            store with the old one",
+    ))
 }
 
 #[cfg(test)]

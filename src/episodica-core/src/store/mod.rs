@@ -5,9 +5,9 @@
 //! docs/format.md defines every byte, the sync promises and what recovery does.
 //!
 //! Each module depends only on those before it:
-//! `backend -> files -> {line, layout, codec, handles, real, root, reserve} -> scan -> quarantine -> log ->
-//! {legacy, side, dead_letter, cache, snapshot, lock} -> shared -> {adopt, format, erase} ->
-//! log_store -> {file_logs, fold} -> loading -> user -> store -> derived`.
+//! `backend -> files -> {line, layout, codec, handles, real, root, reserve} -> scan -> quarantine
+//! -> log -> {legacy, side, dead_letter, cache, snapshot, lock} -> shared -> {adopt, format, erase}
+//! -> log_store -> {file_logs, fold} -> loading -> user -> store -> derived`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!

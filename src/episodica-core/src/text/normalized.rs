@@ -1,5 +1,5 @@
-//! The form of a text in which nothing that a reader would overlook tells it from another, for exact
-//! duplicates.
+//! The form of a text in which nothing that a reader would overlook tells it from another, for
+//! exact duplicates.
 
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;

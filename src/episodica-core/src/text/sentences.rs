@@ -34,15 +34,18 @@ const STARTERS: &[&str] = &[
 /// The sentences of `text`, in order, trimmed, none empty; together they hold every character but
 /// white space.
 ///
-/// A sentence ends at a line break, at `。！？` and their kin, and at `. ! ?` followed by white space,
-/// unless the dot belongs to an abbreviation (`Dr.`, `e.g.`, `U.S.`), an initial, a list number
-/// (`1.`), or an ellipsis in mid-sentence. Dots in numbers, addresses and file names are followed
-/// by no space. Closing quotes and brackets, and emoji after the end, stay with the sentence they
-/// close.
+/// A sentence ends at a line break, at `。！？` and their kin, and at `. ! ?` followed by white
+/// space, unless the dot belongs to an abbreviation (`Dr.`, `e.g.`, `U.S.`), an initial, a list
+/// number (`1.`), or an ellipsis in mid-sentence. Dots in numbers, addresses and file names are
+/// followed by no space. Closing quotes and brackets, and emoji after the end, stay with the
+/// sentence they close.
 ///
 /// ```
 /// use episodica_core::text::sentences;
-/// assert_eq!(sentences("Dr. Wu paid $3.50, e.g. for tea. Nice!"), ["Dr. Wu paid $3.50, e.g. for tea.", "Nice!"]);
+/// assert_eq!(
+///     sentences("Dr. Wu paid $3.50, e.g. for tea. Nice!"),
+///     ["Dr. Wu paid $3.50, e.g. for tea.", "Nice!"]
+/// );
 /// assert_eq!(sentences("我搬家了。你呢？"), ["我搬家了。", "你呢？"]);
 /// assert!(sentences(" \n ").is_empty());
 /// ```

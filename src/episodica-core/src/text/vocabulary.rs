@@ -1,4 +1,5 @@
-//! Word lists of everyday language that several modules share, and the form in which lists are kept.
+//! Word lists of everyday language that several modules share, and the form in which lists are
+//! kept.
 //!
 //! The lists are data (`vocabulary.txt`). A list that only one module needs stands beside it.
 

@@ -1,5 +1,5 @@
-//! Graphs that somebody changed on purpose: read as a graph or refused, never a crash. FAISS follows
-//! links without asking where they lead, so this runs in a child.
+//! Graphs that somebody changed on purpose: read as a graph or refused, never a crash. FAISS
+//! follows links without asking where they lead, so this runs in a child.
 
 use std::path::Path;
 

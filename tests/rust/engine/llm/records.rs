@@ -20,7 +20,12 @@ fn what_was_recalled_is_not_learned_again() {
         Phase::Extract => {
             let statements: Vec<Value> = shown(prompt)
                 .iter()
-                .map(|(number, text)| json!({"content": format!("It holds that {text}"), "kind": "event", "messages": [number], "confidence": 1, "importance": "high"}))
+                .map(|(number, text)| {
+                    json!({
+                        "content": format!("It holds that {text}"), "kind": "event",
+                        "messages": [number], "confidence": 1, "importance": "high",
+                    })
+                })
                 .collect();
             Ok(json!({"statements": statements}).to_string())
         }
@@ -77,12 +82,18 @@ fn superseding_cites_both_sides_and_can_be_undone() {
         match prompt.phase {
             Phase::Extract => {
                 let place = if text.contains("Lyon") { "Lyon" } else { "Nice" };
-                Ok(json!({"statements": [{"content": format!("user lives in {place}"), "kind": "personal_info", "subject": "user", "attribute": "home",
-                    "value": place, "confidence": 1, "importance": "high", "messages": [0]}]}).to_string())
+                Ok(json!({"statements": [{
+                    "content": format!("user lives in {place}"), "kind": "personal_info",
+                    "subject": "user", "attribute": "home", "value": place, "confidence": 1,
+                    "importance": "high", "messages": [0],
+                }]})
+                .to_string())
             }
-            Phase::Reconcile => {
-                Ok(r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0,"content":null,"reason":"moved"}]}"#.into())
-            }
+            Phase::Reconcile => Ok(concat!(
+                r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0,"#,
+                r#""content":null,"reason":"moved"}]}"#,
+            )
+            .into()),
             _ => sensible(prompt),
         }
     };
@@ -128,7 +139,11 @@ fn merged_episodes_keep_one_text_and_both_ids() {
         Phase::Episode => {
             let narrative =
                 shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
-            Ok(json!({"title": "Kites", "summary": "They flew kites.", "narrative": narrative, "timestamp": "", "topics": [], "entities": []}).to_string())
+            Ok(json!({
+                "title": "Kites", "summary": "They flew kites.", "narrative": narrative,
+                "timestamp": "", "topics": [], "entities": [],
+            })
+            .to_string())
         }
         _ => sensible(prompt),
     };

@@ -17,7 +17,11 @@ fn server() -> FaultServer {
 
 fn embeddings(request: &Request) -> Act {
     let texts = inputs(request);
-    let row = |(index, text): (usize, &String)| json!({"index": index, "embedding": [text.len() as f32, 1.0]});
+    let row = |(index, text): (usize, &String)| {
+        json!(
+            {"index": index, "embedding": [text.len() as f32, 1.0]}
+        )
+    };
     let data: Vec<Value> = texts.iter().enumerate().rev().map(row).collect();
     Act::Json(200, json!({"data": data, "usage": {"prompt_tokens": 2 * texts.len()}}).to_string())
 }

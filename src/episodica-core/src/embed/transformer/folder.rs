@@ -180,7 +180,8 @@ fn read_pooling(path: &Path) -> Result<Pooling> {
         (true, false, false) => Ok(Pooling::Mean),
         (false, true, false) => Ok(Pooling::Cls),
         _ => Err(failure(
-            "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no other mode",
+            "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no \
+             other mode",
             path,
         )),
     }
@@ -221,7 +222,8 @@ pub(super) fn failure(context: impl Into<String>, path: &Path) -> Error {
 }
 
 pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
-    failure("cannot read a file of the embedding model", path)
-        .caused_by(error)
-        .with_hint("the folder must hold config.json, model.safetensors, tokenizer.json, modules.json and 1_Pooling/config.json")
+    failure("cannot read a file of the embedding model", path).caused_by(error).with_hint(
+        "the folder must hold config.json, model.safetensors, tokenizer.json, \
+            modules.json and 1_Pooling/config.json",
+    )
 }

@@ -124,8 +124,10 @@ impl Tiny {
 
 fn config() -> Value {
     json!({
-        "model_type": "bert", "hidden_act": "gelu", "hidden_size": HIDDEN, "num_attention_heads": HEADS, "num_hidden_layers": LAYERS,
-        "intermediate_size": INNER, "max_position_embeddings": POSITIONS, "type_vocab_size": 2, "vocab_size": WORDS.len(),
+        "model_type": "bert", "hidden_act": "gelu", "hidden_size": HIDDEN,
+        "num_attention_heads": HEADS, "num_hidden_layers": LAYERS,
+        "intermediate_size": INNER, "max_position_embeddings": POSITIONS, "type_vocab_size": 2,
+        "vocab_size": WORDS.len(),
         "layer_norm_eps": 1e-5, "position_embedding_type": "absolute",
     })
 }
@@ -133,31 +135,59 @@ fn config() -> Value {
 fn modules() -> Value {
     json!([
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-        {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+        {
+            "idx": 1, "name": "1", "path": "1_Pooling",
+            "type": "sentence_transformers.models.Pooling",
+        },
+        {
+            "idx": 2, "name": "2", "path": "2_Normalize",
+            "type": "sentence_transformers.models.Normalize",
+        },
     ])
 }
 
 fn tokenizer() -> Value {
     let vocabulary: serde_json::Map<String, Value> =
         WORDS.iter().zip(0..).map(|(word, id)| ((*word).to_owned(), json!(id))).collect();
-    let special = |id: usize| json!({"id": id, "content": WORDS[id], "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false});
+    let special = |id: usize| {
+        json!({
+            "id": id, "content": WORDS[id], "special": true, "single_word": false,
+            "lstrip": false, "rstrip": false, "normalized": false,
+        })
+    };
     let token = |name: &str| json!({"SpecialToken": {"id": name, "type_id": 0}});
     json!({
         "version": "1.0",
-        "truncation": {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
-        "padding": {"strategy": {"Fixed": 6}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"},
+        "truncation": {
+            "max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right",
+        },
+        "padding": {
+            "strategy": {"Fixed": 6}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
+            "pad_type_id": 0, "pad_token": "[PAD]",
+        },
         "added_tokens": [special(0), special(1), special(2), special(3), special(4)],
-        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+        "normalizer": {
+            "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true,
+        },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {
             "type": "TemplateProcessing",
             "single": [token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]")],
-            "pair": [token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]"), {"Sequence": {"id": "B", "type_id": 1}}],
-            "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}, "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}},
+            "pair": [
+                token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]"),
+                {"Sequence": {"id": "B", "type_id": 1}},
+            ],
+            "special_tokens": {
+                "[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]},
+            },
         },
         "decoder": null,
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": vocabulary},
+        "model": {
+            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": vocabulary,
+        },
     })
 }
 
@@ -364,11 +394,13 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
     );
     assert_eq!(
         changed("hidden_size", json!(13)),
-        "hidden_size must be a multiple of num_attention_heads, and no size 0: hidden_size `13` in `FOLDER/config.json`"
+        "hidden_size must be a multiple of num_attention_heads, and no size 0: hidden_size `13` in \
+         `FOLDER/config.json`"
     );
     assert_eq!(
         changed("intermediate_size", json!(21)),
-        "tensor `encoder.layer.0.intermediate.dense.weight` has shape [20, 12], config.json wants `[21, 12]` in `FOLDER/model.safetensors`"
+        "tensor `encoder.layer.0.intermediate.dense.weight` has shape [20, 12], config.json wants \
+         `[21, 12]` in `FOLDER/model.safetensors`"
     );
     assert_eq!(
         changed("num_hidden_layers", json!(3)),
@@ -396,11 +428,13 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
     );
     assert_eq!(
         with("1_Pooling/config.json", json!({"pooling_mode_max_tokens": true})),
-        "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no other mode in `FOLDER/1_Pooling/config.json`"
+        "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no \
+         other mode in `FOLDER/1_Pooling/config.json`"
     );
     assert_eq!(
         with("sentence_bert_config.json", json!({"max_seq_length": 2})),
-        "no room between [CLS] and [SEP] for max_seq_length `2` in `FOLDER/sentence_bert_config.json`"
+        "no room between [CLS] and [SEP] for max_seq_length `2` in \
+         `FOLDER/sentence_bert_config.json`"
     );
     assert_eq!(
         with("model.safetensors", json!("x")),
@@ -410,7 +444,8 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
     half.write_weights(Dtype::BF16, "");
     assert_eq!(
         half.error(),
-        "tensor `embeddings.token_type_embeddings.weight` must be F32, not `BF16` in `FOLDER/model.safetensors`"
+        "tensor `embeddings.token_type_embeddings.weight` must be F32, not `BF16` in \
+         `FOLDER/model.safetensors`"
     );
 }
 

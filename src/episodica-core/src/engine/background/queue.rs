@@ -109,8 +109,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// True if work of this user is queued, under way or to be tried again. Waiting for a model does
-    /// not count.
+    /// True if work of this user is queued, under way or to be tried again. Waiting for a model
+    /// does not count.
     pub fn is_busy_with(&self, user: &UserGuard) -> bool {
         let state = self.state.lock();
         *user.place.standing.lock() != Standing::Idle

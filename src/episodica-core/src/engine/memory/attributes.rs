@@ -231,12 +231,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_rules_look_at_is_shown_to_them(new in any_candidate(), old in any_candidate()) {
-            let add = Decision { event: EventKind::Add, target: None, content: None, reason: String::new() };
+        fn whatever_the_rules_look_at_is_shown_to_them(
+            new in any_candidate(), old in any_candidate(),
+        ) {
+            let add = Decision {
+                event: EventKind::Add,
+                target: None,
+                content: None,
+                reason: String::new(),
+            };
             let owner = Owner::new("default", "alice").unwrap();
-            let known = apply(&owner, &old, &add, &[], &["e1".to_owned()], old.valid_from).records.remove(0);
+            let known = apply(&owner, &old, &add, &[], &["e1".to_owned()], old.valid_from)
+                .records
+                .remove(0);
             let same_text = normalized(&new.content) == normalized(&known.content);
-            prop_assert!(!concerns(&new, &known) || same_text || Stated::by(&new).may_concern(&Stated::by_memory(&known)));
+            prop_assert!(
+                !concerns(&new, &known)
+                    || same_text
+                    || Stated::by(&new).may_concern(&Stated::by_memory(&known))
+            );
         }
     }
 }

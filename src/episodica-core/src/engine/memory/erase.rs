@@ -1,4 +1,5 @@
-//! Taking deleted records out of a view, in place: each costs what it holds, not what the user holds.
+//! Taking deleted records out of a view, in place: each costs what it holds, not what the user
+//! holds.
 //!
 //! Afterwards the view answers as one made from the rewritten logs would.
 

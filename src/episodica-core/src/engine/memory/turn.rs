@@ -1,5 +1,5 @@
-//! Turns: one holder at a time, in the order of arrival. No lock is held meanwhile, so that the holder
-//! may wait for a network or an interpreter, and those who wait can be interrupted.
+//! Turns: one holder at a time, in the order of arrival. No lock is held meanwhile, so that the
+//! holder may wait for a network or an interpreter, and those who wait can be interrupted.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

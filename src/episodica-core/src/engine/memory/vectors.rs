@@ -91,8 +91,8 @@ impl KnownVectors {
 }
 
 impl View {
-    /// Gives every record of a fresh view its vectors; `true` if some were computed, or if known ones
-    /// were left over.
+    /// Gives every record of a fresh view its vectors; `true` if some were computed, or if known
+    /// ones were left over.
     pub fn fill_vectors(
         &mut self,
         known: KnownVectors,
@@ -244,8 +244,8 @@ impl UserMemory {
                 LogKind::Episodes => &view.narratives,
                 LogKind::Semantic => &view.statements,
             };
-            // The two layers of episodes share a cache but no index. There are never enough episodes
-            // for a graph to be worth a file.
+            // The two layers of episodes share a cache but no index. There are never enough
+            // episodes for a graph to be worth a file.
             let index = field.vectors().filter(|_| kind != LogKind::Episodes);
             let head = VectorCacheHead {
                 model: to.embedder.model().to_owned(),

@@ -228,8 +228,8 @@ impl View {
         episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
     }
 
-    /// Current facts about the same attribute of the same subject, the newest and those with the same
-    /// value; none if either is unknown.
+    /// Current facts about the same attribute of the same subject, the newest and those with the
+    /// same value; none if either is unknown.
     pub fn same_attribute(
         &self,
         candidate: &Candidate,

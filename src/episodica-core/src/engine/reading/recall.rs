@@ -104,8 +104,10 @@ mod tests {
     #[test]
     fn lines_are_known_whatever_their_marks_and_forgotten_in_order() {
         let mut recalled = Recalled::default();
-        recalled
-            .note("# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved to Lyon last Friday.");
+        recalled.note(
+            "# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved \
+                to Lyon last Friday.",
+        );
         assert!(recalled.knows("> Ann: I moved to Lyon last Friday."));
         assert!(recalled.knows("ann lives in lyon"));
         assert!(!recalled.knows("Ben: I moved to Lyon last Friday."));

@@ -17,7 +17,8 @@ use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::model::{Message, Provenance};
 
-/// Why the rules wrote a text: the model did not answer. It is written again once the model is back.
+/// Why the rules wrote a text: the model did not answer. It is written again once the model is
+/// back.
 pub(crate) const OUTAGE: &str = "outage";
 
 /// The text of one episode.

@@ -1,4 +1,5 @@
-//! Existing facts that may conflict with a candidate: those in the view, and those of the same step.
+//! Existing facts that may conflict with a candidate: those in the view, and those of the same
+//! step.
 //!
 //! Nothing is searched by its vector here. The rules only apply to facts with the same text, the
 //! same attribute, or all words of one in the other. Those are found by their words, in a time that
@@ -66,8 +67,8 @@ impl Learned {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
-    /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is that
-    /// of the candidate's vector.
+    /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is
+    /// that of the candidate's vector.
     pub fn concerned(
         &self,
         view: &View,

@@ -1,5 +1,5 @@
-//! From buffered messages to episodes: cut, compose, append, index. Called by `add_messages` (or the
-//! background work), `flush` and `close_session`.
+//! From buffered messages to episodes: cut, compose, append, index. Called by `add_messages` (or
+//! the background work), `flush` and `close_session`.
 
 use std::sync::Arc;
 

@@ -55,8 +55,8 @@ impl Drop for Lead<'_> {
 }
 
 impl Arrivals {
-    /// Submits a batch and waits until it was written, by this `write` or by another caller's, which
-    /// settles every batch that it is given.
+    /// Submits a batch and waits until it was written, by this `write` or by another caller's,
+    /// which settles every batch that it is given.
     pub(crate) fn submit_and_wait(
         &self,
         batch: Batch,

@@ -61,8 +61,8 @@ impl Services {
         Ok(())
     }
 
-    /// Appends the new messages of a batch to the log and the view; `None` and an untouched batch if
-    /// the user was deleted.
+    /// Appends the new messages of a batch to the log and the view; `None` and an untouched batch
+    /// if the user was deleted.
     pub(crate) fn append(
         &self,
         user: &User,
@@ -158,8 +158,8 @@ impl Services {
         }
     }
 
-    /// Embeds the messages that have no vector yet, in order. Needs no turn: of two callers at once,
-    /// one comes too late and its vectors are ignored.
+    /// Embeds the messages that have no vector yet, in order. Needs no turn: of two callers at
+    /// once, one comes too late and its vectors are ignored.
     pub(crate) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
         let (slots, messages): (Vec<u32>, Vec<Arc<Message>>) = {
             let view = user.view.read();

@@ -81,7 +81,10 @@ pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
     let text = json!({"type": "string"});
     let schema = json!({
         "type": "object",
-        "properties": {"title": text, "summary": text, "narrative": text, "timestamp": text, "topics": list, "entities": list},
+        "properties": {
+            "title": text, "summary": text, "narrative": text, "timestamp": text, "topics": list,
+            "entities": list,
+        },
         "required": ["title", "summary", "narrative", "timestamp", "topics", "entities"],
         "additionalProperties": false,
     });
@@ -224,28 +227,36 @@ mod tests {
                 "user",
                 Some("Ann"),
                 "2024-03-11T09:30:00+01:00",
-                "I finally moved to Lyon last Friday, the flat is tiny but it has a balcony over the Rhône.",
+                "I finally moved to Lyon last Friday, the flat is tiny but it has a balcony over \
+                 the Rhône.",
             ),
             said(
                 1,
                 "user",
                 Some("Ben"),
                 "2024-03-11T09:31:00+01:00",
-                "Congratulations! Did Marie help you carry the piano up four floors of those old stairs?",
+                "Congratulations! Did Marie help you carry the piano up four floors of those old \
+                 stairs?",
             ),
             said(
                 2,
                 "user",
                 Some("Ann"),
                 "2024-03-11T09:35:00+01:00",
-                "She did, and her brother too. We broke two lamps and nobody's back, which I call a success.",
+                "She did, and her brother too. We broke two lamps and nobody's back, which I call \
+                 a success.",
             ),
         ]
     }
 
     #[test]
     fn a_good_answer_is_taken_as_it_is() {
-        let answer = r#"{"title":"Ann moves to Lyon","summary":"Ann moved to Lyon on 8 March 2024.","narrative":"Ann told Ben that she moved to Lyon on 8 March 2024.","timestamp":"2024-03-11T09:31:00+01:00","topics":["moving"],"entities":["Lyon","Marie","Napoleon"]}"#;
+        let answer = concat!(
+            r#"{"title":"Ann moves to Lyon","summary":"Ann moved to Lyon on 8 March "#,
+            r#"2024.","narrative":"Ann told Ben that she moved to Lyon on 8 March "#,
+            r#"2024.","timestamp":"2024-03-11T09:31:00+01:00","topics":["moving"],"#,
+            r#""entities":["Lyon","Marie","Napoleon"]}"#,
+        );
         let written = read(answer, &talk()).expect("usable");
         assert_eq!(written.text.title, "Ann moves to Lyon");
         assert_eq!(written.text.entities, ["Lyon", "Marie"], "nobody spoke of Napoleon");
@@ -256,7 +267,8 @@ mod tests {
     #[test]
     fn gaps_are_filled_by_the_rules_and_dates_outside_are_dropped() {
         let answer = r#"Sure! ```json
-{"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano.","timestamp":"2031-01-01T00:00:00Z"}
+{"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano.",
+"timestamp":"2031-01-01T00:00:00Z"}
 ```"#;
         let written = read(answer, &talk()).expect("usable");
         assert!(written.salvaged && written.timestamp.is_none());
@@ -267,7 +279,10 @@ mod tests {
     fn nothing_usable_is_said_so() {
         assert_eq!(read("I am sorry, I can't.", &talk()), Err(Unusable::Malformed));
         assert_eq!(read(r#"{"title":"...","narrative":"..."}"#, &talk()), Err(Unusable::Malformed));
-        let chinese = r#"{"title":"安搬到里昂","summary":"安在三月搬到了里昂的一间小公寓。","narrative":"安告诉本，她上周五搬到了里昂，公寓很小，但有阳台。"}"#;
+        let chinese = concat!(
+            r#"{"title":"安搬到里昂","summary":"安在三月搬到了里昂的一间小公寓。","#,
+            r#""narrative":"安告诉本，她上周五搬到了里昂，公寓很小，但有阳台。"}"#,
+        );
         assert_eq!(read(chinese, &talk()), Err(Unusable::OtherLanguage));
     }
 
@@ -283,7 +298,10 @@ mod tests {
         );
         assert_eq!(text.title.chars().count(), MAX_TITLE_CHARS);
         let short = [said(0, "user", Some("Ann"), "2024-03-11T09:30:00Z", "Lunch at noon?")];
-        let answer = r#"{"title":"Lunch","summary":"Ann asked about lunch.","narrative":"Ann asked whether to have lunch at noon."}"#;
+        let answer = concat!(
+            r#"{"title":"Lunch","summary":"Ann asked about lunch.","narrative":"Ann asked "#,
+            r#"whether to have lunch at noon."}"#,
+        );
         assert_eq!(read(answer, &short).expect("usable").text.content, "Ann: Lunch at noon?");
     }
 }

@@ -53,7 +53,8 @@ const MOVE: [(&str, &str); 8] = [
     ("Tom", "The botanical garden! Are you going to look after the orchids?"),
     (
         "Maya",
-        "Orchids and carnivorous plants, in the big greenhouse. My sister Irène helped me with the boxes.",
+        "Orchids and carnivorous plants, in the big greenhouse. My sister Irène helped me with the \
+         boxes.",
     ),
     ("Tom", "haha yes she is strong"),
     ("Maya", "She carried the piano stool and 14 boxes of books."),
@@ -126,15 +127,18 @@ fn work_logs_keep_their_code_and_identifiers() {
         &[
             (
                 "user",
-                "The ferry proxy crashed:\n```\nthread 'main' panicked at src/pool.rs:188:9:\nindex out of bounds: the len is 3\n```\nAny idea?",
+                "The ferry proxy crashed:\n```\nthread 'main' panicked at \
+                 src/pool.rs:188:9:\nindex out of bounds: the len is 3\n```\nAny idea?",
             ),
             (
                 "assistant",
-                "The bug is in `checkout`. See https://docs.example.org/pool?id=7#x for the `PooledConn` guard.",
+                "The bug is in `checkout`. See https://docs.example.org/pool?id=7#x for the \
+                 `PooledConn` guard.",
             ),
             (
                 "user",
-                "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\n    raise ValueError(FG-1042)",
+                "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\n    \
+                 raise ValueError(FG-1042)",
             ),
             (
                 "assistant",
@@ -186,10 +190,17 @@ fn long_talks_lose_their_small_talk_first_and_keep_their_order() {
     let mut lines: Vec<(String, String)> = Vec::new();
     for at in 0..25 {
         let name = if at % 2 == 0 { "Maya" } else { "Tom" };
-        let filler = "It was really good and we talked about things for some time, you know how it is when you are there. ".repeat(6);
+        let filler =
+            "It was really good and we talked about things for some time, you know how it \
+            is when you are there. "
+                .repeat(6);
         lines.push((
             name.to_owned(),
-            format!("haha yes! {filler} The harbour crane number {at} lifted {} containers from the vessel Antares.", at * 7 + 3),
+            format!(
+                "haha yes! {filler} The harbour crane number {at} lifted {} containers from \
+                the vessel Antares.",
+                at * 7 + 3
+            ),
         ));
     }
     let borrowed: Vec<(&str, &str)> =
@@ -221,12 +232,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn limits_hold_for_anything(lines in prop::collection::vec(("(Maya|Tom|user|assistant|林夏)", prop_oneof![
-        "\\PC{0,120}", "[a-zA-Z' ,.!?0-9]{0,300}", "[我你他的了在上海北京猫狗，。！？]{0,80}", "[ -~\n\t]{0,200}", "(I|My|me|you) [a-z]{2,9} [a-z ]{0,40}[.!?]",
-    ]), 1..12)) {
-        let borrowed: Vec<(&str, &str)> = lines.iter().map(|(name, line)| (name.as_str(), line.as_str())).collect();
+    fn limits_hold_for_anything(lines in prop::collection::vec(
+        ("(Maya|Tom|user|assistant|林夏)", prop_oneof![
+            "\\PC{0,120}", "[a-zA-Z' ,.!?0-9]{0,300}", "[我你他的了在上海北京猫狗，。！？]{0,80}",
+            "[ -~\n\t]{0,200}", "(I|My|me|you) [a-z]{2,9} [a-z ]{0,40}[.!?]",
+        ]),
+        1..12,
+    )) {
+        let borrowed: Vec<(&str, &str)> =
+            lines.iter().map(|(name, line)| (name.as_str(), line.as_str())).collect();
         let text = write_offline(&talk("2024-03-11T09:30:00Z", &borrowed));
-        prop_assert!(!text.title.is_empty() && text.title.chars().count() <= 80, "{:?}", text.title);
+        prop_assert!(
+            !text.title.is_empty() && text.title.chars().count() <= 80,
+            "{:?}",
+            text.title,
+        );
         prop_assert!(count_tokens(&text.summary) <= 100, "{:?}", text.summary);
         prop_assert!(count_tokens(&text.content) <= 2_000);
         prop_assert!(text.content.chars().all(|c| !c.is_control() || c == '\n'));

@@ -116,7 +116,10 @@ pub fn statements_question(messages: &[Arc<Message>], prediction: Option<&str>) 
             "importance": {"type": "string", "enum": ["low", "medium", "high", "critical"]},
             "messages": {"type": "array", "items": {"type": "integer"}},
         },
-        "required": ["content", "kind", "subject", "attribute", "value", "confidence", "importance", "messages"],
+        "required": [
+            "content", "kind", "subject", "attribute", "value", "confidence", "importance",
+            "messages",
+        ],
         "additionalProperties": false,
     });
     let schema = json!({
@@ -301,8 +304,10 @@ mod tests {
     }
 
     fn statement(content: &str, subject: &str, messages: Value) -> Value {
-        json!({"content": content, "kind": "personal_info", "subject": subject, "attribute": "Home", "value": "Lyon.",
-               "confidence": 0.9, "importance": "high", "messages": messages})
+        json!({
+            "content": content, "kind": "personal_info", "subject": subject, "attribute": "Home",
+            "value": "Lyon.", "confidence": 0.9, "importance": "high", "messages": messages,
+        })
     }
 
     fn read(statements: Vec<Value>) -> Extraction {
@@ -349,7 +354,10 @@ mod tests {
 
     #[test]
     fn one_bad_item_loses_no_other_and_no_list_is_no_answer() {
-        let answer = r#"{"statements":[{"content":"Ann works at Renault.","kind":"work_history","messages":[0]}, 7, {"content":"Ann mov"#;
+        let answer = concat!(
+            r#"{"statements":[{"content":"Ann works at "#,
+            r#"Renault.","kind":"work_history","messages":[0]}, 7, {"content":"Ann mov"#,
+        );
         let read = read_statements(answer, &talk(), &Config::default()).expect("a list");
         assert_eq!(read.extraction.candidates.len(), 1);
         assert!(read.salvaged);

@@ -21,7 +21,11 @@ const MAX_COMPILED_BYTES: usize = 64 << 20;
 const MACROS: [(&str, &str); 5] = [
     (
         "{NAME}",
-        r#"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Frau Dr|Herr Dr|Herr|Frau|Prof)\.? )?\p{Lu}[^\s,.;:!?()"“”]*(?: (?:(?:&|of|de|la|the|von|van|del|dos) )?\p{Lu}[^\s,.;:!?()"“”]*){0,3})"#,
+        concat!(
+            r#"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Frau Dr|Herr Dr|Herr|Frau|Prof)\.? "#,
+            r#")?\p{Lu}[^\s,.;:!?()"“”]*(?: (?:(?:&|of|de|la|the|von|van|del|dos) "#,
+            r#")?\p{Lu}[^\s,.;:!?()"“”]*){0,3})"#,
+        ),
     ),
     ("{SOME}", r#"[^,.;:!?()"“”。，！？]{1,60}"#),
     ("{HAN}", r"[\p{Han}A-Za-z0-9]{1,12}?(?:[了，。！,!?？；;、的]|$)"),
@@ -33,7 +37,13 @@ const MACROS: [(&str, &str); 5] = [
     ),
     (
         "{DATE}",
-        r"(?:[^.。]{0,30}?)(?:\d{1,2}|\d月|[一二三四五六七八九十]月|周[一二三四五六日]|January|February|March|April|May|June|July|August|September|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|tomorrow|next|Januar|März|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|janvier|février|mars|avril|juin|juillet|août)[^.;。]{0,20}",
+        concat!(
+            r"(?:[^.。]{0,30}?)(?:\d{1,2}|\d月|[一二三四五六七八九十]月|周[一二三四五六日]|",
+            r"January|February|March|April|May|June|July|August|September|October|November|",
+            r"December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|tomorrow|next|",
+            r"Januar|März|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|",
+            r"julio|agosto|janvier|février|mars|avril|juin|juillet|août)[^.;。]{0,20}",
+        ),
     ),
 ];
 

@@ -21,10 +21,13 @@ use crate::text::words::{for_each_bigram, for_each_word, runs};
 
 /// Han characters that statements use to say whatever they say: they never make a name by
 /// themselves.
-const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望决定喜欢爱讨厌最更比较常经偶尔每天年月日周星期上下前后中里外内\
-     他她它我你您们咱自己这那哪谁什么怎样为因所以但而且或者如果从到去来回往对于向把被让给用以之其此等个名位只条家间次种些第几多少大小新旧老好高低长短\
-     工作居住生活学习上班职业公司岗位任职就读毕业专业学校生日年龄岁来自家乡搬过买卖做吃喝看读写听说话叫姓用户助手表示提到认为觉得知道目标问题解决方法决定选择朋友家人\
-     父母亲妈爸哥姐弟妹妻丈夫孩子儿女婚离订宠物狗猫养了着地得因由养患敏感健康运动完成参加举行访问旅行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣";
+const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望\
+    决定喜欢爱讨厌最更比较常经偶尔每天年月日周星期上下前后中里外内他她它我你您们咱自己这那哪谁什\
+    么怎样为因所以但而且或者如果从到去来回往对于向把被让给用以之其此等个名位只条家间次种些第几多\
+    少大小新旧老好高低长短工作居住生活学习上班职业公司岗位任职就读毕业专业学校生日年龄岁来自家乡\
+    搬过买卖做吃喝看读写听说话叫姓用户助手表示提到认为觉得知道目标问题解决方法决定选择朋友家人父\
+    母亲妈爸哥姐弟妹妻丈夫孩子儿女婚离订宠物狗猫养了着地得因由养患敏感健康运动完成参加举行访问旅\
+    行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣";
 
 /// Checks that every name, number and date of `statement` occurs in, or resolves from, the messages
 /// it cites.
@@ -168,7 +171,9 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
 
 /// Chinese familiar names, 小 or 老 or 阿 with a family name, at the start of the statement.
 fn titled(statement: &str) -> impl Iterator<Item = String> {
-    const FAMILY: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘蒋蔡余杜叶程苏魏吕丁沈姚卢姜崔钟谭陆汪范石廖贾夏韦付方邹熊孟秦江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔向汤";
+    const FAMILY: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘\
+        蒋蔡余杜叶程苏魏吕丁沈姚卢姜崔钟谭陆汪范石廖贾夏韦付方邹熊孟秦江尹薛闫段雷侯龙史陶黎贺顾\
+        毛郝龚邵万钱严武戴莫孔向汤";
     let characters: Vec<char> = statement.chars().take(2).collect();
     let familiar =
         matches!(characters.as_slice(), ['小' | '老' | '阿', family] if FAMILY.contains(*family));
@@ -293,7 +298,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_supports_itself_without_capitals_and_nothing_panics(text in "[a-z]{1,6}( [a-z]{1,6}){0,6}", other in "\\PC{0,60}") {
+        fn any_text_supports_itself_without_capitals_and_nothing_panics(
+            text in "[a-z]{1,6}( [a-z]{1,6}){0,6}", other in "\\PC{0,60}",
+        ) {
             prop_assert_eq!(check(&text, &text), Ok(()));
             let _ = check(&other, &text);
             let _ = check(&text, &other);

@@ -201,22 +201,32 @@ fn every_fact_is_supported_by_its_messages() {
 proptest! {
     #[test]
     fn nothing_panics_on_any_text(text in "\\PC{0,120}", name in "\\PC{0,8}") {
-        let talk = [said(0, "user", Some(&name), DAY, &text), said(1, "assistant", None, DAY, &text)];
-        extract_offline(&talk, &Config { min_confidence: 0.0, min_importance: 0.0, ..Config::default() });
+        let talk =
+            [said(0, "user", Some(&name), DAY, &text), said(1, "assistant", None, DAY, &text)];
+        extract_offline(
+            &talk,
+            &Config { min_confidence: 0.0, min_importance: 0.0, ..Config::default() },
+        );
     }
 
     #[test]
     fn nothing_panics_on_words_that_rules_look_for(
         words in prop::collection::vec(prop::sample::select(vec![
-            "I", "we", "my", "sister", "Anna", "'m", "have", "been", "to", "at", "Rome", ",", "and", "moved", "love", "not", "\"", "-", "`", "If",
-            "last", "Friday", "is", "favourite", "let's", "go", "with", "Decision:", "your", "on", "3", "the", "still", "a", "nurse", "we're",
-            "我", "在", "上海", "工作", "生日", "三月", "叫", "，", "。", "你", "(", "'", "是", "的", "打算", "昨天",
+            "I", "we", "my", "sister", "Anna", "'m", "have", "been", "to", "at", "Rome", ",", "and",
+            "moved", "love", "not", "\"", "-", "`", "If", "last", "Friday", "is", "favourite",
+            "let's", "go", "with", "Decision:", "your", "on", "3", "the", "still", "a", "nurse",
+            "we're", "我", "在", "上海", "工作", "生日", "三月", "叫", "，", "。", "你", "(", "'",
+            "是", "的", "打算", "昨天",
         ]), 0..24),
         spaced in any::<bool>(),
     ) {
         let text = words.join(if spaced { " " } else { "" });
-        let talk = [said(0, "user", Some("Ada"), DAY, &text), said(1, "assistant", None, DAY, &text)];
-        let found = extract_offline(&talk, &Config { min_confidence: 0.0, min_importance: 0.0, ..Config::default() });
+        let talk =
+            [said(0, "user", Some("Ada"), DAY, &text), said(1, "assistant", None, DAY, &text)];
+        let found = extract_offline(
+            &talk,
+            &Config { min_confidence: 0.0, min_importance: 0.0, ..Config::default() },
+        );
         for candidate in &found.candidates {
             prop_assert!(!candidate.content.is_empty() && !candidate.source_messages.is_empty());
         }

@@ -52,8 +52,8 @@ impl Signs {
 const LISTS: [(Signs, &str); 12] = [
     (
         Signs::REQUEST,
-        "let let's keep take check tell give look have remember try make don't stay can could would \
-         do did are is how what when where who why which",
+        "let let's keep take check tell give look have remember try make don't stay can could \
+         would do did are is how what when where who why which",
     ),
     (
         Signs::FIRST_PERSON,
@@ -61,7 +61,8 @@ const LISTS: [(Signs, &str); 12] = [
          ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren \
          yo mi mis me mí conmigo nosotros nosotras nuestro nuestra nuestros nuestras nos \
          je j'ai j'étais j'aime moi mon ma mes nous notre nos \
-         io mio mia miei mie noi nostro nostra eu meu minha meus minhas nós nosso nossa 我 咱 私 僕 俺",
+         io mio mia miei mie noi nostro nostra eu meu minha meus minhas nós nosso nossa \
+         我 咱 私 僕 俺",
     ),
     (
         Signs::SECOND_PERSON,
@@ -109,7 +110,8 @@ const LISTS: [(Signs, &str); 12] = [
          promoted promotion hired fired salary interview degree university college school class \
          course exam thesis internship business startup employer shift \
          arbeit arbeite firma stelle studium uni trabajo empresa oficina universidad travail \
-         bureau entreprise université lavoro trabalho 公司 工作 上班 辞职 入职 老板 项目 大学 考试 面试",
+         bureau entreprise université lavoro trabalho \
+         公司 工作 上班 辞职 入职 老板 项目 大学 考试 面试",
     ),
     (
         Signs::TASTE,
@@ -126,7 +128,8 @@ const LISTS: [(Signs, &str); 12] = [
     ),
     (
         Signs::CHOICE,
-        "decided decision chose chosen settled agreed entschieden decidido decidí décidé 决定 定了 选了",
+        "decided decision chose chosen settled agreed entschieden decidido decidí décidé \
+         决定 定了 选了",
     ),
     (
         Signs::PERSON,

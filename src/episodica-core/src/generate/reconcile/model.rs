@@ -77,7 +77,9 @@ pub fn question(candidates: &[&Candidate], known: &[&SemanticMemory]) -> Result<
         "type": "object",
         "properties": {
             "candidate": {"type": "integer"},
-            "action": {"type": "string", "enum": ["IGNORE", "MERGE", "UPDATE", "SUPERSEDE", "CREATE"]},
+            "action": {
+                "type": "string", "enum": ["IGNORE", "MERGE", "UPDATE", "SUPERSEDE", "CREATE"],
+            },
             "memory": {"type": ["integer", "null"]},
             "content": {"type": ["string", "null"]},
             "reason": {"type": "string"},
@@ -295,7 +297,14 @@ mod tests {
             memory("Ann", "home", "Lyon", "Ann lives in Lyon."),
             candidate("Ann", "home", "Nice", "Ann lives in Nice."),
         );
-        let answer = json!({"decisions": [{"candidate": 0, "action": action, "memory": memory_number, "content": content, "reason": "r"}]});
+        let answer = json!({
+            "decisions": [
+                {
+                    "candidate": 0, "action": action, "memory": memory_number,
+                    "content": content, "reason": "r",
+                }
+            ]
+        });
         let mut read = read(&answer.to_string(), &[&new], &[&known]);
         (read.decisions.remove(0), read.corrected)
     }

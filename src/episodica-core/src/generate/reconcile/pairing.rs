@@ -18,17 +18,18 @@ const ENOUGH_SHARED: usize = 2;
 
 /// Everyday words of languages that have no list of their own.
 const FOREIGN: &str = "\
-    ich der die das und ist ein den dem des wir sie ihr mit von vom zum zur auf aus bei bis mir dir \
-    que los las una con por del sus les une est qui pas son ses mes per che gli non sul com dos seu \
-    sua más las nos \
+    ich der die das und ist ein den dem des wir sie ihr mit von vom zum zur auf aus bei bis mir \
+    dir que los las una con por del sus les une est qui pas son ses mes per che gli non sul com \
+    dos seu sua más las nos \
     aber auch dann dass doch eine einen einem einer euch für habe haben hatte heute ihre immer \
-    jetzt kann mehr mein meine mich nach nicht noch oder schon sehr sich sind über uns unser unsere \
-    viel wenn wird wieder zwei aquí como cuando desde donde ella ellos esta este esto está están \
-    hace hasta hay mucho muy nada para pero poco porque puede siempre sobre también tengo tiene \
-    todo todos avec avoir bien chez comme dans depuis donc elle encore être faire fait leur mais \
-    même nous pour plus quand sans sont sous tout tous très tu vous anche ancora avere come con \
-    cosa dopo fare loro molto nella nelle perché quando questa questo sempre sono tutto tutti uma \
-    isso mais meus minha muito nós não onde pelo quando quem também tenho uns você";
+    jetzt kann mehr mein meine mich nach nicht noch oder schon sehr sich sind über uns unser \
+    unsere viel wenn wird wieder zwei aquí como cuando desde donde ella ellos esta este esto \
+    está están hace hasta hay mucho muy nada para pero poco porque puede siempre sobre también \
+    tengo tiene todo todos avec avoir bien chez comme dans depuis donc elle encore être faire \
+    fait leur mais même nous pour plus quand sans sont sous tout tous très tu vous anche ancora \
+    avere come con cosa dopo fare loro molto nella nelle perché quando questa questo sempre sono \
+    tutto tutti uma isso mais meus minha muito nós não onde pelo quando quem também tenho uns \
+    você";
 
 /// The words by which two messages are seen to be about the same thing, as terms of the index, each
 /// once.

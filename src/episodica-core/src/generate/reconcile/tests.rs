@@ -251,11 +251,15 @@ proptest! {
         let mut store = Store::default();
         for (index, value) in values.iter().enumerate() {
             let from = format!("2024-01-{:02}", days[index]);
-            let (decision, _) = store.learn(&candidate("Alice", attribute, value, &from, &contents[index]));
+            let (decision, _) =
+                store.learn(&candidate("Alice", attribute, value, &from, &contents[index]));
             prop_assert!(decision.event != EventKind::Supersede || is_single_valued(attribute));
         }
         for memory in &store.0 {
-            prop_assert!(memory.valid_to.is_none_or(|until| until >= memory.valid_from) || memory.superseded_by.is_some());
+            prop_assert!(
+                memory.valid_to.is_none_or(|until| until >= memory.valid_from)
+                    || memory.superseded_by.is_some()
+            );
         }
     }
 }

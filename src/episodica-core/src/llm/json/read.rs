@@ -99,7 +99,8 @@ pub fn items(text: &str, key: &str) -> Items {
     if let Some(start) = scan.list_under(key) {
         return split(&mut scan, start).unwrap_or_default();
     }
-    // Lists of objects are what is asked for, lists of strings likely; a list of anything else may be a reference mark in prose.
+    // Lists of objects are what is asked for, lists of strings likely; a list of anything else may
+    // be a reference mark in prose.
     for first in [&b"{"[..], b"\"", b""] {
         let mut at = 0;
         while let Some(start) = scan.find(at, b"[{") {

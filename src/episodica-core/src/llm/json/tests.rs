@@ -96,7 +96,10 @@ fn one_bad_item_never_loses_the_others() {
 
 #[test]
 fn an_answer_cut_off_anywhere_keeps_its_whole_items() {
-    let whole = r#"{"facts": [{"text": "a, b] {c", "n": 1}, {"text": "d", "tags": ["x", "y"]}, {"text": "e"}]}"#;
+    let whole = concat!(
+        r#"{"facts": [{"text": "a, b] {c", "n": 1}, {"text": "d", "tags": ["x", "y"]}, {"text": "#,
+        r#""e"}]}"#,
+    );
     let start = whole.find('[').unwrap();
     let ends: Vec<_> = [r#"1}"#, r#"]}, {"text": "e"#, r#""e"}"#]
         .iter()
@@ -191,7 +194,9 @@ proptest! {
     }
 
     #[test]
-    fn whatever_was_written_is_read(texts in proptest::collection::vec("\\PC{0,20}", 0..6), junk in "[a-z .]{0,20}") {
+    fn whatever_was_written_is_read(
+        texts in proptest::collection::vec("\\PC{0,20}", 0..6), junk in "[a-z .]{0,20}",
+    ) {
         let values: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
         let clean = json!({"facts": values}).to_string();
         prop_assert_eq!(items(&clean, "facts").values, values.clone());

@@ -57,14 +57,17 @@ impl Dialect {
             // Servers that take `json_object` want the word JSON in the prompt.
             _ => {
                 format!(
-                    "{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing else:\n{}",
+                    "{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing \
+                     else:\n{}",
                     prompt.system, schema.schema
                 )
             }
         };
         let mut body = json!({
             "model": model,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
+            "messages": [
+                {"role": "system", "content": system}, {"role": "user", "content": prompt.user},
+            ],
         });
         body[if self.completion_tokens { "max_completion_tokens" } else { "max_tokens" }] =
             max_tokens.into();

@@ -22,7 +22,11 @@ fn prompt() -> Prompt {
 fn says(content: &Value) -> Act {
     Act::Json(
         200,
-        json!({"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}).to_string(),
+        json!({
+            "choices": [{"message": {"content": content}}],
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7},
+        })
+        .to_string(),
     )
 }
 
@@ -54,10 +58,16 @@ fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
         server.requests()[0].body,
         json!({
             "model": "tiny",
-            "messages": [{"role": "system", "content": "Write it down."}, {"role": "user", "content": "the secret diary"}],
+            "messages": [
+                {"role": "system", "content": "Write it down."},
+                {"role": "user", "content": "the secret diary"},
+            ],
             "max_tokens": 100,
             "temperature": 0,
-            "response_format": {"type": "json_schema", "json_schema": {"name": "episode", "strict": true, "schema": {"type": "object"}}},
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "episode", "strict": true, "schema": {"type": "object"}},
+            },
             "seed": 3,
         })
     );
@@ -65,7 +75,8 @@ fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
 
 #[test]
 fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
-    let invalid = "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}";
+    let invalid = "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': \"Input \
+        should be 'text' or 'json_object'\"}";
     for (status, words) in [
         (400, "json_schema is unknown"),
         (415, ""),
@@ -124,7 +135,8 @@ fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
         if request.body.get("max_tokens").is_some() {
             return refuses(
                 400,
-                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                 'max_completion_tokens' instead.",
             );
         }
         match request.body.get("temperature") {
@@ -145,7 +157,9 @@ fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
 
 #[test]
 fn content_comes_in_parts_and_without_usage_is_counted_here() {
-    let parts = json!([{"type": "text", "text": "{\"a\""}, {"type": "image"}, {"type": "text", "text": ":1}"}]);
+    let parts = json!(
+        [{"type": "text", "text": "{\"a\""}, {"type": "image"}, {"type": "text", "text": ":1}"}]
+    );
     let server = FaultServer::script(vec![
         says(&parts),
         Act::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into()),

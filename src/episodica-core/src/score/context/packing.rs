@@ -19,8 +19,8 @@ const PRICE: f64 = 0.2;
 const ROUNDS: usize = 4;
 /// Messages considered beyond those that the budget could hold at a few tokens each.
 const CONSIDERED: usize = 512;
-/// The facts' share of a budget up to [`SMALL_BUDGET`] tokens. Of larger ones they get fewer tokens:
-/// more and more of the messages that prove them are inside.
+/// The facts' share of a budget up to [`SMALL_BUDGET`] tokens. Of larger ones they get fewer
+/// tokens: more and more of the messages that prove them are inside.
 const FACT_SHARE: f64 = 0.25;
 const SMALL_BUDGET: f64 = 400.0;
 

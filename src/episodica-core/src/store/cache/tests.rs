@@ -141,8 +141,8 @@ fn another_model_is_named() {
     };
     assert_eq!(
         mismatch("ada", Some(1536)),
-        "the vectors come from embedding model `table-1` with 2 dimensions, the store was opened with `ada` with 1536 dimensions \
-         in `/m/episodes/vector_db/a.manifest.json`"
+        "the vectors come from embedding model `table-1` with 2 dimensions, the store \
+         was opened with `ada` with 1536 dimensions in `/m/episodes/vector_db/a.manifest.json`"
     );
     assert!(mismatch("table-1", Some(3)).contains("`table-1` with 3 dimensions"));
     assert!(

@@ -177,7 +177,16 @@ mod tests {
 
     #[test]
     fn an_episode_of_nemori_loads_with_sensible_values() {
-        let line = br#"{"episode_id":"e1","user_id":"Alice","title":"Move","content":"Alice moved.","original_messages":[{"role":"user","content":"I moved","timestamp":"2024-03-11T09:30:00.000001","metadata":{"original_speaker":"Ali"}},{"message_id":"m2","role":"assistant","content":"Where?","metadata":{}}],"message_count":2,"boundary_reason":"topic change","created_at":"2024-03-12T00:00:00","timestamp":"2024-03-11T09:30:00","metadata":null,"tags":["home"]}"#;
+        let line = concat!(
+            r#"{"episode_id":"e1","user_id":"Alice","title":"Move","content":"Alice moved.","#,
+            r#""original_messages":[{"role":"user","content":"I moved","#,
+            r#""timestamp":"2024-03-11T09:30:00.000001","metadata":{"original_speaker":"Ali"}},"#,
+            r#"{"message_id":"m2","role":"assistant","content":"Where?","metadata":{}}],"#,
+            r#""message_count":2,"boundary_reason":"topic change","#,
+            r#""created_at":"2024-03-12T00:00:00","timestamp":"2024-03-11T09:30:00","#,
+            r#""metadata":null,"tags":["home"]}"#,
+        )
+        .as_bytes();
         let (episode, notes) = read_episode(&owner(), line, &HashMap::new()).unwrap();
         assert!(notes.is_empty());
         assert_eq!((episode.message_count, episode.boundary.reason), (2, BoundaryReason::Imported));
@@ -205,10 +214,18 @@ mod tests {
             .unwrap(),
         );
         let known = HashMap::from([("m1", &message)]);
-        let line = br#"{"episode_id":"e","original_messages":[{"message_id":"m1","role":"user","content":"hi"}]}"#;
+        let line = concat!(
+            r#"{"episode_id":"e","original_messages":"#,
+            r#"[{"message_id":"m1","role":"user","content":"hi"}]}"#,
+        )
+        .as_bytes();
         let (episode, _) = read_episode(&owner(), line, &known).unwrap();
         assert!(Arc::ptr_eq(&episode.original_messages[0], &message));
-        let line = br#"{"episode_id":"e","original_messages":[{"message_id":"m1","role":"user"},{"role":"user","content":"new"}]}"#;
+        let line = concat!(
+            r#"{"episode_id":"e","original_messages":"#,
+            r#"[{"message_id":"m1","role":"user"},{"role":"user","content":"new"}]}"#,
+        )
+        .as_bytes();
         let (episode, _) = read_episode(&owner(), line, &known).unwrap();
         assert!(Arc::ptr_eq(&episode.original_messages[0], &message));
         assert_eq!(episode.original_messages[1].content, "new");

@@ -140,7 +140,9 @@ mod tests {
             "\"soon\"",
         ] {
             let line = format!(
-                r#"{{"memory_id":"f","user_id":"Alice","content":"Lives in Lyon","knowledge_type":"fact","created_at":{date},"confidence":0.9,"tags":["x"],"updated_at":null,"revision_count":1}}"#
+                "{{\"memory_id\":\"f\",\"user_id\":\"Alice\",\"content\":\"Lives in Lyon\",\
+                 \"knowledge_type\":\"fact\",\"created_at\":{date},\"confidence\":0.9,\
+                 \"tags\":[\"x\"],\"updated_at\":null,\"revision_count\":1}}"
             );
             let (memory, notes) = read_semantic(&owner(), line.as_bytes()).unwrap();
             assert_eq!(notes.len(), usize::from(date == "\"soon\""), "{date}");

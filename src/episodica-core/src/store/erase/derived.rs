@@ -8,8 +8,8 @@ use crate::store::files::remove;
 use crate::store::layout::{LogKind, SideFile};
 use crate::store::shared::Shared;
 
-/// Removes a user's traces, cached answers, vector caches, snapshot, and what a crash left of a file
-/// being replaced; returns how many files there were.
+/// Removes a user's traces, cached answers, vector caches, snapshot, and what a crash left of a
+/// file being replaced; returns how many files there were.
 ///
 /// # Errors
 /// `Io`.

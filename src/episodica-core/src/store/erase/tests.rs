@@ -21,10 +21,11 @@ fn owner() -> Owner {
 }
 
 fn message(n: u64) -> Arc<Message> {
-    let line = format!(
-        r#"{{"message_id":"m{n}","seq":{n},"role":"user","content":"the words of {n}","timestamp":{n}}}"#
-    );
-    Arc::new(read_message(&owner(), line.as_bytes()).unwrap())
+    let line = serde_json::json!({
+        "message_id": format!("m{n}"), "seq": n, "role": "user",
+        "content": format!("the words of {n}"), "timestamp": n,
+    });
+    Arc::new(read_message(&owner(), line.to_string().as_bytes()).unwrap())
 }
 
 fn episode(id: &str, messages: &[u64]) -> Arc<Episode> {
@@ -54,7 +55,8 @@ fn an_erased_message_is_gone_from_revisions_quarantine_and_side_files() {
     for side in SideFile::ALL {
         disk.put(
             store.layout().side_path(&owner(), side),
-            b"{\"id\":\"m1\",\"kind\":\"message\",\"error\":\"\",\"attempts\":1,\"at\":\"2026-01-01\"}\n",
+            b"{\"id\":\"m1\",\"kind\":\"message\",\"error\":\"\",\"attempts\":1,\
+              \"at\":\"2026-01-01\"}\n",
         );
     }
     let (user, _) = store.open_user(&owner()).unwrap();

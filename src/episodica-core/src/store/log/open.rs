@@ -338,7 +338,8 @@ impl Log {
         }
         let acknowledged = Some(self.position.bytes);
         let found = scan(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
-        let remedy = "close the store and open it again, which moves the line to the quarantine; check the disk";
+        let remedy = "close the store and open it again, which moves the line to the quarantine; \
+            check the disk";
         let damaged = |bad: &BadLine| {
             problem(Some(bad.number), format!("line is no longer a record: {}", bad.reason), remedy)
         };

@@ -17,8 +17,10 @@ fn owner(user: &str) -> Owner {
 }
 
 fn message(seq: u64, content: &str) -> Arc<Message> {
-    let json = serde_json::json!({"message_id": format!("m{seq}"), "seq": seq, "role": "user", "content": content,
-        "timestamp": "2024-03-11T09:30:00+01:00", "metadata": {"b": 1, "a": [1.50]}});
+    let json = serde_json::json!({
+        "message_id": format!("m{seq}"), "seq": seq, "role": "user", "content": content,
+        "timestamp": "2024-03-11T09:30:00+01:00", "metadata": {"b": 1, "a": [1.50]},
+    });
     Arc::new(serde_json::from_value(json).unwrap())
 }
 
@@ -86,7 +88,8 @@ fn a_newer_format_is_refused_and_left_alone() {
     for mode in [Mode::ReadOnly, Mode::ReadWrite] {
         let error = on(&disk, mode).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
-        let expected = "the store has format 2, written by `episodica 9.0.0`; this version reads up to `1` in `/m/episodica.json`";
+        let expected = "the store has format 2, written by `episodica 9.0.0`; this version reads \
+            up to `1` in `/m/episodica.json`";
         assert_eq!(error.to_string(), expected);
     }
     assert_eq!(disk.files(), before);
@@ -99,7 +102,8 @@ fn a_directory_of_nemori_opens_and_is_adopted() {
     let disk = MemoryBackend::new();
     disk.put(
         "/m/episodes/Alice_episodes.jsonl",
-        b"{\"episode_id\":\"e1\",\"user_id\":\"Alice\",\"content\":\"x\",\"original_messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
+        b"{\"episode_id\":\"e1\",\"user_id\":\"Alice\",\"content\":\"x\",\
+          \"original_messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
     );
     disk.put("/m/episodes/bob.json", b"[{\"episode_id\": \"e2\",\n \"content\": \"y\"}, 3]");
     let store = on(&disk, Mode::ReadWrite).unwrap();

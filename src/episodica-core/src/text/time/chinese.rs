@@ -92,7 +92,12 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
 
 /// Whether any pattern begins with `c`.
 fn begins(c: char) -> bool {
-    c.is_ascii_digit() || c as u32 >= 0x3000 && "大前昨今明后後上下这這本去再年月周週星礼禮半几幾数数两兩〇零一二三四五六七八九十百过過最近元情妇愚劳儿教国國万平圣聖跨春除初中端双０１２３４５６７８９".contains(c)
+    c.is_ascii_digit()
+        || c as u32 >= 0x3000
+            && "大前昨今明后後上下这這本去再年月周週星礼禮半几幾数\
+        数两兩〇零一二三四五六七八九十百过過最近元情妇愚劳儿教国國万平圣聖跨春除初中端双０１２３\
+        ４５６７８９"
+                .contains(c)
 }
 
 /// A place in a text where a mention may begin.

@@ -1,5 +1,5 @@
-//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from its year on, 国庆节, and ranges of
-//! them.
+//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from its year on, 国庆节, and
+//! ranges of them.
 
 use super::calendar::{self, Holiday, Lean};
 use super::chinese::{Hit, Place, part_of_month};

@@ -288,7 +288,8 @@ impl Place<'_, '_> {
         })
     }
 
-    /// "Between May and July 2022"; a range over the turn of the year ends in the year that is said.
+    /// "Between May and July 2022"; a range over the turn of the year ends in the year that is
+    /// said.
     fn months(&self) -> Option<Found> {
         let (first, last) = (self.month("mon")?, self.month("mon2")?);
         let days = |year: i64| {

@@ -1,5 +1,5 @@
-//! Dates that people mean: finds "last Friday", "in May 2023", 上周五 or 2023-05-08 in a text and says
-//! which days they are.
+//! Dates that people mean: finds "last Friday", "in May 2023", 上周五 or 2023-05-08 in a text and
+//! says which days they are.
 //!
 //! A mention is resolved against an anchor, the moment at which the text was written, whose local
 //! date is "today". Weeks start on Monday. Times of day, durations ("for three years"), recurring

@@ -3,8 +3,8 @@
 //! A pattern is a regular expression with placeholders for what the language counts time by:
 //! `{wd}` a weekday (`{anywd}` where its name adds nothing, `{swd}` a short English one), `{mon}` a
 //! month, `{m}` its number, `{unit}`, `{n}` a count, `{d}` a day of a month, `{nth}` an ordinal,
-//! `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range.
-//! Of the matches that begin at one place the longest counts.
+//! `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a
+//! range. Of the matches that begin at one place the longest counts.
 
 use std::sync::LazyLock;
 

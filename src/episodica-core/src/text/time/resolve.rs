@@ -12,16 +12,18 @@ use crate::text::Language;
 /// `text` with what its confident relative dates mean, as written at `anchor`.
 ///
 /// `language` is that of the talk, whose patterns are read even where a sentence is too short to
-/// tell it. The rest of the text is untouched, and so are dates that are absolute already or that a reader
-/// could not be sure of. Each date is written in the language of its expression.
+/// tell it. The rest of the text is untouched, and so are dates that are absolute already or that a
+/// reader could not be sure of. Each date is written in the language of its expression.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
 /// use episodica_core::text::{Language, time::resolve_text};
 /// let monday = Moment::parse("2023-05-08T10:00:00Z")?;
-/// assert_eq!(resolve_text("I moved last Friday.", monday, Language::English), "I moved last Friday [5 May 2023].");
-/// assert_eq!(resolve_text("We met in March.", monday, Language::English), "We met in March 2023.");
-/// assert_eq!(resolve_text("昨天我跑步了。", monday, Language::Chinese), "昨天（2023年5月7日）我跑步了。");
+/// let english = |text| resolve_text(text, monday, Language::English);
+/// assert_eq!(english("I moved last Friday."), "I moved last Friday [5 May 2023].");
+/// assert_eq!(english("We met in March."), "We met in March 2023.");
+/// let chinese = resolve_text("昨天我跑步了。", monday, Language::Chinese);
+/// assert_eq!(chinese, "昨天（2023年5月7日）我跑步了。");
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
 pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {

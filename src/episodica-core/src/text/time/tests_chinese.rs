@@ -158,7 +158,10 @@ fn runs_of_one_word_are_linear() {
 
 proptest! {
     #[test]
-    fn nothing_panics_and_ranges_are_on_boundaries(text in "\\PC{0,60}", micros in -62_135_596_800_000_000i64..253_402_300_799_000_000, offset in -86_399i32..86_400) {
+    fn nothing_panics_and_ranges_are_on_boundaries(
+        text in "\\PC{0,60}", micros in -62_135_596_800_000_000i64..253_402_300_799_000_000,
+        offset in -86_399i32..86_400,
+    ) {
         check_text(&text, Moment::new(micros, offset).expect("valid"))?;
     }
 
@@ -166,7 +169,12 @@ proptest! {
     fn nothing_panics_on_pieces_of_dates(
         pieces in prop::collection::vec(prop::sample::select(PIECES), 0..12),
         joiner in prop::sample::select(&[" ", "", "\n", ", ", "-"][..]),
-        anchor in prop::sample::select(&["0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", "2024-02-29T00:00:00Z", "2023-12-31T00:00:00Z"][..]),
+        anchor in prop::sample::select(
+            &[
+                "0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", "2024-02-29T00:00:00Z",
+                "2023-12-31T00:00:00Z",
+            ][..]
+        ),
     ) {
         check_text(&pieces.join(joiner), Moment::parse(anchor).expect("valid"))?;
     }

@@ -11,38 +11,68 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &["hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed"],
     intentions: &[
         // An intention told in the past is still ahead: "decided to move in June".
-        r"(?:decided|promised|agreed|planned|offered|hoped|expected|invited|asked|told|chose)(?: \w+)? to \w+(?: \w+ed\b)?",
-        r"(?:(?:['’]ve|have|has|had) )?(?:booked|scheduled|planned|rescheduled|postponed|reserved|slated|due|moved|pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
+        concat!(
+            r"(?:decided|promised|agreed|planned|offered|hoped|expected|invited|asked|told|",
+            r"chose)(?: \w+)? to \w+(?: \w+ed\b)?",
+        ),
+        concat!(
+            r"(?:(?:['’]ve|have|has|had) ",
+            r")?(?:booked|scheduled|planned|rescheduled|postponed|reserved|slated|due|moved|",
+            r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
+        ),
         "need(?:s|ed)?|excited|interested|supposed",
     ],
     past: &[
         // The verb that governs an infinitive has the tense: "went to see".
-        r"(?:went|came|got|had|wanted|managed|able|used|forgot|failed|tried|needed)(?: \w+)? to \w+",
+        concat!(
+            r"(?:went|came|got|had|wanted|managed|able|used|forgot|failed|tried|needed)(?: \w+)? ",
+            r"to \w+",
+        ),
         r"(?:should|would|could|might|must|may)(?:n['’]t| not)? have(?: \w+)?",
         r"did(?:n['’]?t)? \w+(?: \w+)?",
-        r"(?:have|has|haven['’]?t|hasn['’]?t|hadn['’]?t|['’]ve|['’]d|ive) (?:(?:not|just|already|finally|never|ever|always|all|both|also|even|only|\w+ly) )*(?:<participle>|<irregular>)",
-        r"['’]s (?:just |already |finally |not |never |always )?(?:been|gone|got|had|done|become|taken)",
+        concat!(
+            r"(?:have|has|haven['’]?t|hasn['’]?t|hadn['’]?t|['’]ve|['’]d|ive) ",
+            r"(?:(?:not|just|already|finally|never|ever|always|all|both|also|even|only|\w+ly) ",
+            r")*(?:<participle>|<irregular>)",
+        ),
+        "['’]s (?:just |already |finally |not |never |always \
+)?(?:been|gone|got|had|done|become|taken)",
         "<irregular>",
         r"\w{2,}ed",
         "remember|recall|since|ago",
     ],
     ahead: &[
         r"['’]d (?:love|like|rather|be)",
-        "will|won['’]?t|shall|gonna|wanna|gotta|let['’]?s|hope|hoping|plan|plans|planning|soon|['’]ll|upcoming",
-        r"(?:am|is|are|isn['’]?t|aren['’]?t|be|get|gets|getting|being|['’]m|['’]re|im)(?: (?:not|all|both|already|just|also|so|now|still|really|\w+ly))*(?: \w+ing\b)?(?: \w+ed\b)?",
+        "will|won['’]?t|shall|gonna|wanna|gotta|let['’]?s|hope|hoping|plan|plans|planning|soon|\
+         ['’]ll|upcoming",
+        concat!(
+            r"(?:am|is|are|isn['’]?t|aren['’]?t|be|get|gets|getting|being|['’]m|['’]re|im)(?: ",
+            r"(?:not|all|both|already|just|also|so|now|still|really|\w+ly))*(?: \w+ing\b)?(?: ",
+            r"\w+ed\b)?",
+        ),
         "(?:he|she|it|that|there|who|what|when|where|how|here)['’]s",
-        r"['’]s (?:(?:already|still|not|now|all|just) )?(?:on|in|at|due|back|not|out|off|up|over|open|free|set|booked|scheduled|planned|supposed|expected|happening|coming|going|getting|having|leaving|moving|starting|flying|taking|visiting|arriving|turning|hosting|bringing|doing|working|running|seeing|returning|graduating|marrying|retiring|playing|making|staying|giving|expecting|planning|throwing|joining|launching|closing|opening)",
-        "can|can['’]?t|cannot|could|should|must|may|might|want|wants|have|has|do|does|don['’]?t|doesn['’]?t|['’]ve",
-        "starts?|begins?|leaves?|arrives?|fly|flies|comes?|goe?s?|moves?|takes?|gets?|sees?|meets?|finish|finishes|graduates?|retires?|opens|closes|ends|runs|turns|expires|lands|launches|ships|returns|resumes|reopens|hosts|marries",
+        "['’]s (?:(?:already|still|not|now|all|just) \
+)?(?:on|in|at|due|back|not|out|off|up|over|open|free|set|booked|scheduled|planned|\
+supposed|expected|happening|coming|going|getting|having|leaving|moving|starting|\
+flying|taking|visiting|arriving|turning|hosting|bringing|doing|working|running|\
+seeing|returning|graduating|marrying|retiring|playing|making|staying|giving|\
+expecting|planning|throwing|joining|launching|closing|opening)",
+        "can|can['’]?t|cannot|could|should|must|may|might|want|wants|have|has|do|does|don['’]?t|\
+         doesn['’]?t|['’]ve",
+        "starts?|begins?|leaves?|arrives?|fly|flies|comes?|goe?s?|moves?|takes?|gets?|sees?|meets?|\
+         finish|finishes|graduates?|retires?|opens|closes|ends|runs|turns|expires|lands|\
+         launches|ships|returns|resumes|reopens|hosts|marries",
     ],
     open: &[],
-    participle: "been|gone|done|seen|taken|given|become|known|eaten|drunk|driven|flown|written|broken|chosen|grown|fallen|\
-        worn|ridden|sung|swum|woken|thrown|spoken|forgotten|gotten|begun|come|run|put|read|set|cut|let|\\w+ed",
-    irregular: "was|were|wasn['’]?t|weren['’]?t|did|didn['’]?t|had|hadn['’]?t|went|got|took|met|came|saw|made|said|told|\
-        bought|found|felt|gave|left|ran|began|became|spent|thought|knew|ate|drank|drove|flew|wrote|broke|sold|sent|lost|\
-        won|paid|kept|held|heard|grew|chose|caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|\
-        stood|hid|dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|bit|blew|drew|\
-        learnt|dreamt|burnt|quit|bumped|used to",
+    participle: "been|gone|done|seen|taken|given|become|known|eaten|drunk|driven|flown|written|\
+        broken|chosen|grown|fallen|worn|ridden|sung|swum|woken|thrown|spoken|forgotten|gotten|\
+        begun|come|run|put|read|set|cut|let|\\w+ed",
+    irregular: "was|were|wasn['’]?t|weren['’]?t|did|didn['’]?t|had|hadn['’]?t|went|got|took|met|\
+        came|saw|made|said|told|bought|found|felt|gave|left|ran|began|became|spent|thought|knew|\
+        ate|drank|drove|flew|wrote|broke|sold|sent|lost|won|paid|kept|held|heard|grew|chose|\
+        caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|stood|hid|\
+        dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
+        bit|blew|drew|learnt|dreamt|burnt|quit|bumped|used to",
     conjunctions: "and|but|so|because|then|or",
     rule: Rule::Nearest,
     spaced: true,
@@ -205,7 +235,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
             Meaning::Weekday(Step::Last),
         ),
         (
-            "(?:(?:on|by|until|till|before|after|from|for|come) )?{wd}(?: morning| afternoon| evening| night| lunchtime)?",
+            "(?:(?:on|by|until|till|before|after|from|for|come) )?{wd}(?: morning| afternoon| \
+             evening| night| lunchtime)?",
             Meaning::Weekday(Step::Tense),
         ),
         ("(?:on|by|until|till) {swd}", Meaning::Weekday(Step::Tense)),
@@ -226,23 +257,28 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("next {feast}", Meaning::Feast(Step::Next)),
         ("this {feast}", Meaning::Feast(Step::This)),
         (
-            "(?:(?:at|on|for|over|by|until|till|before|after|since|around|during|come) )?{feast}(?:,? (?:of |in )?{y})?",
+            "(?:(?:at|on|for|over|by|until|till|before|after|since|around|during|come) \
+             )?{feast}(?:,? (?:of |in )?{y})?",
             Meaning::Feast(Step::Tense),
         ),
         (
-            "(?:(?:from|between) )?(?:the )?{d} ?(?:to|until|till|through|and|[-–]) ?(?:the )?{d2} (?:of )?{mon}(?:,? {y})?",
+            "(?:(?:from|between) )?(?:the )?{d} ?(?:to|until|till|through|and|[-–]) ?(?:the )?{d2} \
+             (?:of )?{mon}(?:,? {y})?",
             Meaning::Date,
         ),
         (
-            "(?:(?:from|between) )?{mon} (?:the )?{d} ?(?:to|until|till|through|and|[-–]) ?(?:the )?{d2}(?:,? {y})?",
+            "(?:(?:from|between) )?{mon} (?:the )?{d} ?(?:to|until|till|through|and|[-–]) ?(?:the \
+             )?{d2}(?:,? {y})?",
             Meaning::Date,
         ),
         (
-            "(?:(?:from|between) )?{mon} {d} ?(?:to|until|till|through|and|[-–]) ?{mon2} {d2}(?:,? {y})?",
+            "(?:(?:from|between) )?{mon} {d} ?(?:to|until|till|through|and|[-–]) ?{mon2} {d2}(?:,? \
+             {y})?",
             Meaning::Date,
         ),
         (
-            "(?:(?:from|between) )?{d} {mon} ?(?:to|until|till|through|and|[-–]) ?{d2} {mon2}(?:,? {y})?",
+            "(?:(?:from|between) )?{d} {mon} ?(?:to|until|till|through|and|[-–]) ?{d2} {mon2}(?:,? \
+             {y})?",
             Meaning::Date,
         ),
         (
@@ -250,28 +286,34 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
             Meaning::Months,
         ),
         (
-            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?(?:the )?{d} (?:of )?{mon}(?:,? (?:of )?{y})?",
+            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?(?:the \
+             )?{d} (?:of )?{mon}(?:,? (?:of )?{y})?",
             Meaning::Date,
         ),
         (
-            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?{mon} (?:the )?{d}(?:,? ?(?:of )?{y})?",
+            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?{mon} \
+             (?:the )?{d}(?:,? ?(?:of )?{y})?",
             Meaning::Date,
         ),
         (r"(?P<mon>may|march|august) (?P<d>\d{1,2})(?:st|nd|rd|th)(?:,? {y})?", Meaning::Date),
         ("(?:(?:on|by|until|till|since|before|after|from|for) )the {d}", Meaning::DayOfMonth),
         ("the {d} of (?P<step>last|this|next) month", Meaning::DayOfMonth),
         (
-            "(?:(?:in|since|during|until|till|through|throughout|around|by|before|after) )(?:(?:early|late|mid)[- ])?{mon}(?:,? (?:of )?{y})?",
+            "(?:(?:in|since|during|until|till|through|throughout|around|by|before|after) \
+             )(?:(?:early|late|mid)[- ])?{mon}(?:,? (?:of )?{y})?",
             Meaning::Month(Step::Tense),
         ),
         (
-            "(?:from|for) (?P<mon>january|february|march|july|september|october|november|december)(?: {y})?",
+            "(?:from|for) \
+             (?P<mon>january|february|march|july|september|october|november|december)(?: \
+             {y})?",
             Meaning::Month(Step::Tense),
         ),
         ("in (?P<mon>may|march|august)(?: {y})?", Meaning::Month(Step::Tense)),
         ("(?:early|late|mid)(?:[- ]| in ){mon}(?:,? {y})?", Meaning::Month(Step::Tense)),
         (
-            "(?:the )?(?:start|beginning|middle|end|rest|month|half|part|few days) (?:of|in) {mon}(?:,? {y})?",
+            "(?:the )?(?:start|beginning|middle|end|rest|month|half|part|few days) (?:of|in) \
+             {mon}(?:,? {y})?",
             Meaning::Month(Step::Tense),
         ),
         ("(?P<mon>may|march|august) {y}", Meaning::Month(Step::Tense)),
@@ -281,23 +323,32 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("{y} ?[-–] ?{y2}", Meaning::Year),
         ("(?:from|between) {y} (?:to|until|and|through) {y2}", Meaning::Year),
         (
-            "(?:in|since|during|by|until|till|before|after|from|around|early|late|mid|the year|end of|start of|beginning of)[- ]{y}",
+            "(?:in|since|during|by|until|till|before|after|from|around|early|late|mid|the year|end \
+             of|start of|beginning of)[- ]{y}",
             Meaning::Year,
         ),
         ("(?:the )?{decade}s", Meaning::Decade),
     ],
-    habits: "every|each|always|usually|often|typically|birthdays?|anniversary|annual|annually|yearly|weekly",
+    habits: "every|each|always|usually|often|typically|birthdays?|anniversary|annual|annually|\
+        yearly|weekly",
     mornings: "",
-    goes_on: "and|but|or|so|with|at|in|on|to|for|from|is|was|are|were|we|i|he|she|they|it|you|this|last|next|when|while|because|before|after|if|as|that|by|\
-        until|since|where|my|our|his|her|their|me|us|him|them|too|though|then|now|again|already|here|there|which|who|just|alone|though|out|off",
+    goes_on: "and|but|or|so|with|at|in|on|to|for|from|is|was|are|were|we|i|he|she|they|it|you|this|\
+        last|next|when|while|because|before|after|if|as|that|by|until|since|where|my|our|his|her|\
+        their|me|us|him|them|too|though|then|now|again|already|here|there|which|who|just|alone|\
+        though|out|off",
     rejected: &[
-        r"(?:black|good|cyber|super|ash|holy|casual|palm|every|each|most|some|any|one|another|other|a|girl) (?:{anywd})$",
-        r"(?:\w+ed|written|done|made|given|taken|sent|told|drawn|sung) by (?:april|may|june|august)$",
+        "(?:black|good|cyber|super|ash|holy|casual|palm|every|each|most|some|any|one|\
+another|other|a|girl) (?:{anywd})$",
+        concat!(
+            r"(?:\w+ed|written|done|made|given|taken|sent|told|drawn|sung) by ",
+            r"(?:april|may|june|august)$",
+        ),
         r"(?:twenty|thirty|forty|fifty|hundred|thousand)[- ]\w+ \w+ (?:ago|back|from now)$",
         r"(?:new|happy|merry|the|my|our) new year['’]?s?$",
         r"(?:every|each|most|almost every) (?:\w+ )?{feast}$",
     ],
-    counted: "miles?|km|kilomet(?:er|re)s?|met(?:er|re)s|feet|people|times|percent|steps|words|dollars|bucks|euros|quid|pounds|calories|pieces|kg|pages|\
-        items|points|ways|reps|pm|am|o['’]clock|hours|minutes|days|weeks|months|years|guests|kids|friends",
+    counted: "miles?|km|kilomet(?:er|re)s?|met(?:er|re)s|feet|people|times|percent|steps|words|\
+        dollars|bucks|euros|quid|pounds|calories|pieces|kg|pages|items|points|ways|reps|pm|am|\
+        o['’]clock|hours|minutes|days|weeks|months|years|guests|kids|friends",
     day_first: false,
 };

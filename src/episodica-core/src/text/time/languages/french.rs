@@ -6,17 +6,28 @@ use crate::text::time::tense::{Rule, Tense};
 
 pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &[],
-    intentions: &[
-        r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? (?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|obligé|calé|complet)\p{L}*",
-    ],
+    intentions: &[concat!(
+        r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? ",
+        r"(?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|",
+        r"obligé|calé|complet)\p{L}*",
+    )],
     past: &[
-        "était|étaient|étais|avait|avaient|avais|étions|avions|faisait|allait|voulait|habitait|habitais|travaillait|travaillais|pleuvait|\
-         vivait|vivais|fut|naquit|mourut|depuis",
-        r"(?:ai|as|a|avons|avez|ont|suis|es|est|sommes|êtes|sont)(?: (?:pas|plus|jamais|déjà|enfin|tout|bien|été|juste|aussi|toujours|y|tous|toutes|\p{L}+ment))* (?:<participle>)",
+        "était|étaient|étais|avait|avaient|avais|étions|avions|faisait|allait|voulait|habitait|\
+         habitais|travaillait|travaillais|pleuvait|vivait|vivais|fut|naquit|mourut|depuis",
+        concat!(
+            r"(?:ai|as|a|avons|avez|ont|suis|es|est|sommes|êtes|sont)(?: ",
+            r"(?:pas|plus|jamais|déjà|enfin|tout|bien|été|juste|aussi|toujours|y|tous|toutes|",
+            r"\p{L}+ment))* (?:<participle>)",
+        ),
     ],
     ahead: &[],
     open: &[],
-    participle: r"fait|faite|faits|mis|mise|pris|prise|appris|compris|né|née|nés|mort|morte|eu|été|lu|vu|vue|su|pu|bu|dit|écrit|ouvert|offert|reçu|perdu|vendu|rendu|venus?|venues?|revenus?|revenue|tenu|couru|cru|dû|plu|vécu|entendu|descendu|partis?|partie|sortis?|sortie|fini|choisi|dormi|réussi|accompli|rempli|grandi|\p{L}{2,}(?:é|ée|és|ées)",
+    participle: concat!(
+        r"fait|faite|faits|mis|mise|pris|prise|appris|compris|né|née|nés|mort|morte|eu|été|lu|vu|",
+        r"vue|su|pu|bu|dit|écrit|ouvert|offert|reçu|perdu|vendu|rendu|venus?|venues?|revenus?|",
+        r"revenue|tenu|couru|cru|dû|plu|vécu|entendu|descendu|partis?|partie|sortis?|sortie|fini|",
+        r"choisi|dormi|réussi|accompli|rempli|grandi|\p{L}{2,}(?:é|ée|és|ées)",
+    ),
     irregular: "",
     conjunctions: "et|mais|donc|car|ou|puis",
     rule: Rule::PastFirst,
@@ -105,11 +116,13 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
             Meaning::Day(-7),
         ),
         (
-            "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?une quinzaine(?: de jours)?",
+            "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?une \
+             quinzaine(?: de jours)?",
             Meaning::WeeksAway(-2),
         ),
         (
-            "(?:il y a|ça fait) (?:environ |à peu près |presque |plus de |bientôt |tout juste )?{n} {unit}",
+            "(?:il y a|ça fait) (?:environ |à peu près |presque |plus de |bientôt |tout juste \
+             )?{n} {unit}",
             Meaning::Ago,
         ),
         ("dans six mois", Meaning::MonthsAway(6)),
@@ -140,7 +153,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("{feast} derni[eè]re?", Meaning::Feast(Step::Last)),
         ("(?:du|entre le) {d} (?:au|et le) {d2} {mon}(?: {y})?", Meaning::Date),
         (
-            "(?:(?:le|au|du|dès le|jusqu['’]au|depuis le|avant le|pour le|vers le) )?(?:{anywd},? )?(?:le )?{d} {mon}(?:,? {y})?",
+            "(?:(?:le|au|du|dès le|jusqu['’]au|depuis le|avant le|pour le|vers le) )?(?:{anywd},? \
+             )?(?:le )?{d} {mon}(?:,? {y})?",
             Meaning::Date,
         ),
         ("(?:le|au|dès le|jusqu['’]au|depuis le|avant le) {d}", Meaning::DayOfMonth),
@@ -151,7 +165,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("(?:à la )?(?:fin|début) (?:de l['’]année|d['’]année)", Meaning::This(Unit::Year)),
         ("(?:à la |en )?fin (?:du|de) mois", Meaning::This(Unit::Month)),
         (
-            "(?:en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|à partir de|au mois de|au mois d['’]) ?{mon}(?: {y})?",
+            "(?:en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|à partir de|au mois de|au \
+             mois d['’]) ?{mon}(?: {y})?",
             Meaning::Month(Step::Tense),
         ),
         ("{mon} {y}", Meaning::Month(Step::Tense)),
@@ -160,10 +175,12 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("depuis {wd}", Meaning::Weekday(Step::Last)),
         ("{wd}(?: soir| matin| après-midi| midi)?", Meaning::Weekday(Step::Tense)),
     ],
-    habits: "chaque|tous les|toutes les|toujours|d['’]habitude|anniversaire|le lundi|le mardi|le mercredi|le jeudi|le vendredi|le samedi|le dimanche",
+    habits: "chaque|tous les|toutes les|toujours|d['’]habitude|anniversaire|le lundi|le mardi|le \
+        mercredi|le jeudi|le vendredi|le samedi|le dimanche",
     day_words: &[("premier", 1)],
     mornings: "",
-    goes_on: "et|mais|ou|à|je|j['’]\\p{L}+|on|nous|il|elle|ils|elles|vous|tu|c['’]est|avec|chez|en|pour|parce|car|quand|de ce mois|si|donc|puis|dans|au|aux|sur|le|la|les",
+    goes_on: "et|mais|ou|à|je|j['’]\\p{L}+|on|nous|il|elle|ils|elles|vous|tu|c['’]est|avec|chez|\
+        en|pour|parce|car|quand|de ce mois|si|donc|puis|dans|au|aux|sur|le|la|les",
     rejected: &[r"(?:chaque|un|tous les|quelque|le) (?:{anywd})$"],
     counted: "euros|heures|h|kilomètres|km|personnes|minutes|mètres|fois|degrés|kilos|pour cent|%",
     day_first: true,

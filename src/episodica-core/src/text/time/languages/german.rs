@@ -8,23 +8,34 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &[],
     intentions: &[
         // A state, or something arranged, that looks like a perfect.
-        r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
+        concat!(
+            r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
+            r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
+        ),
         r"(?:hab|habe|haben)\b.*?\bfür$",
     ],
     past: &[
-        "war|waren|warst|wart|hatte|hatten|hattest|wurde|wurden|gab|ging|gingen|kam|kamen|fuhr|fuhren|flog|flogen|fand|fanden|\
-         sah|sahen|traf|trafen|zog|zogen|bekam|bekamen|blieb|blieben|begann|fing|starb|rief|schrieb|lief|liefen|verlor|gewann|\
-         wusste|konnte|konnten|musste|mussten|wollte|wollten|durfte|brachte|dachte|machte|machten|kaufte|kauften|sagte|wohnte|\
-         wohnten|arbeitete|lernte|lernten|besuchte|besuchten|feierte|feierten|heiratete|heirateten|spielte|reiste|reisten|\
-         startete|landete|kündigte|verkaufte|verkauften|bestellte|mietete|regnete|schneite|passierte|dauerte|endete|stellte|\
-         holte|zeigte|fiel|fielen|saß|saßen|stand|standen|ließ|hielt|nahm|nahmen|sprach|brach|schlief|aß|aßen|trank|las",
+        "war|waren|warst|wart|hatte|hatten|hattest|wurde|wurden|gab|ging|gingen|kam|kamen|fuhr|\
+         fuhren|flog|flogen|fand|fanden|sah|sahen|traf|trafen|zog|zogen|bekam|bekamen|blieb|\
+         blieben|begann|fing|starb|rief|schrieb|lief|liefen|verlor|gewann|wusste|konnte|konnten|\
+         musste|mussten|wollte|wollten|durfte|brachte|dachte|machte|machten|kaufte|kauften|sagte|\
+         wohnte|wohnten|arbeitete|lernte|lernten|besuchte|besuchten|feierte|feierten|heiratete|\
+         heirateten|spielte|reiste|reisten|startete|landete|kündigte|verkaufte|verkauften|\
+         bestellte|mietete|regnete|schneite|passierte|dauerte|endete|stellte|holte|zeigte|fiel|\
+         fielen|saß|saßen|stand|standen|ließ|hielt|nahm|nahmen|sprach|brach|schlief|aß|aßen|\
+         trank|las",
         r"(?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid)\b.*?\b(?:<participle>)",
         "(?:<participle>) (?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid|worden)",
         "seit|damals",
     ],
     ahead: &[],
     open: &[],
-    participle: r"(?:auf|um|ein|an|aus|ab|zu|weg|mit|vor|nach|her|hin|los|zurück|zusammen|weiter|fest|kennen|statt|teil|weh|frei|krank|bei|durch|heim|rein|raus|runter|hoch|kaputt|fertig)?ge\p{Ll}{2,}(?:t|en|an)|\p{Ll}{3,}iert|(?:ver|er|ent|zer|miss|be|über|unter|wieder)\p{Ll}{2,}(?:t|en)|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
+    participle: concat!(
+        r"(?:auf|um|ein|an|aus|ab|zu|weg|mit|vor|nach|her|hin|los|zurück|zusammen|weiter|fest|",
+        r"kennen|statt|teil|weh|frei|krank|bei|durch|heim|rein|raus|runter|hoch|kaputt|",
+        r"fertig)?ge\p{Ll}{2,}(?:t|en|an)|\p{Ll}{3,}iert|(?:ver|er|ent|zer|miss|be|über|unter|",
+        r"wieder)\p{Ll}{2,}(?:t|en)|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
+    ),
     irregular: "",
     conjunctions: "und|aber|denn|oder|doch|weil|dass",
     rule: Rule::PastFirst,
@@ -117,7 +128,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("heute in einer woche", Meaning::Day(7)),
         ("morgen(?: abend| früh| nachmittag| mittag| vormittag)?", Meaning::Tomorrow),
         (
-            "(?:vor|vor etwa|vor ungefähr|vor rund|vor ca\\.|vor gut|vor knapp|vor über|vor mehr als) {n} {unit}",
+            "(?:vor|vor etwa|vor ungefähr|vor rund|vor ca\\.|vor gut|vor knapp|vor über|vor mehr \
+             als) {n} {unit}",
             Meaning::Ago,
         ),
         ("vor (?:einem halben jahr|einem guten halben jahr)", Meaning::MonthsAway(-6)),
@@ -130,7 +142,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("{wd} in einer woche", Meaning::WeekdayAnd(1)),
         ("{wd} in (?:zwei|2) wochen", Meaning::WeekdayAnd(2)),
         (
-            "(?:in der )?(?:letzte|letzten|vorige|vorigen|vergangene|vergangenen) woche(?: am)? {wd}",
+            "(?:in der )?(?:letzte|letzten|vorige|vorigen|vergangene|vergangenen) woche(?: am)? \
+             {wd}",
             Meaning::WeekdayOf(-1),
         ),
         (
@@ -174,7 +187,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
             Meaning::Date,
         ),
         (
-            "(?:(?:am|vom|zum|bis|bis zum|ab|ab dem|seit|seit dem|der|den|dem|für den) )?(?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
+            "(?:(?:am|vom|zum|bis|bis zum|ab|ab dem|seit|seit dem|der|den|dem|für den) \
+             )?(?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
             Meaning::Date,
         ),
         ("(?:am|vom|zum|bis|ab|seit|bis zum) {d}\\.{m}\\.", Meaning::Date),
@@ -189,18 +203,21 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("(?:am|an|zum) {feast}(?: {y})?", Meaning::Feast(Step::Tense)),
         ("seit {wd}", Meaning::Weekday(Step::Last)),
         (
-            "(?:am|ab|bis|bis zum|für|von|vom|zum) {wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?",
+            "(?:am|ab|bis|bis zum|für|von|vom|zum) \
+             {wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?",
             Meaning::Weekday(Step::Tense),
         ),
         ("{wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?", Meaning::Weekday(Step::Tense)),
         ("am wochenende", Meaning::This(Unit::Weekend)),
     ],
-    habits: r"jede[nrsm]?|alle|immer|meistens|üblicherweise|geburtstag|jährlich|montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags",
+    habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|geburtstag|jährlich|montags|dienstags|\
+        mittwochs|donnerstags|freitags|samstags|sonntags",
     day_words: &[],
     mornings: "guten|am|jeden|der|den|vom|zum|schönen|gegen|diesen",
-    goes_on: "und|aber|oder|um|ist|bin|sind|habe|hab|hat|haben|kommt|kommen|mit|wird|werde|werden|war|waren|bis|ab|fliege|fliegen|fahre|fahren|ziehe|\
-        ziehen|geht|gehen|beginnt|startet|muss|müssen|soll|will|wir|ich|er|sie|es|dieses|nächsten|letzten|in|im|bei|zu|zum|zur|an|auf|für|nach|feiern|feiert|\
-        kam|kamen|wurde|gab|läuft|steht|findet|heiraten|heirate",
+    goes_on: "und|aber|oder|um|ist|bin|sind|habe|hab|hat|haben|kommt|kommen|mit|wird|werde|werden|\
+        war|waren|bis|ab|fliege|fliegen|fahre|fahren|ziehe|ziehen|geht|gehen|beginnt|startet|\
+        muss|müssen|soll|will|wir|ich|er|sie|es|dieses|nächsten|letzten|in|im|bei|zu|zum|zur|an|\
+        auf|für|nach|feiern|feiert|kam|kamen|wurde|gab|läuft|steht|findet|heiraten|heirate",
     rejected: &[r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*) (?:{anywd})$"],
     counted: "Uhr|Euro|Kilometer|km|Prozent|Leute|Personen|Stunden|Minuten|Meter|Tage|Grad|Kilo|kg",
     day_first: true,

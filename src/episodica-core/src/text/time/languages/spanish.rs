@@ -8,14 +8,16 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &["sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|casi|sí|mí"],
     intentions: &[
         "está|estaré|iré|seré|tendré|podré",
-        "voy|vas|va|vamos|vais|van|quiero|queremos|espero|esperamos|toca|habrá|tengo|tenemos|tiene|tienen|hay|puedo|podemos|pienso|pensamos|nos vemos|estamos",
+        "voy|vas|va|vamos|vais|van|quiero|queremos|espero|esperamos|toca|habrá|tengo|tenemos|\
+         tiene|tienen|hay|puedo|podemos|pienso|pensamos|nos vemos|estamos",
         r"\p{L}+(?:aré|eré|iré|dré|rás|rá|remos|rán)",
         r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad)\p{L}+",
     ],
     past: &[
-        "fui|fue|fuimos|fueron|fuiste|tuve|tuvo|tuvimos|tuvieron|hice|hizo|hicimos|hicieron|estuve|estuvo|estuvimos|estuvieron|vi|vio|di|\
-         dio|vine|vino|vinieron|vinimos|pude|pudo|pudimos|puse|puso|dije|dijo|traje|trajo|quise|quiso|supe|supo|había|habían|tenía|tenían|\
-         era|eran|iba|iban|hacía|vivía|vivíamos|quería|podía|nací",
+        "fui|fue|fuimos|fueron|fuiste|tuve|tuvo|tuvimos|tuvieron|hice|hizo|hicimos|hicieron|estuve|\
+         estuvo|estuvimos|estuvieron|vi|vio|di|dio|vine|vino|vinieron|vinimos|pude|pudo|pudimos|\
+         puse|puso|dije|dijo|traje|trajo|quise|quiso|supe|supo|había|habían|tenía|tenían|era|\
+         eran|iba|iban|hacía|vivía|vivíamos|quería|podía|nací",
         r"(?:he|has|ha|hemos|habéis|han) (?:\p{L}+ )?\p{L}+(?:ado|ido|cho|sto|rto|elto|ito)",
         r"(?:preparé|esperé|miré|tiré|retiré|paré|separé|comparé|reparé|superé|giré|entré|compré)",
         r"\p{L}{2,}(?:aste|iste|aron|ieron|eron|ó|aba|aban|ábamos)",
@@ -115,7 +117,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("dentro de (?:unos |unas )?{n} {unit}", Meaning::InUnits),
         ("en {n} {unit}", Meaning::InUnits),
         (
-            "el (?:próximo )?{wd} (?:de la semana que viene|de la próxima semana|de la semana próxima)",
+            "el (?:próximo )?{wd} (?:de la semana que viene|de la próxima semana|de la semana \
+             próxima)",
             Meaning::WeekdayOf(1),
         ),
         ("el {wd} de la semana pasada", Meaning::WeekdayOf(-1)),
@@ -146,16 +149,19 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("(?:en |el )?{mon} (?:próximo|que viene)", Meaning::Month(Step::Next)),
         ("(?:la |el )?{feast} pasad[oa]", Meaning::Feast(Step::Last)),
         (
-            "(?:del|desde el|entre el|los días) {d} (?:al|hasta el|y el|y) {d2} de {mon}(?: del? {y})?",
+            "(?:del|desde el|entre el|los días) {d} (?:al|hasta el|y el|y) {d2} de {mon}(?: del? \
+             {y})?",
             Meaning::Date,
         ),
         (
-            "(?:(?:el|al|del|desde el|hasta el|para el|sobre el) )?(?:{anywd},? )?(?:el )?(?:día )?{d} de {mon}(?:,? (?:del? )?{y})?",
+            "(?:(?:el|al|del|desde el|hasta el|para el|sobre el) )?(?:{anywd},? )?(?:el )?(?:día \
+             )?{d} de {mon}(?:,? (?:del? )?{y})?",
             Meaning::Date,
         ),
         ("(?:el|al|del|desde el|hasta el) (?:día )?{d}", Meaning::DayOfMonth),
         (
-            "(?:a )?(?:principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de )?){mon}(?: del? {y})?",
+            "(?:a )?(?:principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
+             )?){mon}(?: del? {y})?",
             Meaning::Month(Step::Tense),
         ),
         (
@@ -164,7 +170,8 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ),
         ("(?:a )?(?:finales|fines|final) de mes", Meaning::This(Unit::Month)),
         (
-            "(?:en|desde|hasta|para|durante|desde principios de) (?:el mes de )?{mon}(?: del? {y})?",
+            "(?:en|desde|hasta|para|durante|desde principios de) (?:el mes de )?{mon}\
+             (?: del? {y})?",
             Meaning::Month(Step::Tense),
         ),
         ("{mon} del? {y}", Meaning::Month(Step::Tense)),
@@ -179,11 +186,15 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
             Meaning::Weekday(Step::Tense),
         ),
     ],
-    habits: "cada|todos los|todas las|siempre|normalmente|cumpleaños|los lunes|los martes|los miércoles|los jueves|los viernes|los sábados|los domingos",
+    habits: "cada|todos los|todas las|siempre|normalmente|cumpleaños|los lunes|los martes|los \
+        miércoles|los jueves|los viernes|los sábados|los domingos",
     day_words: &[("primero", 1)],
     mornings: "la|las|esta|cada|una|toda la|por la|de la|buena",
-    goes_on: "y|pero|o|a las|a la|por la|me|nos|se|te|le|que|tengo|tenemos|hay|es|voy|vamos|viene|vienen|de este mes|en|con|para|no|ya|cuando|empiezo|empieza|\
-        fui|fue|fuimos|llega|sale|salimos|vence|abre|toca|yo|porque|si|como|celebramos|vuelvo|entrego|firmamos|firmé|llegó|vino|tuve|tuvimos",
+    goes_on: "y|pero|o|a las|a la|por \
+        la|me|nos|se|te|le|que|tengo|tenemos|hay|es|voy|vamos|viene|vienen|de este \
+        mes|en|con|para|no|ya|cuando|empiezo|empieza|fui|fue|fuimos|llega|sale|salimos|vence|\
+        abre|toca|yo|porque|si|como|celebramos|vuelvo|entrego|firmamos|firmé|llegó|vino|tuve|\
+        tuvimos",
     rejected: &[r"(?:cada|un|algún|todos los) (?:{anywd})$"],
     counted: "por ciento|euros|kilómetros|km|personas|horas|minutos|metros|veces|grados|kilos",
     day_first: true,
