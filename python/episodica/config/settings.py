@@ -466,9 +466,11 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:
     if value is None or isinstance(value, cls):
         return value
     if not isinstance(value, Mapping):
-        hint = (
-            f'write `{name}={cls.__name__}("{shown(value)}")`' if isinstance(value, str) else None
-        )
+        hint = None
+        if isinstance(value, str):
+            hint = f'write `{name}={cls.__name__}("{shown(value)}")`'
+            if name == "embedding" and ":" in value:
+                hint = f'write `MemorySystem(..., embedding="{shown(value)}")`'
         raise ConfigError(f"{name} must be a section, not `{type(value).__name__}`", hint=hint)
     check_names((f"{name}.{key}" for key in value), (f"{name}.{one.name}" for one in fields(cls)))
     if cls is LLMConfig and "model" not in value:
