@@ -418,6 +418,15 @@ def test_the_hook_serves_the_prebuilt_agent(memory: MemorySystem) -> None:
     assert [message.content for message in state["messages"]] == ["Where do I live?", "In Lyon."]
 
 
+def test_an_id_belongs_to_its_thread(memory: MemorySystem) -> None:
+    node = remember(memory, "alice")
+    for thread in ("one", "two", "one"):
+        config = {"configurable": {"thread_id": thread}}
+        node.invoke({"messages": [HumanMessage(f"I am in {thread}.", id="1")]}, config)
+    said = [one.content for one in memory.messages("alice")]
+    assert said == ["I am in one.", "I am in two."]
+
+
 def test_messages_without_ids_are_remembered_once(memory: MemorySystem) -> None:
     node, config = remember(memory, "alice"), {"configurable": {"thread_id": "t"}}
     talk: list[Any] = [HumanMessage("Yes."), AIMessage("Sure?"), HumanMessage("Yes.")]

@@ -15,7 +15,8 @@ _IGNORED = frozenset(("system", "remove"))
 def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, Any]]:
     """Messages as a memory takes them, without system prompts and empty ones.
 
-    A message without an id gets one that follows from the messages before it.
+    LangChain's ids are those of one thread, so the ids here follow from session and id; without an
+    id, from the messages before.
     """
     found: list[dict[str, Any]] = []
     before = ""
@@ -24,7 +25,8 @@ def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, 
         if message.type in _IGNORED or not text.strip():
             continue
         role = _ROLES.get(message.type, message.type)
-        before = message.id or following(before, session, role, text)
+        said = (message.id,) if message.id else (before, role, text)
+        before = following("message", session, *said)
         found.append({"role": role, "content": text, "name": message.name, "message_id": before})
     return found
 
