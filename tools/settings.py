@@ -27,7 +27,7 @@ DESCRIBED = re.compile(
     r"(    llm: LLMConfig \| None)",
     re.DOTALL,
 )
-TYPES = {"boolean": "bool", "integer": "int", "number": "float"}
+TYPES = {"boolean": "bool", "integer": "int", "number": "float", "text": "str | None"}
 HEAD = """# Settings
 
 <!-- Written by tools/settings.py from the engine's table of settings: change that, then run it. -->
@@ -88,7 +88,10 @@ def entry(row: dict[str, Any]) -> str:
 
 def limits(row: dict[str, Any]) -> str:
     """The bounds as a sentence; nothing where every value of the type is fine."""
-    if row["kind"] == "choice" or (row["minimum"], row["above"], row["maximum"]) == (None,) * 3:
+    if (
+        row["kind"] in ("choice", "text")
+        or (row["minimum"], row["above"], row["maximum"]) == (None,) * 3
+    ):
         return ""
     subject = "Each number" if row["kind"] == "numbers" else "Value"
     return f"{subject}: {grouped(row['allowed'])}."
@@ -113,6 +116,8 @@ def shown_type(row: dict[str, Any]) -> str:
         return "str"
     if row["kind"] == "numbers":
         return f"tuple of {len(row['default'])} float"
+    if row["kind"] == "text":
+        return "str or None"
     return TYPES[row["kind"]]
 
 
@@ -133,6 +138,8 @@ def line(row: dict[str, Any]) -> str:
     default, allowed = f"`{python_value(row)}`", grouped(row["allowed"])
     if row["kind"] == "choice":
         allowed = ", ".join(f"`{word}`" for word in row["choices"])
+    elif row["kind"] == "text":
+        allowed = "a text, or `None`"
     elif row["kind"] == "boolean":
         allowed = "`True`, `False`"
     cells = (f"`{row['name']}`", shown_type(row), default, allowed, row["documentation"])

@@ -1,7 +1,7 @@
 """Dates as callers write them, turned into the one form that crosses to the engine, and back.
 
-Inside the package a moment is an aware ``datetime`` in UTC. The engine gets RFC 3339 with the
-writer's own offset, because the offset says what "today" meant to the speaker.
+Both ways a moment is RFC 3339 with the writer's own offset, because the offset says what "today"
+meant to the speaker.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ _LONGEST_TEXT = 100
 _HINT = "write dates like `2024-03-11T09:30:00+01:00`, as a `datetime`, or as seconds since 1970"
 
 
-def to_utc(text: str) -> datetime:
-    """Reads what the engine wrote."""
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+def aware(text: str) -> datetime:
+    """Reads RFC 3339, with its offset."""
+    return datetime.fromisoformat(text)
 
 
 def rfc3339(value: object, what: str) -> str:

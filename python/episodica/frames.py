@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import MissingExtraError
@@ -41,7 +42,7 @@ def data_frame(columns: Mapping[str, Column]) -> pd.DataFrame:
         if column.type != DATE:
             return pandas.Series(column.values, dtype=column.type)
         # By way of NumPy: pandas before 3 would go by way of nanoseconds.
-        naive = [moment and moment.replace(tzinfo=None) for moment in column.values]
+        naive = [moment and moment.astimezone(UTC).replace(tzinfo=None) for moment in column.values]
         return pandas.Series(np.array(naive, dtype=DATE)).dt.tz_localize("UTC")
 
     return pandas.DataFrame({name: series(column) for name, column in columns.items()})

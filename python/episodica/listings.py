@@ -58,6 +58,8 @@ class Records(Iterator[T], Generic[T]):
     def to_pandas(self) -> pd.DataFrame:
         """The remaining records as a data frame: a row per record, dates in UTC.
 
+        Facts have a column ``is_current`` beside their fields.
+
         Raises
         ------
         MissingExtraError
@@ -126,12 +128,13 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
 def _frame(record_type: type[T], records: Iterable[T]) -> pd.DataFrame:
     """A row per record, a column per field of its class; without records the columns remain."""
     rows = list(records)
+    columns = {field.name: _column_type(str(field.type)) for field in fields(record_type)}
+    if record_type is SemanticMemory:
+        columns["is_current"] = "bool"
     return data_frame(
         {
-            field.name: Column(
-                [getattr(record, field.name) for record in rows], _column_type(str(field.type))
-            )
-            for field in fields(record_type)
+            name: Column([getattr(record, name) for record in rows], column_type)
+            for name, column_type in columns.items()
         }
     )
 

@@ -15,12 +15,15 @@ from .config import MemoryConfig
 from .handle import EngineHandle
 from .inputs import checks as check
 from .inputs.options import (
+    FORMATS,
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
+    Format,
     Kind,
     ListOptions,
     SearchOptions,
     list_options,
+    one_of,
     search_options,
     spelled_out,
 )
@@ -167,6 +170,7 @@ class MemoryReader:
         query: str,
         *,
         max_tokens: int = 2000,
+        format: Format = "text",
         kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
         top_k: int | None = None,
         **options: Unpack[SearchOptions],
@@ -183,6 +187,10 @@ class MemoryReader:
         ----------
         max_tokens
             Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
+        format
+            How the text is written: ``"text"`` as above, with the fewest tokens; ``"json"``, an
+            object with the lists ``facts``, ``summaries`` and ``messages``; ``"xml"``, tags with
+            ``&``, ``<``, ``>`` and ``"`` of messages escaped.
         kinds
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
@@ -195,7 +203,7 @@ class MemoryReader:
         Raises
         ------
         InvalidInputError
-            As for :meth:`search`, and for ``max_tokens`` below 1.
+            As for :meth:`search`, and for ``max_tokens`` below 1 or an unknown ``format``.
 
         Examples
         --------
@@ -204,11 +212,16 @@ class MemoryReader:
         True
         >>> [message.content for message in context.messages if "Lyon" in message.content]
         ['I moved to Lyon last Friday.']
+        >>> import json
+        >>> context = memory.context("alice", "where does she live?", format="json")
+        >>> [message["speaker"] for message in json.loads(context.text)["messages"]]
+        ['Alice', 'assistant']
         """
         question = check.query(query)
         budget = check.whole(max_tokens, "max_tokens", 1)
         checked = search_options(options, kinds=kinds, top_k=top_k)
-        packed = self._engine.context(check.user(user_id), question, budget, checked)
+        form = one_of(format, FORMATS, "format")
+        packed = self._engine.context(check.user(user_id), question, budget, form, checked)
         return Context(
             packed["text"],
             SearchResults._lazy(packed["hits"], question),

@@ -1,6 +1,7 @@
 """The records of the memory: what was said, the episodes it forms, and the facts learned from it.
 
-Values are frozen and equal by content. Their dates are aware and in UTC.
+Values are frozen and equal by content. Their dates are aware: by the clock of the message that they
+come from, unless the setting ``timezone`` names a zone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from .dates import to_utc
+from .dates import aware
 from .value import Value, clip, day, quoted
 
 
@@ -27,7 +28,7 @@ class Message(Value):
     content : str
         The text, verbatim.
     timestamp : datetime
-        When it was said (UTC).
+        When it was said.
     name : str or None
         The speaker's name.
     session_id : str or None
@@ -60,7 +61,7 @@ class Message(Value):
             data["message_id"],
             data["role"],
             data["content"],
-            to_utc(data["timestamp"]),
+            aware(data["timestamp"]),
             get("name"),
             get("session_id"),
             get("metadata"),
@@ -95,7 +96,7 @@ class Episode(Value):
     boundary_reason : str
         Why it ended where it ended, for people.
     timestamp, ended_at, created_at : datetime
-        First message, last message, and when the record was written (UTC).
+        First message, last message, and when the record was written.
     session_id : str or None
         The session, if all messages share one.
     topics, entities, tags : tuple of str
@@ -143,15 +144,15 @@ class Episode(Value):
             original_messages=tuple(map(Message.from_dict, data["original_messages"])),
             message_count=data["message_count"],
             boundary_reason=data["boundary_reason"],
-            timestamp=to_utc(data["timestamp"]),
-            created_at=to_utc(data["created_at"]),
+            timestamp=aware(data["timestamp"]),
+            created_at=aware(data["created_at"]),
             session_id=get("session_id"),
             topics=tuple(get("topics", ())),
             entities=tuple(get("entities", ())),
             metadata=dict(get("metadata") or {}),
             tags=tuple(get("tags", ())),
             uri=get("uri", ""),
-            ended_at=to_utc(ended_at) if ended_at else None,
+            ended_at=aware(ended_at) if ended_at else None,
             boundary=dict(get("boundary") or {}),
             provenance=dict(get("provenance") or {}),
             revision=get("revision", 0),
@@ -182,7 +183,7 @@ class SemanticMemory(Value):
     confidence, importance : float
         How sure the reading is and how much it matters, 0 to 1.
     valid_from : datetime
-        From when on it held (UTC).
+        From when on it held.
     valid_to : datetime or None
         Until when; ``None`` = still.
     superseded_by : str or None
@@ -192,7 +193,7 @@ class SemanticMemory(Value):
     subject, attribute : str
         Whom or what it is about, and which attribute of that subject it states.
     created_at, updated_at : datetime
-        When it was first learned, and when this revision was written (UTC).
+        When it was first learned, and when this revision was written.
     revision_count : int
         How often it was changed.
     metadata, provenance : dict
@@ -236,12 +237,12 @@ class SemanticMemory(Value):
             kind=data["kind"],
             confidence=data["confidence"],
             importance=data["importance"],
-            valid_from=to_utc(data["valid_from"]),
-            valid_to=to_utc(valid_to) if valid_to else None,
+            valid_from=aware(data["valid_from"]),
+            valid_to=aware(valid_to) if valid_to else None,
             superseded_by=get("superseded_by"),
             source_episodes=tuple(get("source_episodes", ())),
-            created_at=to_utc(data["created_at"]),
-            updated_at=to_utc(data["updated_at"]),
+            created_at=aware(data["created_at"]),
+            updated_at=aware(data["updated_at"]),
             metadata=dict(get("metadata") or {}),
             revision_count=get("revision_count", 0),
             uri=get("uri", ""),

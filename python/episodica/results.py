@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from .dates import to_utc
+from .dates import aware
 from .frames import DATE, Column, data_frame
 from .records import Episode, Message, Record, SemanticMemory
 from .value import Value, clip, day, quoted
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FRAME_COLUMNS = {
     "rank": "int64",
     "kind": "object",
+    "is_current": "bool",
     "score": "float64",
     "timestamp": DATE,
     "title": "object",
@@ -99,7 +100,7 @@ class Hit(Value):
     snippet : str
         About 100 characters around the best match.
     timestamp : datetime
-        When the message was said, the episode began or the fact became true (UTC).
+        When the message was said, the episode began or the fact became true.
     messages : tuple of Message
         The messages of an episode, best match first; of a message hit, the message itself.
     scores : dict of str to float
@@ -124,6 +125,11 @@ class Hit(Value):
     snippet: str
     record: Record
     explanation: Explanation | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it still holds: ``False`` for a fact that was superseded or has ended."""
+        return not isinstance(self.record, SemanticMemory) or self.record.is_current
 
     def explain(self) -> Explanation:
         """The terms of the score as a tree.
@@ -159,7 +165,7 @@ class Hit(Value):
             data["rank"],
             data["content"],
             data.get("title") or "",
-            to_utc(data["timestamp"]),
+            aware(data["timestamp"]),
             tuple(
                 known.get(entry["message_id"]) or Message.from_dict(entry)
                 for entry in data["messages"]
@@ -171,9 +177,9 @@ class Hit(Value):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<Hit {self.rank} {self.kind} {self.score:.4f} {quoted(self.title or self.content)}>"
-        )
+        state = "" if self.is_current else ", superseded"
+        said = quoted(self.title or self.content)
+        return f"<Hit {self.rank} {self.kind} {self.score:.4f} {said}{state}>"
 
     def __hash__(self) -> int:
         return hash((self.kind, self.id, self.rank))
@@ -273,6 +279,8 @@ class SearchResults(Sequence[Hit], Value):
     def to_pandas(self) -> pd.DataFrame:
         """The hits as a data frame: a row per hit, a column per term of the scores, dates in UTC.
 
+        ``is_current`` is ``False`` for facts that no longer hold.
+
         Raises
         ------
         MissingExtraError
@@ -336,9 +344,7 @@ class SearchResults(Sequence[Hit], Value):
 def _gist(hit: Hit) -> str:
     if hit.kind == "message" and hit.messages:
         return f"{hit.messages[0].speaker}: {hit.content}"
-    if isinstance(hit.record, SemanticMemory) and not hit.record.is_current:
-        return f"(superseded) {hit.content}"
-    return hit.title or hit.content
+    return f"{'' if hit.is_current else '(superseded) '}{hit.title or hit.content}"
 
 
 def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]) -> SearchResults:
@@ -357,7 +363,7 @@ class Context(Value):
         The hits it was made from, best first.
     messages : tuple of Message
         Every original message whose content stands in ``text``: word for word, its further lines
-        indented by a space.
+        indented by a space, or escaped as JSON and tags want it.
     facts : tuple of SemanticMemory
         The facts that open ``text``, in its order.
     token_count : int

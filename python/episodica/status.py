@@ -416,7 +416,7 @@ class TraceStep(Report):
     tokens : int
         Prompt and completion tokens.
     at : datetime
-        When (UTC).
+        When.
     """
 
     _title = "call of a model"

@@ -67,5 +67,5 @@ def _line(text: str, limit: int) -> str:
 
 
 def day(moment: datetime) -> str:
-    """The moment as people write it in a line: date, hour and minute, UTC."""
+    """The moment as people write it in a line: date, hour and minute on its own clock."""
     return moment.isoformat(" ", "minutes")[:16]

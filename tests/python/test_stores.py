@@ -41,7 +41,7 @@ def check_first_version(memory: MemoryReader) -> None:
         "m91",
     ]
     assert messages[0].content == "I moved to Lyon last Friday."
-    assert messages[0].timestamp.isoformat() == "2024-03-11T08:30:00+00:00"
+    assert messages[0].timestamp.isoformat() == "2024-03-11T09:30:00+01:00"
     assert (
         messages[5].content
         == 'Odd "quotes", \\ back\\slashes,\nline feeds, \u2028 and \U0001f600 stay.'

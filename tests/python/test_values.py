@@ -152,10 +152,10 @@ def test_records_are_hashable_and_differ_by_content() -> None:
     assert dataclasses.replace(MESSAGE, content="other") != MESSAGE
 
 
-def test_dates_are_utc_inside() -> None:
+def test_dates_keep_the_clock_that_they_were_written_by() -> None:
     data = {**MESSAGE.to_dict(), "timestamp": "2024-03-11T09:30:00+01:00"}
     message = Message.from_dict(data)
-    assert message.timestamp.utcoffset() == timedelta(0)
+    assert message.timestamp.utcoffset() == timedelta(hours=1)
     assert message == MESSAGE
 
 

@@ -12,6 +12,7 @@ from ..dates import TimeLike
 from ..inputs.options import (
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
+    Format,
     Kind,
     ListOptions,
     SearchOptions,
@@ -63,6 +64,7 @@ class AsyncMethods:
         query: str,
         *,
         max_tokens: int = 2000,
+        format: Format = "text",
         kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
         top_k: int | None = None,
         **options: Unpack[SearchOptions],
@@ -76,6 +78,7 @@ class AsyncMethods:
             user_id,
             query,
             max_tokens=max_tokens,
+            format=format,
             kinds=kinds,
             top_k=top_k,
             **options,

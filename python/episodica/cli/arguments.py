@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from .. import _native
-from ..inputs.options import KINDS, METHODS
+from ..inputs.options import FORMATS, KINDS, METHODS
 from . import commands, completion, demo, views
 from .output import COLOURS, Output
 
@@ -85,6 +85,12 @@ class CommandLine:
             help="the tenant (default: $EPISODICA_TENANT, then `default`)",
         )
         parser.add_argument(
+            "--timezone",
+            metavar="ZONE",
+            default=default(None),
+            help="the zone of dates, like `Europe/Paris` (default: that of each message)",
+        )
+        parser.add_argument(
             "--json", action="store_true", default=default(False), help="print JSON"
         )
         parser.add_argument(
@@ -135,6 +141,9 @@ class CommandLine:
             default=2000,
             metavar="N",
             help="maximum length of the text (default 2000)",
+        )
+        context.add_argument(
+            "--format", choices=FORMATS, default="text", help="how it is written (default text)"
         )
         _add_range(context)
 

@@ -35,7 +35,7 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
     conversations = read_conversations(args.file)
     users = [_owner(conversation, args.user, len(conversations)) for conversation in conversations]
     rows = []
-    with MemorySystem(store_of(args), tenant=args.tenant) as memory:
+    with MemorySystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
         for user, conversation in zip(users, conversations, strict=True):
             rows.append(remember(memory, user, conversation, flush=not args.no_flush))
             out.note(
@@ -141,14 +141,17 @@ def print_hit(hit: Hit, out: Output) -> None:
             f"{out.style(head, 'dim')}  {out.style(out.cut(title, len(head) + 2), 'bold')}".rstrip()
         )
     best = hit.messages[0] if hit.messages else None
-    out.paragraph(f"{best.speaker}: {best.content}" if best else hit.content, indent=5, max_lines=3)
+    said = f"{best.speaker}: {best.content}" if best else hit.content
+    out.paragraph(said + ("" if hit.is_current else " (superseded)"), indent=5, max_lines=3)
 
 
 def context(args: argparse.Namespace, out: Output) -> int:
     """Packs memories into text for a prompt."""
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
-        packed = memory.context(user, query, max_tokens=args.max_tokens, **range_of(args))
+        packed = memory.context(
+            user, query, max_tokens=args.max_tokens, format=args.format, **range_of(args)
+        )
         if out.as_json:
             out.json(packed)
         else:
@@ -284,10 +287,15 @@ def store_of(args: argparse.Namespace) -> str:
     return args.store or os.environ.get("EPISODICA_STORE") or "memories"
 
 
+def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the command names; the others come from the environment."""
+    return {} if args.timezone is None else {"timezone": args.timezone}
+
+
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
     """Opens the store for reading, beside a writer if need be."""
-    with LightweightSearchSystem(store_of(args), tenant=args.tenant) as memory:
+    with LightweightSearchSystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
         yield memory
 
 

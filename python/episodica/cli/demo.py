@@ -13,7 +13,7 @@ from ..readers import Conversation, Question, read_conversations
 from ..results import Hit
 from ..system import MemorySystem
 from ..value import day
-from .commands import remember
+from .commands import remember, settings_of
 from .output import Output, printable
 
 _SAMPLE = "data/sample_conversation.json"
@@ -43,7 +43,7 @@ def demo(args: argparse.Namespace, out: Output) -> int:
         else:
             with resources.as_file(resources.files("episodica").joinpath(_SAMPLE)) as sample:
                 conversations = read_conversations(sample)
-        memory = stack.enter_context(MemorySystem(path, tenant=args.tenant))
+        memory = stack.enter_context(MemorySystem(path, tenant=args.tenant, **settings_of(args)))
         results = [_show(memory, one, args.file is None, out) for one in conversations]
     if out.as_json:
         out.json(results)

@@ -20,6 +20,7 @@ OPTIONAL: dict[str, Any] = {
     "path": "",
     "dimension": 0,
     "max_tokens": 0,
+    "timezone": "",
 }
 # Sections of names and values that are passed on as they are.
 MAPPINGS = ("headers", "extra")

@@ -256,6 +256,10 @@ class MemoryConfig:
         Maximum length of a message, in bytes of UTF-8. Value: at least 1.
     llm_concurrency : int
         Maximum number of simultaneous model calls, over all users. Value: at least 1.
+    timezone : str or None
+        Zone in which dates are shown, in contexts, records, displays and the command line: a
+        name like ``Europe/Paris`` or an offset like ``+08:00``. By default each date is shown
+        by the clock of the message that it comes from.
     trace : bool
         Keep prompts and answers for inspection (private text!).
     llm_cache : bool
@@ -307,6 +311,7 @@ class MemoryConfig:
     memory_budget_bytes: int = 536_870_912
     max_message_bytes: int = 16_777_216
     llm_concurrency: int = 8
+    timezone: str | None = None
     trace: bool = False
     llm_cache: bool = True
     llm: LLMConfig | None = None

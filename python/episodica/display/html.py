@@ -16,7 +16,7 @@ from ..visible import visible
 
 MAX_ROWS = 20
 _MAX_CELL = 240
-_MAX_PARAGRAPH = 1200
+MAX_PARAGRAPH = 1200
 _MAX_VERBATIM = 6000
 # The second and third keep notebooks from reading dollar signs as formulas.
 _CLASSES = "episodica mathjax_ignore tex2jax_ignore"
@@ -85,7 +85,7 @@ def paragraph(text: str, style: str = "") -> str:
     if not text.strip():
         return ""
     kind = f' class="{style}"' if style else ""
-    return f'<p dir="auto"{kind}>{_escaped(clip(text, _MAX_PARAGRAPH))}</p>'
+    return f'<p dir="auto"{kind}>{_escaped(clip(text, MAX_PARAGRAPH))}</p>'
 
 
 def verbatim(text: str) -> str:

@@ -20,6 +20,7 @@ from ..results import Context, Explanation, Hit, SearchResults
 from ..status import Report, leaves
 from ..value import Value, day, to_html
 from .html import (
+    MAX_PARAGRAPH,
     MAX_ROWS,
     bar,
     folded,
@@ -91,9 +92,8 @@ def _(value: SemanticMemory) -> str:
     )
     since = f"since {day(value.valid_from)[:10]}{until}"
     note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{proof}"
-    state = "" if value.is_current else ' <span class="ep-warn">no longer holds</span>'
-    text = f"<strong>{content}</strong>" if value.is_current else f"<s>{content}</s>"
-    return f"<p>{text}{state}</p>" + paragraph(note, "ep-faint")
+    text = f"<strong>{content}</strong>" if value.is_current else _struck(content)
+    return f"<p>{text}</p>" + paragraph(note, "ep-faint")
 
 
 @body.register
@@ -138,7 +138,12 @@ def _(value: Hit) -> str:
         if value.kind == "message"
         else folded(_count(len(value.messages), "message"), _messages(value.messages))
     )
-    return top + paragraph(value.content) + messages + _tree(value.explain())
+    said = (
+        paragraph(value.content)
+        if value.is_current
+        else f"<p>{_struck(plain(value.content, MAX_PARAGRAPH))}</p>"
+    )
+    return top + said + messages + _tree(value.explain())
 
 
 @body.register
@@ -244,7 +249,7 @@ def _row(record: Record) -> tuple[str, str, str]:
     return (
         day(record.valid_from)[:10],
         plain(record.kind, 40),
-        text if record.is_current else f"<s>{text}</s>",
+        text if record.is_current else _struck(text),
     )
 
 
@@ -260,8 +265,7 @@ def _found(hit: Hit) -> str:
     best = hit.messages[0] if hit.messages else None
     if hit.kind == "semantic" or best is None:
         text = plain(hit.content)
-        gone = isinstance(hit.record, SemanticMemory) and not hit.record.is_current
-        return f"<s>{text}</s>" if gone else text
+        return text if hit.is_current else _struck(text)
     quote = f'<span class="ep-faint">{plain(best.speaker, 40)}:</span> {plain(best.content)}'
     return quote if hit.kind == "message" else f"<strong>{plain(hit.title)}</strong><br>{quote}"
 
@@ -289,6 +293,11 @@ def _terms(tree: Explanation, depth: int) -> Iterator[tuple[int, str, float, str
         level, one = pending.pop()
         yield level, one.name, one.value, one.detail
         pending += [(level + 1, child) for child in reversed(one.children)]
+
+
+def _struck(text: str) -> str:
+    """A fact that no longer holds; in words too, for readers that strip styles."""
+    return f'<s>{text}</s> <span class="ep-warn">no longer holds</span>'
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ForwardRef, Literal, TypeAlias, TypedDict, TypeVar
 
-from ..dates import TimeLike, rfc3339, rfc3339_end, to_utc
+from ..dates import TimeLike, aware, rfc3339, rfc3339_end
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
@@ -19,8 +19,11 @@ from .texts import json_text
 Kind: TypeAlias = Literal["episodic", "semantic", "message"]
 Method: TypeAlias = Literal["hybrid", "rrf", "vector", "bm25", "norlift"]
 
+Format: TypeAlias = Literal["text", "json", "xml"]
+
 KINDS: tuple[Kind, ...] = ("episodic", "semantic", "message")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
+FORMATS: tuple[Format, ...] = ("text", "json", "xml")
 
 # What other libraries call an option.
 _SYNONYMS = dict.fromkeys(
@@ -125,7 +128,7 @@ def search_options(
         "top_k": None if top_k is None else checks.top_k(top_k),
         "per_kind": list(per_kind.items()),
         "kinds": list(names),
-        "method": _one_of(options["method"], METHODS, "method"),
+        "method": one_of(options["method"], METHODS, "method"),
         **_window(options),
         "where": _where(options["where"]),
         "threshold": _threshold(options["threshold"]),
@@ -168,7 +171,7 @@ def _window(options: Mapping[str, Any]) -> dict[str, str | None]:
     since, until, session_id = options["since"], options["until"], options["session_id"]
     start = None if since is None else rfc3339(since, "since")
     end = None if until is None else rfc3339_end(until, "until")
-    if start and end and to_utc(start) > to_utc(end):
+    if start and end and aware(start) > aware(end):
         raise InvalidInputError(f"since is later than until: `{start}` > `{end}`")
     return {
         "since": start,
@@ -177,7 +180,8 @@ def _window(options: Mapping[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _one_of(value: object, known: tuple[str, ...], what: str) -> str:
+def one_of(value: object, known: tuple[str, ...], what: str) -> str:
+    """One of a few words; the hint of the error names the nearest."""
     if not isinstance(value, str) or value not in known:
         raise InvalidInputError(
             f"{what} is unknown: `{value!s:.40}`", hint=nearest_hint(value, known)
@@ -190,7 +194,7 @@ def _kinds(kinds: object) -> list[str]:
         kinds = (kinds,)
     if not isinstance(kinds, Iterable):
         raise InvalidInputError(f"kinds must be a list of names, not `{type(kinds).__name__}`")
-    names = list(dict.fromkeys(_one_of(kind, KINDS, "kind") for kind in kinds))
+    names = list(dict.fromkeys(one_of(kind, KINDS, "kind") for kind in kinds))
     if not names:
         raise InvalidInputError(
             "kinds is empty", hint="name at least one of `episodic`, `semantic`, `message`"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil
 
 from matplotlib.artist import Artist
@@ -79,8 +79,9 @@ def draw(
         if more
         else f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}"
     )
-    figure.heading(heading, f"{note} · times in UTC")
-    axes = _time_axis(figure, episodes, bottom, lines)
+    zone = episodes[-1].timestamp.tzinfo or UTC
+    figure.heading(heading, f"{note} · times in {zone.tzname(None)}")
+    axes = _time_axis(figure, episodes, bottom, lines, zone)
     place = lines
     for episode in episodes:
         place -= _EPISODE_INCHES
@@ -124,7 +125,7 @@ def _height(facts: int, left_out: int) -> float:
 
 
 def _time_axis(
-    figure: MemoryFigure, episodes: Sequence[Episode], bottom: float, lines: float
+    figure: MemoryFigure, episodes: Sequence[Episode], bottom: float, lines: float, zone: tzinfo
 ) -> Axes:
     axes = figure.axes_at(_AXIS_LEFT, bottom, _AXIS_WIDTH, lines)
     start = min(one.timestamp for one in episodes)
@@ -133,9 +134,9 @@ def _time_axis(
     axes.set_xlim(_number(start, -margin), _number(end, margin))
     axes.set_ylim(0, lines)
     axes.set_yticks([])
-    locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
+    locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
     axes.xaxis.get_offset_text().set(color=figure.theme.faint, fontproperties=font(SMALL))
     axes.grid(axis="x", color=figure.theme.line, linewidth=0.6)
     axes.set_axisbelow(True)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
-use jiff::tz::Offset;
+use jiff::tz::{Offset, TimeZone};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A moment: microseconds since 1970 in UTC, and the UTC offset of the clock that recorded it.
 ///
@@ -163,6 +163,34 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
+/// The zone in which dates are shown: one for all, or for each the one in which it was recorded.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Zone(Option<TimeZone>);
+
+impl Zone {
+    /// The zone of a name (`Europe/Paris`, `UTC`) or an offset (`+08:00`). The names are those of
+    /// the system, else those inside the package.
+    ///
+    /// # Errors
+    /// `Config` for an unknown name.
+    pub fn named(name: &str) -> Result<Self> {
+        let found = jiff::fmt::temporal::DateTimeParser::new().parse_time_zone(name.trim());
+        found.map(|zone| Self(Some(zone))).map_err(|_| {
+            let shown: String = name.chars().take(60).collect();
+            Error::new(ErrorKind::Config, format!("timezone is unknown: `{shown}`"))
+                .with_hint("name one like `Europe/Paris`, `Asia/Shanghai`, `UTC` or `+08:00`")
+        })
+    }
+
+    /// The same moment as a clock in this zone shows it.
+    pub fn show(&self, moment: Moment) -> Moment {
+        let Some(zone) = &self.0 else { return moment };
+        // The calendar of zones ends a few days before that of moments.
+        let offset = Timestamp::from_microsecond(moment.micros).map(|at| zone.to_offset(at));
+        Moment { offset_seconds: offset.map_or(0, Offset::seconds), ..moment }
+    }
+}
+
 /// A source of the present time, shared by everything that dates a record, so that tests can set
 /// it.
 pub trait Clock: Send + Sync {
@@ -212,6 +240,24 @@ mod tests {
         assert_eq!(lyon.to_string(), "2024-03-11T09:30:00+01:00");
         assert_eq!(lyon, Moment::parse("2024-03-11T08:30:00Z").expect("valid"));
         assert_eq!(Moment::parse("2024-03-11T08:30:00").expect("valid"), lyon);
+    }
+
+    #[test]
+    fn a_zone_shows_the_same_moment_by_its_own_clock() {
+        let shown = |zone: &str, text: &str| {
+            Zone::named(zone).expect("known").show(Moment::parse(text).expect("valid")).to_string()
+        };
+        let (winter, summer) = ("2024-01-05T23:30:00Z", "2024-07-05T23:30:00Z");
+        assert_eq!(shown("Europe/Paris", winter), "2024-01-06T00:30:00+01:00");
+        assert_eq!(shown("Europe/Paris", summer), "2024-07-06T01:30:00+02:00");
+        assert_eq!(shown("+08:00", winter), "2024-01-06T07:30:00+08:00");
+        assert_eq!(shown("UTC", "2024-01-05T01:00:00+02:00"), "2024-01-04T23:00:00+00:00");
+        let own = Moment::parse("2024-01-05T01:00:00+02:00").expect("valid");
+        assert_eq!(Zone::default().show(own).to_string(), "2024-01-05T01:00:00+02:00");
+        let paris = Zone::named("Europe/Paris").expect("known");
+        assert_eq!((paris.show(Moment::MAX), paris.show(Moment::MIN)), (Moment::MAX, Moment::MIN));
+        let error = Zone::named("Mars/Base").unwrap_err();
+        assert_eq!(error.to_string(), "timezone is unknown: `Mars/Base`");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use episodica_core::clock::SystemClock;
+use episodica_core::clock::{SystemClock, Zone};
 use episodica_core::config::Config;
 use episodica_core::embed::{
     Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, StaticTable, TransformerEmbedder,
@@ -13,6 +13,7 @@ use episodica_core::embed::{
 use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Parts};
 use episodica_core::ids::Owner;
 use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
+use episodica_core::score::Form;
 use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
@@ -22,6 +23,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::control::PythonControl;
 use crate::embedder::CallableEmbedder;
 use crate::model::CallableModel;
+use crate::records::Shown;
 use crate::results::Results;
 use crate::{errors, logging, options, records, reports};
 
@@ -30,6 +32,8 @@ use crate::{errors, logging, options, records, reports};
 pub(crate) struct Engine {
     core: Arc<Handle>,
     tenant: String,
+    /// In which dates are shown.
+    zone: Zone,
 }
 
 impl Engine {
@@ -50,8 +54,9 @@ impl Engine {
         }
     }
 
-    fn owner(&self, user_id: &str) -> Owner {
-        Owner { tenant: self.tenant.clone(), user: user_id.to_owned() }
+    fn shown(&self, user_id: &str) -> Shown {
+        let owner = Owner { tenant: self.tenant.clone(), user: user_id.to_owned() };
+        Shown { owner, zone: self.zone.clone() }
     }
 
     fn episodes<'py>(
@@ -60,10 +65,10 @@ impl Engine {
         user_id: &str,
         episodes: &[Arc<episodica_core::model::Episode>],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let owner = self.owner(user_id);
+        let shown = self.shown(user_id);
         let list = PyList::empty(py);
         for episode in episodes {
-            list.append(records::episode(py, &owner, episode)?)?;
+            list.append(records::episode(py, &shown, episode)?)?;
         }
         Ok(list.into_any())
     }
@@ -89,6 +94,7 @@ impl Engine {
                 &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`")),
             )
         })?;
+        let zone = config.zone().map_err(|error| errors::to_exception(py, &error))?;
         let ledger: Arc<Ledger> = Arc::default();
         let embedder = embedder(py, embedding, &ledger)?;
         let llm = llm.map(|llm| language_model(py, llm)).transpose()?;
@@ -110,7 +116,7 @@ impl Engine {
             })
             .map_err(|error| errors::to_exception(py, &error))?;
         logging::hand_on(py);
-        Ok(Self { core: Arc::new(core), tenant })
+        Ok(Self { core: Arc::new(core), tenant, zone })
     }
 
     #[getter]
@@ -181,7 +187,7 @@ impl Engine {
         let response =
             self.run(py, None, |core, control| core.search(user_id, &request, control))?;
         Ok(Results::new(
-            self.owner(user_id),
+            self.shown(user_id),
             response.hits,
             response.degraded,
             response.intent.name(),
@@ -195,21 +201,25 @@ impl Engine {
         user_id: &str,
         query: &str,
         max_tokens: usize,
+        format: &str,
         search_options: &Bound<'_, PyDict>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let request =
-            ContextRequest { search: options::request(query, search_options)?, max_tokens };
+        let request = ContextRequest {
+            search: options::request(query, search_options)?,
+            max_tokens,
+            form: Form::named(format).map_err(|error| errors::to_exception(py, &error))?,
+        };
         let context =
             self.run(py, None, |core, control| core.context(user_id, &request, control))?;
-        let owner = self.owner(user_id);
-        let messages = records::messages(py, &context.messages)?;
+        let shown = self.shown(user_id);
+        let messages = records::messages(py, &shown.zone, &context.messages)?;
         let facts: Vec<_> = context
             .facts
             .iter()
-            .map(|fact| records::fact(py, &owner, fact))
+            .map(|fact| records::fact(py, &shown, fact))
             .collect::<PyResult<_>>()?;
         let hits = Results::new(
-            owner,
+            shown,
             context.hits,
             context.degraded,
             context.intent.name(),
@@ -234,10 +244,10 @@ impl Engine {
         let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
         let records =
             self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
-        let owner = self.owner(user_id);
+        let shown = self.shown(user_id);
         let list = PyList::empty(py);
         for record in &records {
-            list.append(records::record(py, &owner, record)?)?;
+            list.append(records::record(py, &shown, record)?)?;
         }
         Ok(list.into_any())
     }
@@ -249,7 +259,7 @@ impl Engine {
         id: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let record = self.run(py, None, |core, control| core.get(user_id, id, control))?;
-        record.map(|record| records::record(py, &self.owner(user_id), &record)).transpose()
+        record.map(|record| records::record(py, &self.shown(user_id), &record)).transpose()
     }
 
     fn history<'py>(
@@ -259,10 +269,10 @@ impl Engine {
         id: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let records = self.run(py, None, |core, control| core.history(user_id, id, control))?;
-        let owner = self.owner(user_id);
+        let shown = self.shown(user_id);
         let list = PyList::empty(py);
         for record in &records {
-            list.append(records::record(py, &owner, record)?)?;
+            list.append(records::record(py, &shown, record)?)?;
         }
         Ok(list.into_any())
     }
@@ -276,7 +286,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let record =
             self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
-        records::record(py, &self.owner(user_id), &record)
+        records::record(py, &self.shown(user_id), &record)
     }
 
     fn delete<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -296,7 +306,7 @@ impl Engine {
         id: &str,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let steps = self.run(py, None, |core, control| core.trace(user_id, id, control))?;
-        steps.into_iter().map(|step| reports::trace_step(py, step)).collect()
+        steps.into_iter().map(|step| reports::trace_step(py, &self.zone, step)).collect()
     }
 
     fn users(&self, py: Python<'_>) -> PyResult<Vec<String>> {

@@ -2,34 +2,45 @@
 
 use std::sync::Arc;
 
-use episodica_core::clock::Moment;
+use episodica_core::clock::{Moment, Zone};
 use episodica_core::engine::AnyRecord;
 use episodica_core::ids::Owner;
 use episodica_core::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDateTime, PyDict, PyString, PyTuple, PyTzInfo};
+use pyo3::types::{PyDateTime, PyDelta, PyDict, PyString, PyTuple, PyTzInfo};
 use serde_json::Value;
 
 use crate::classes::{EPISODE, FACT, MESSAGE, build};
 use crate::errors;
 
+/// Whose records are shown, and in which zone their dates.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub owner: Owner,
+    pub zone: Zone,
+}
+
 /// A record of any kind.
 pub(crate) fn record<'py>(
     py: Python<'py>,
-    owner: &Owner,
+    shown: &Shown,
     record: &AnyRecord,
 ) -> PyResult<Bound<'py, PyAny>> {
     match record {
-        AnyRecord::Message(inner) => message(py, inner),
-        AnyRecord::Episode(inner) => episode(py, owner, inner),
-        AnyRecord::Semantic(inner) => fact(py, owner, inner),
+        AnyRecord::Message(inner) => message(py, &shown.zone, inner),
+        AnyRecord::Episode(inner) => episode(py, shown, inner),
+        AnyRecord::Semantic(inner) => fact(py, shown, inner),
     }
 }
 
 /// A message.
-pub(crate) fn message<'py>(py: Python<'py>, message: &Message) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn message<'py>(
+    py: Python<'py>,
+    zone: &Zone,
+    message: &Message,
+) -> PyResult<Bound<'py, PyAny>> {
     build!(py, MESSAGE, message => Message {
         message_id,
         seq,
@@ -37,7 +48,7 @@ pub(crate) fn message<'py>(py: Python<'py>, message: &Message) -> PyResult<Bound
         role: PyString::intern(py, role),
         name: name.as_deref(),
         content,
-        timestamp: datetime(py, *timestamp)?,
+        timestamp: datetime(py, zone, *timestamp)?,
         session_id: session_id.as_deref(),
         metadata: metadata.as_ref().map(|raw| loads(py, raw.get())).transpose()?,
     })
@@ -46,16 +57,17 @@ pub(crate) fn message<'py>(py: Python<'py>, message: &Message) -> PyResult<Bound
 /// Several messages.
 pub(crate) fn messages<'py>(
     py: Python<'py>,
+    zone: &Zone,
     all: &[Arc<Message>],
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let made: Vec<_> = all.iter().map(|one| message(py, one)).collect::<PyResult<_>>()?;
+    let made: Vec<_> = all.iter().map(|one| message(py, zone, one)).collect::<PyResult<_>>()?;
     PyTuple::new(py, made)
 }
 
 /// An episode with its address.
 pub(crate) fn episode<'py>(
     py: Python<'py>,
-    owner: &Owner,
+    shown: &Shown,
     episode: &Episode,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, EPISODE, episode => Episode {
@@ -63,28 +75,28 @@ pub(crate) fn episode<'py>(
         user_id,
         title,
         content,
-        original_messages: messages(py, original_messages)?,
+        original_messages: messages(py, &shown.zone, original_messages)?,
         message_count,
         boundary_reason,
-        timestamp: datetime(py, *timestamp)?,
-        created_at: datetime(py, *created_at)?,
+        timestamp: datetime(py, &shown.zone, *timestamp)?,
+        created_at: datetime(py, &shown.zone, *created_at)?,
         metadata: json_object(py, metadata)?,
         tags: PyTuple::new(py, tags)?,
         summary,
-        ended_at: datetime(py, *ended_at)?,
+        ended_at: datetime(py, &shown.zone, *ended_at)?,
         session_id: session_id.as_deref(),
         topics: PyTuple::new(py, topics)?,
         entities: PyTuple::new(py, entities)?,
         boundary: described_boundary(py, boundary)?,
         provenance: described_provenance(py, provenance)?,
         revision,
-    } more { uri: owner.uri("episode", &episode.episode_id) })
+    } more { uri: shown.owner.uri("episode", &episode.episode_id) })
 }
 
 /// A fact with its address.
 pub(crate) fn fact<'py>(
     py: Python<'py>,
-    owner: &Owner,
+    shown: &Shown,
     fact: &SemanticMemory,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, FACT, fact => SemanticMemory {
@@ -93,35 +105,50 @@ pub(crate) fn fact<'py>(
         content,
         kind: PyString::intern(py, kind.name()),
         source_episodes: PyTuple::new(py, source_episodes)?,
-        created_at: datetime(py, *created_at)?,
+        created_at: datetime(py, &shown.zone, *created_at)?,
         confidence: own_digits(*confidence),
         importance: own_digits(*importance),
         metadata: json_object(py, metadata)?,
         source_messages: PyTuple::new(py, source_messages)?,
         subject,
         attribute,
-        valid_from: datetime(py, *valid_from)?,
-        valid_to: valid_to.map(|moment| datetime(py, moment)).transpose()?,
+        valid_from: datetime(py, &shown.zone, *valid_from)?,
+        valid_to: valid_to.map(|moment| datetime(py, &shown.zone, moment)).transpose()?,
         superseded_by: superseded_by.as_deref(),
-        updated_at: datetime(py, *updated_at)?,
+        updated_at: datetime(py, &shown.zone, *updated_at)?,
         revision_count,
         provenance: described_provenance(py, provenance)?,
-    } more { uri: owner.uri("semantic", &fact.memory_id) })
+    } more { uri: shown.owner.uri("semantic", &fact.memory_id) })
 }
 
-/// A moment as an aware `datetime` in UTC.
-pub(crate) fn datetime(py: Python<'_>, moment: Moment) -> PyResult<Bound<'_, PyDateTime>> {
-    let utc = moment.utc();
+/// A moment as an aware `datetime`, as a clock in the zone shows it.
+pub(crate) fn datetime<'py>(
+    py: Python<'py>,
+    zone: &Zone,
+    moment: Moment,
+) -> PyResult<Bound<'py, PyDateTime>> {
+    let moment = zone.show(moment);
+    let mut shown = moment.local();
+    let mut offset = moment.offset_seconds();
+    // Near its ends the calendar of Python has no room for offsets.
+    if !(2..=9998).contains(&shown.year()) {
+        (shown, offset) = (moment.utc(), 0);
+    }
+    let zone = if offset == 0 {
+        PyTzInfo::utc(py)?.to_owned()
+    } else {
+        PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, offset, 0, true)?)?
+    };
     PyDateTime::new(
         py,
-        i32::from(utc.year()),
-        utc.month().unsigned_abs(),
-        utc.day().unsigned_abs(),
-        utc.hour().unsigned_abs(),
-        utc.minute().unsigned_abs(),
-        utc.second().unsigned_abs(),
-        utc.subsec_nanosecond().unsigned_abs() / 1_000,
-        Some(&*PyTzInfo::utc(py)?),
+        i32::from(shown.year()),
+        shown.month().unsigned_abs(),
+        shown.day().unsigned_abs(),
+        shown.hour().unsigned_abs(),
+        shown.minute().unsigned_abs(),
+        shown.second().unsigned_abs(),
+        shown.subsec_nanosecond().unsigned_abs() / 1_000,
+        Some(&zone),
     )
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use episodica_core::clock::Zone;
 use episodica_core::model::{
     AddReport, Cost, DeleteReport, EmbeddingHealth, Health, LlmHealth, Problem, RebuildReport,
     ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts, VerifyReport,
@@ -196,7 +197,7 @@ fn cost(py: Python<'_>, cost: Cost) -> Made<'_> {
     })
 }
 
-pub(crate) fn trace_step(py: Python<'_>, step: TraceStep) -> Made<'_> {
+pub(crate) fn trace_step<'py>(py: Python<'py>, zone: &Zone, step: TraceStep) -> Made<'py> {
     build!(py, TRACE_STEP, step => TraceStep {
         ids: PyTuple::new(py, &ids)?,
         phase: PyString::intern(py, &phase),
@@ -208,6 +209,6 @@ pub(crate) fn trace_step(py: Python<'_>, step: TraceStep) -> Made<'_> {
         failure,
         cached,
         tokens,
-        at: datetime(py, at)?,
+        at: datetime(py, zone, at)?,
     })
 }

@@ -1,18 +1,17 @@
 //! The hits of a search, made into Python values one by one, when they are asked for.
 
-use episodica_core::ids::Owner;
 use episodica_core::score::{Explanation, Hit, HitKind, Record};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::classes::{EXPLANATION, HIT, build};
-use crate::records;
+use crate::records::{self, Shown};
 
 /// The hits of one search or context.
 #[pyclass(frozen, module = "episodica._native")]
 pub(crate) struct Results {
-    owner: Owner,
+    shown: Shown,
     hits: Vec<Hit>,
     #[pyo3(get)]
     degraded: Vec<String>,
@@ -24,13 +23,13 @@ pub(crate) struct Results {
 
 impl Results {
     pub(crate) fn new(
-        owner: Owner,
+        shown: Shown,
         hits: Vec<Hit>,
         degraded: Vec<String>,
         intent: &'static str,
         explain: bool,
     ) -> Self {
-        Self { owner, hits, degraded, intent, explain }
+        Self { shown, hits, degraded, intent, explain }
     }
 }
 
@@ -49,7 +48,7 @@ impl Results {
     fn hit<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         let hit =
             self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
-        hit_value(py, &self.owner, hit, self.explain)
+        hit_value(py, &self.shown, hit, self.explain)
     }
 }
 
@@ -62,7 +61,7 @@ fn kind_name(kind: HitKind) -> &'static str {
 }
 
 /// What a hit repeats of its record, so that its reader needs no case for each kind.
-struct Shown<'a> {
+struct Repeated<'a> {
     id: &'a str,
     content: &'a str,
     title: &'a str,
@@ -71,14 +70,14 @@ struct Shown<'a> {
 
 fn hit_value<'py>(
     py: Python<'py>,
-    owner: &Owner,
+    shown: &Shown,
     hit: &Hit,
     explain: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (made, shown, when) = match &hit.record {
+    let (made, repeated, when) = match &hit.record {
         Record::Episode(inner) => (
-            records::episode(py, owner, inner)?,
-            Shown {
+            records::episode(py, shown, inner)?,
+            Repeated {
                 id: &inner.episode_id,
                 content: &inner.content,
                 title: &inner.title,
@@ -87,8 +86,8 @@ fn hit_value<'py>(
             inner.timestamp,
         ),
         Record::Semantic(inner) => (
-            records::fact(py, owner, inner)?,
-            Shown {
+            records::fact(py, shown, inner)?,
+            Repeated {
                 id: &inner.memory_id,
                 content: &inner.content,
                 title: "",
@@ -97,8 +96,8 @@ fn hit_value<'py>(
             inner.valid_from,
         ),
         Record::Message(inner) => (
-            records::message(py, inner)?,
-            Shown {
+            records::message(py, &shown.zone, inner)?,
+            Repeated {
                 id: &inner.message_id,
                 content: &inner.content,
                 title: inner.speaker(),
@@ -115,11 +114,11 @@ fn hit_value<'py>(
         explanation: explain.then(|| tree(py, explanation)).transpose()?,
         record: &made,
     } skip { terms } more {
-        id: shown.id,
-        uri: owner.uri(shown.uri_kind, shown.id),
-        content: shown.content,
-        title: shown.title,
-        timestamp: records::datetime(py, when)?,
+        id: repeated.id,
+        uri: shown.owner.uri(repeated.uri_kind, repeated.id),
+        content: repeated.content,
+        title: repeated.title,
+        timestamp: records::datetime(py, &shown.zone, when)?,
         scores: terms(py, &hit.explanation)?,
         snippet: hit.snippet(),
     })

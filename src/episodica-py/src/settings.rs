@@ -18,6 +18,7 @@ fn row<'py>(py: Python<'py>, setting: &Setting) -> PyResult<Bound<'py, PyDict>> 
         Kind::Integer => ("integer", None),
         Kind::Number => ("number", None),
         Kind::Numbers(_) => ("numbers", None),
+        Kind::Text => ("text", None),
         Kind::Choice(words) => ("choice", Some(words.to_vec())),
     };
     let row = PyDict::new(py);

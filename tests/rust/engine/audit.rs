@@ -7,7 +7,7 @@ use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{LanguageModel, Phase, Prompt};
-use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn everything_told(engine: &Engine) -> String {
         now: moment(0),
     };
     told += &format!("{:?}", engine.search("alice", &search, &NOW).unwrap().hits);
-    let request = ContextRequest { search, max_tokens: 4_000 };
+    let request = ContextRequest { search, max_tokens: 4_000, form: Form::Text };
     told += &engine.context("alice", &request, &NOW).unwrap().text;
     told += &format!("{:?}", engine.health().unwrap());
     told += &format!("{:?}", engine.user_stats("alice", &NOW).unwrap());

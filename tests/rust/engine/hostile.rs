@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
 use episodica_core::ids::Owner;
-use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::store::{Layout, LogKind};
 use episodica_core::{Error, ErrorKind, Result};
@@ -250,7 +250,8 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     type Call<'a> = &'a dyn Fn(&Engine) -> Result<()>;
     let find = |engine: &Engine| engine.search("alice", &request("Which drink?"), &NOW).map(drop);
     let pack = |engine: &Engine| {
-        let request = ContextRequest { search: request("Where did they move?"), max_tokens: 500 };
+        let search = request("Where did they move?");
+        let request = ContextRequest { search, max_tokens: 500, form: Form::Text };
         engine.context("alice", &request, &NOW).map(drop)
     };
     let list = |engine: &Engine| {

@@ -2,6 +2,7 @@
 
 use super::choices::{BoundaryMode, Preset};
 use super::setting::{Bounds, settings};
+use crate::clock::Zone;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The measured weights of a message's terms (docs/scoring.md).
@@ -66,6 +67,10 @@ settings! {
         max_message_bytes: usize = 16 << 20, Bounds::at_least(1.0);
         /// Maximum number of simultaneous model calls, over all users.
         llm_concurrency: usize = 8, Bounds::at_least(1.0);
+        /// Zone in which dates are shown, in contexts, records, displays and the command line: a
+        /// name like `Europe/Paris` or an offset like `+08:00`. By default each date is shown by
+        /// the clock of the message that it comes from.
+        timezone: Option<String> = None, Bounds::any();
         /// Keep prompts and answers for inspection (private text!).
         trace: bool = false, Bounds::any();
         /// Keep model answers by the hash of their prompt (private text, deleted with the user).
@@ -90,7 +95,15 @@ impl Config {
         if self.layer_weights.iter().sum::<f32>() <= 0.0 {
             return fail(format!("layer_weights must not all be 0: `{:?}`", self.layer_weights));
         }
-        Ok(())
+        self.zone().map(drop)
+    }
+
+    /// The zone in which dates are shown.
+    ///
+    /// # Errors
+    /// `Config` for an unknown name.
+    pub fn zone(&self) -> Result<Zone> {
+        self.timezone.as_deref().map_or_else(|| Ok(Zone::default()), Zone::named)
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Kind {
     Number,
     /// So many numbers.
     Numbers(usize),
+    /// Any text, or none.
+    Text,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -178,6 +180,14 @@ impl<const N: usize> SettingValue for [f32; N] {
 
     fn numbers(&self) -> Vec<f64> {
         self.iter().map(|value| own_digits(*value)).collect()
+    }
+}
+
+impl SettingValue for Option<String> {
+    const KIND: Kind = Kind::Text;
+
+    fn json(&self) -> Value {
+        json!(self)
     }
 }
 

@@ -24,7 +24,7 @@ mod snippet;
 mod succession;
 mod threshold;
 
-pub use context::{KnownFact, Material, Outdated, Packed, Summary, pack};
+pub use context::{Form, KnownFact, Material, Outdated, Packed, Summary, pack};
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::Explanation;
 pub use facts::{FactTerms, estimate_fact, score_fact};

@@ -7,7 +7,7 @@ use episodica_core::engine::{AnyRecord, ContextRequest};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{Phase, Prompt};
 use episodica_core::model::NewMessage;
-use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use serde_json::{Value, json};
 
 use crate::support::{NOW, files_with, moment, said};
@@ -49,7 +49,9 @@ fn what_was_recalled_is_not_learned_again() {
         include_superseded: true,
         now: moment(0),
     };
-    let context = engine.context("ann", &ContextRequest { search, max_tokens: 500 }, &NOW).unwrap();
+    let context = engine
+        .context("ann", &ContextRequest { search, max_tokens: 500, form: Form::Text }, &NOW)
+        .unwrap();
     assert!(context.text.contains("kite3"));
     let pasted = format!("{}\nand the zebra9 sleeps tonight", context.text);
     engine

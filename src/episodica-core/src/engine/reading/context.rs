@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::clock::Zone;
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::view::View;
@@ -10,8 +11,8 @@ use crate::engine::reading::search::{MAX_TOP_K, Search, merge};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
-    Filter, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query, Record, Request,
-    ScoredMessage, Summary, pack, superseded_messages,
+    Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query, Record,
+    Request, ScoredMessage, Summary, pack, superseded_messages,
 };
 
 /// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
@@ -29,6 +30,8 @@ pub struct ContextRequest {
     pub search: Request,
     /// Most tokens of the text (o200k_base).
     pub max_tokens: usize,
+    /// How the text is written.
+    pub form: Form,
 }
 
 /// A packed context.
@@ -39,7 +42,7 @@ pub struct Context {
     /// Tokens of the text, at most what was asked for.
     pub token_count: usize,
     /// Every message whose content stands in the text, in its order: word for word, further lines
-    /// indented by a space.
+    /// indented by a space, or escaped as JSON and tags want it.
     pub messages: Vec<Arc<Message>>,
     /// The facts that open the text, in its order.
     pub facts: Vec<Arc<SemanticMemory>>,
@@ -68,7 +71,10 @@ impl Engine {
         if request.max_tokens == 0 {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
-        let Some(user) = self.known_user(user_id, control)? else { return Ok(Context::default()) };
+        let Some(user) = self.known_user(user_id, control)? else {
+            let Packed { text, token_count, .. } = Packed::empty(request.form, request.max_tokens);
+            return Ok(Context { text, token_count, ..Context::default() });
+        };
         // What no longer holds is shown only beside what superseded it.
         let wide = Request { include_superseded: false, ..request.search.clone() };
         let mut prepared = self.prepare(
@@ -80,7 +86,7 @@ impl Engine {
         let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
         let gathered = Gathered::new(&search, request.max_tokens, &mut degraded)?;
-        let packed = gathered.pack(&view, request.max_tokens);
+        let packed = gathered.pack(&view, request, &self.config().zone()?);
         user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
@@ -175,7 +181,7 @@ impl Gathered {
         });
     }
 
-    fn pack(&self, view: &View, budget: usize) -> Packed {
+    fn pack(&self, view: &View, request: &ContextRequest, zone: &Zone) -> Packed {
         let facts = self.facts.iter().map(|fact| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,
@@ -183,7 +189,11 @@ impl Gathered {
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             Record::Episode(episode) => Some(Summary {
-                text: format!("{}: {}", episode.timestamp.local().date(), episode.abstract_text()),
+                text: format!(
+                    "{}: {}",
+                    zone.show(episode.timestamp).local().date(),
+                    episode.abstract_text()
+                ),
                 sources: slots(view, hit.messages.iter().map(|message| &message.message_id)),
             }),
             _ => None,
@@ -196,8 +206,10 @@ impl Gathered {
             asked: self.asked.len(),
             outdated: &self.outdated,
             summaries: &summaries,
+            form: request.form,
+            zone,
         };
-        pack(&material, budget)
+        pack(&material, request.max_tokens)
     }
 
     /// The hits of what was packed, best first. A fact that is there only because it superseded

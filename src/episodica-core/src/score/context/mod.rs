@@ -4,11 +4,13 @@
 //! whole messages under the day they were said on. What no longer holds comes only together with
 //! what superseded it.
 
+mod form;
 mod packing;
 mod quote;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use form::Form;
 pub use packing::{Material, Packed, pack};
 pub use text::{KnownFact, Outdated, Summary};

@@ -2,12 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use jiff::civil::date;
-
-use super::text::{
-    KnownFact, Outdated, Place, Summary, Writer, Written, day_heading, fact_heading,
-    summaries_tokens,
-};
+use super::form::Form;
+use super::text::{KnownFact, Outdated, Place, Summary, Writer, Written};
+use crate::clock::Zone;
 use crate::index::MessageIndex;
 use crate::score::ScoredMessage;
 use crate::text::count_tokens;
@@ -39,6 +36,10 @@ pub struct Material<'a> {
     pub outdated: &'a Outdated,
     /// Summaries of episodes.
     pub summaries: &'a [Summary],
+    /// How it is written.
+    pub form: Form,
+    /// In which dates are shown.
+    pub zone: &'a Zone,
 }
 
 /// A packed context.
@@ -56,16 +57,27 @@ pub struct Packed {
     pub summaries: Vec<usize>,
 }
 
+impl Packed {
+    /// Nothing, as the form says it, if the budget has room for that.
+    pub fn empty(form: Form, budget: usize) -> Self {
+        let tokens = count_tokens(form.empty());
+        if tokens > budget {
+            return Self::default();
+        }
+        Self { text: form.empty().to_owned(), token_count: tokens, ..Self::default() }
+    }
+}
+
 /// Packs the best of the material into `budget` tokens: facts as far as their share goes, messages,
 /// then what else fits.
 pub fn pack(material: &Material<'_>, budget: usize) -> Packed {
-    let Material { index, facts, outdated, summaries, .. } = *material;
-    let writer = Writer { index, facts, summaries, outdated };
+    let Material { index, facts, outdated, summaries, form, zone, .. } = *material;
+    let writer = Writer { index, facts, summaries, outdated, form, zone };
     let fact_tokens = (0..facts.len()).map(|number| count_tokens(&writer.fact_line(number)));
     Packing {
         fact_tokens: fact_tokens.collect(),
-        day_tokens: count_tokens(&day_heading(date(2024, 11, 30))),
-        year_tokens: count_tokens(&fact_heading(2024)),
+        day_tokens: form.day_tokens(),
+        year_tokens: form.year_tokens(),
         material,
         writer,
         budget,
@@ -171,7 +183,7 @@ impl Packing<'_> {
 
     /// Adds facts that are not told yet, best first, within `tokens`.
     fn add_facts(&mut self, facts: std::ops::Range<usize>, mut tokens: usize) {
-        let year = |number: usize| self.material.facts[number].since.local().year();
+        let year = |number: usize| self.writer.date(self.material.facts[number].since).year();
         let mut years: HashSet<i16> = self.known.iter().map(|number| year(*number)).collect();
         let mut added = Vec::new();
         for number in facts {
@@ -220,7 +232,7 @@ impl Packing<'_> {
 
     /// Tokens of the facts shown so far.
     fn known_tokens(&self) -> usize {
-        let year = |number: &usize| self.material.facts[*number].since.local().year();
+        let year = |number: &usize| self.writer.date(self.material.facts[*number].since).year();
         let years: HashSet<i16> = self.known.iter().map(year).collect();
         let facts: usize = self.known.iter().map(|number| self.fact_tokens[*number]).sum();
         facts + years.len() * self.year_tokens
@@ -236,7 +248,7 @@ impl Packing<'_> {
                 continue;
             }
             let line = self.writer.summary_line(number);
-            let heading = if shown.is_empty() { summaries_tokens() } else { 0 };
+            let heading = if shown.is_empty() { self.material.form.summaries_tokens() } else { 0 };
             let tokens = count_tokens(&line) + heading;
             if used + tokens <= self.budget && lines.insert(line) {
                 used += tokens;
@@ -250,7 +262,7 @@ impl Packing<'_> {
     /// where the same person goes on.
     fn used(&self) -> usize {
         if self.chosen.is_empty() && self.known.is_empty() {
-            return 0;
+            return self.material.form.frame_tokens();
         }
         self.writer.write(&self.known, &self.chosen, &[]).tokens + 1
     }
@@ -268,7 +280,7 @@ impl Packing<'_> {
                 && self.chosen.pop().is_none()
                 && self.known.pop().is_none();
             if emptied {
-                return Packed::default();
+                return Packed::empty(self.material.form, self.budget);
             }
         }
     }

@@ -28,6 +28,19 @@ pub(super) fn push_quoted(text: &mut String, content: &str) {
     }
 }
 
+/// Appends a text so that nothing in it is a tag or ends an attribute.
+pub(super) fn push_tagged(text: &mut String, content: &str) {
+    for c in content.chars() {
+        match c {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '"' => text.push_str("&quot;"),
+            c => text.push(c),
+        }
+    }
+}
+
 /// A text on one line, white space collapsed.
 pub(super) fn one_line(text: &str) -> String {
     let shown: String = text.chars().map(|c| if breaks_line(c) { ' ' } else { c }).collect();

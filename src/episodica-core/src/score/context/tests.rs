@@ -1,7 +1,7 @@
 //! What a context looks like, and that nothing in it passes for anything else.
 
 use super::*;
-use crate::clock::Moment;
+use crate::clock::{Moment, Zone};
 use crate::index::MessageIndex;
 use crate::model::testing;
 use crate::score::ScoredMessage;
@@ -51,6 +51,8 @@ fn packed(
         asked: facts.len(),
         outdated,
         summaries: &[],
+        form: Form::Text,
+        zone: &Zone::default(),
     };
     pack(&material, budget)
 }

@@ -1,4 +1,4 @@
-//! The text of a context from the facts and messages that were chosen.
+//! The order of a context: facts, summaries and messages that were chosen, as pieces to write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,17 +6,10 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
-use super::quote::{name, one_line, push_quoted};
-use crate::clock::Moment;
+use super::form::{Form, Line, Piece};
+use crate::clock::{Moment, Zone};
 use crate::index::MessageIndex;
 use crate::text::count_tokens;
-
-/// Begins a message before which others of the same day and session are left out.
-const LEFT_OUT: &str = "[…] ";
-/// Follows the name where the message says something that no longer holds.
-const OUTDATED: &str = " [outdated]";
-/// Heading of what was made of messages that did not fit.
-const SUMMARIES: &str = "# Summaries\n";
 
 /// A fact that still holds, as a context shows it.
 #[derive(Debug, Clone)]
@@ -54,6 +47,8 @@ pub(super) struct Writer<'a> {
     pub facts: &'a [KnownFact],
     pub summaries: &'a [Summary],
     pub outdated: &'a Outdated,
+    pub form: Form,
+    pub zone: &'a Zone,
 }
 
 /// A written context.
@@ -66,36 +61,24 @@ pub(super) struct Written {
     pub facts: Vec<usize>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// Writes the chosen facts, messages and summaries, each in the order of time.
     pub fn write(&self, facts: &[usize], messages: &[u32], summaries: &[usize]) -> Written {
-        let mut text = String::new();
-        let facts = self.write_facts(&mut text, facts);
-        if !summaries.is_empty() {
-            text.push_str(SUMMARIES);
-            summaries.iter().for_each(|number| text.push_str(&self.summary_line(*number)));
+        let mut facts = facts.to_vec();
+        facts.sort_by_key(|number| (self.facts[*number].since, *number));
+        let mut pieces: Vec<Piece<'a>> = Vec::new();
+        for number in &facts {
+            let fact = &self.facts[*number];
+            pieces.push(Piece::Fact { since: self.date(fact.since), text: &fact.text });
         }
-        let messages = self.write_messages(&mut text, messages);
-        text.truncate(text.trim_end_matches('\n').len());
+        pieces.extend(summaries.iter().map(|number| Piece::Summary(&self.summaries[*number].text)));
+        let messages = self.arrange(&mut pieces, messages);
+        let text = self.form.write(&pieces);
         Written { tokens: count_tokens(&text), text, messages, facts }
     }
 
-    fn write_facts(&self, text: &mut String, facts: &[usize]) -> Vec<usize> {
-        let mut ordered = facts.to_vec();
-        ordered.sort_by_key(|number| (self.facts[*number].since, *number));
-        let mut year = None;
-        for number in &ordered {
-            let since = self.facts[*number].since.local().year();
-            if year != Some(since) {
-                text.push_str(&fact_heading(since));
-                year = Some(since);
-            }
-            text.push_str(&self.fact_line(*number));
-        }
-        ordered
-    }
-
-    fn write_messages(&self, text: &mut String, chosen: &[u32]) -> Vec<u32> {
+    /// Adds the chosen messages under their days; returns them in their order.
+    fn arrange(&self, pieces: &mut Vec<Piece<'a>>, chosen: &[u32]) -> Vec<u32> {
         // Sessions stay together even where their times cross.
         let mut starts: FxHashMap<Place, Moment> = FxHashMap::default();
         for slot in chosen {
@@ -111,10 +94,10 @@ impl Writer<'_> {
         let mut messages = Vec::with_capacity(chosen.len());
         for ((date, ..), mut slots) in sittings {
             slots.sort_by_key(|slot| (self.index.get(*slot).timestamp, *slot));
-            text.push_str(&day_heading(date));
+            pieces.push(Piece::Day(date));
             let mut before = None;
             for slot in slots {
-                self.write_message(text, slot, before);
+                pieces.push(Piece::Message(self.line(date, slot, before)));
                 before = Some(slot);
                 messages.push(slot);
             }
@@ -122,70 +105,54 @@ impl Writer<'_> {
         messages
     }
 
-    /// Writes a message after the one in `before`, if that is of the same day and session.
-    fn write_message(&self, text: &mut String, slot: u32, before: Option<u32>) {
+    /// A message after the one in `before`, if that is of the same day and session.
+    fn line(&self, date: Date, slot: u32, before: Option<u32>) -> Line<'a> {
         let message = self.index.get(slot);
         let follows = before.is_some() && self.index.previous(slot) == before;
-        let plain = |slot: u32| !self.outdated.contains_key(&slot);
-        let goes_on = follows
-            && before.is_some_and(|before| {
-                plain(before) && self.index.get(before).speaker() == message.speaker()
-            });
-        if goes_on && plain(slot) {
-            text.push(' ');
-        } else {
-            if before.is_some() && !follows {
-                text.push_str(LEFT_OUT);
-            }
-            text.push_str(&name(message.speaker()));
-            if !plain(slot) {
-                text.push_str(OUTDATED);
-            }
-            text.push_str(": ");
+        let outdated = |slot: u32| self.outdated.contains_key(&slot);
+        let same_speaker = before.is_some_and(|before| {
+            !outdated(before) && self.index.get(before).speaker() == message.speaker()
+        });
+        Line {
+            date,
+            speaker: message.speaker(),
+            content: &message.content,
+            outdated: outdated(slot),
+            gap: before.is_some() && !follows,
+            goes_on: follows && same_speaker && !outdated(slot),
         }
-        push_quoted(text, &message.content);
-        text.push('\n');
     }
 
     pub fn place(&self, slot: u32) -> Place {
         let message = self.index.get(slot);
-        (message.timestamp.local().date(), message.session_id.clone())
+        (self.date(message.timestamp), message.session_id.clone())
+    }
+
+    /// The date as it is shown.
+    pub fn date(&self, moment: Moment) -> Date {
+        self.zone.show(moment).local().date()
     }
 
     /// Tokens of a message on a line of its own.
     pub fn message_tokens(&self, slot: u32) -> usize {
-        let plain = self.index.line_tokens(slot, || {
-            let message = self.index.get(slot);
-            let mut line = name(message.speaker());
-            line.push_str(": ");
-            push_quoted(&mut line, &message.content);
-            line.push('\n');
-            count_tokens(&line)
-        });
-        plain + if self.outdated.contains_key(&slot) { count_tokens(OUTDATED) } else { 0 }
+        let count = || {
+            let date = self.date(self.index.get(slot).timestamp);
+            let line = Line { outdated: false, ..self.line(date, slot, None) };
+            count_tokens(&self.form.message(&line))
+        };
+        let plain = match self.form {
+            Form::Text => self.index.line_tokens(slot, count),
+            Form::Json | Form::Xml => count(),
+        };
+        plain + if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 }
     }
 
     pub fn fact_line(&self, number: usize) -> String {
         let fact = &self.facts[number];
-        let since = fact.since.local().date().strftime("%-d %b");
-        format!("- {since}: {}\n", one_line(&fact.text))
+        self.form.fact(self.date(fact.since), &fact.text)
     }
 
     pub fn summary_line(&self, number: usize) -> String {
-        format!("- {}\n", one_line(&self.summaries[number].text))
+        self.form.summary(&self.summaries[number].text)
     }
-}
-
-/// The heading of the facts that hold since a year.
-pub(super) fn fact_heading(year: i16) -> String {
-    format!("# Facts, {year}\n")
-}
-
-pub(super) fn day_heading(date: Date) -> String {
-    date.strftime("# %a %-d %b %Y\n").to_string()
-}
-
-/// Tokens of the heading of the summaries.
-pub(super) fn summaries_tokens() -> usize {
-    count_tokens(SUMMARIES)
 }

@@ -1,0 +1,276 @@
+//! The forms in which a context is written. In each of them no message passes for the structure
+//! around it: text marks the beginning of a line, JSON and tags escape what has a meaning there.
+
+use jiff::civil::Date;
+use serde_json::{Value, json};
+
+use super::quote::{name, one_line, push_quoted, push_tagged};
+use crate::error::{Error, Result};
+use crate::text::count_tokens;
+
+/// Begins a message before which others of the same day and session are left out.
+const LEFT_OUT: &str = "[…] ";
+/// Follows the name where the message says something that no longer holds.
+const OUTDATED: &str = " [outdated]";
+/// Heading of what was made of messages that did not fit.
+const SUMMARIES: &str = "# Summaries\n";
+
+/// How a context is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// Lines under headings: the fewest tokens.
+    #[default]
+    Text,
+    /// One JSON object with lists of facts, summaries and messages.
+    Json,
+    /// Tags like those of XML.
+    Xml,
+}
+
+/// What a context consists of, in its order.
+pub(super) enum Piece<'a> {
+    Fact { since: Date, text: &'a str },
+    Summary(&'a str),
+    Day(Date),
+    Message(Line<'a>),
+}
+
+/// A message in a context.
+pub(super) struct Line<'a> {
+    pub date: Date,
+    pub speaker: &'a str,
+    pub content: &'a str,
+    /// It says what no longer holds.
+    pub outdated: bool,
+    /// Messages of its day and session before it are left out.
+    pub gap: bool,
+    /// It follows a message of the same speaker.
+    pub goes_on: bool,
+}
+
+impl Form {
+    /// The form of a name.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown one.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            "xml" => Ok(Self::Xml),
+            other => Err(Error::invalid(format!("format is unknown: `{other}`"))),
+        }
+    }
+
+    /// A context that holds nothing.
+    pub fn empty(self) -> &'static str {
+        match self {
+            Self::Text => "",
+            Self::Json => "{}",
+            Self::Xml => "<memory/>",
+        }
+    }
+
+    /// Tokens of what surrounds the pieces.
+    pub(super) fn frame_tokens(self) -> usize {
+        match self {
+            Self::Text => 0,
+            Self::Json => count_tokens("{\"facts\":[\n],\n\"messages\":[\n]}"),
+            Self::Xml => count_tokens("<memory>\n</memory>"),
+        }
+    }
+
+    /// Tokens of the heading of a day.
+    pub(super) fn day_tokens(self) -> usize {
+        let date = jiff::civil::date(2024, 11, 30);
+        match self {
+            Self::Text => count_tokens(&day_heading(date)),
+            Self::Json => 0,
+            Self::Xml => count_tokens(&format!("{}{DAY_END}", day_tag(date))),
+        }
+    }
+
+    /// Tokens of the heading of the facts of a year.
+    pub(super) fn year_tokens(self) -> usize {
+        if self == Self::Text { count_tokens(&fact_heading(2024)) } else { 0 }
+    }
+
+    /// Tokens of the heading of the summaries.
+    pub(super) fn summaries_tokens(self) -> usize {
+        match self {
+            Self::Text => count_tokens(SUMMARIES),
+            Self::Json => count_tokens("\"summaries\":[\n],\n"),
+            Self::Xml => 0,
+        }
+    }
+
+    /// Tokens of what follows the name of a message that says what no longer holds.
+    pub(super) fn outdated_tokens(self) -> usize {
+        match self {
+            Self::Text => count_tokens(OUTDATED),
+            Self::Json => count_tokens(",\"outdated\":true"),
+            Self::Xml => count_tokens(" outdated=\"true\""),
+        }
+    }
+
+    pub(super) fn fact(self, since: Date, text: &str) -> String {
+        match self {
+            Self::Text => format!("- {}: {}\n", since.strftime("%-d %b"), one_line(text)),
+            Self::Json => {
+                format!("{},\n", json!({"since": since.to_string(), "fact": one_line(text)}))
+            }
+            Self::Xml => {
+                let mut line = format!("<fact since=\"{since}\">");
+                push_tagged(&mut line, &one_line(text));
+                line + "</fact>\n"
+            }
+        }
+    }
+
+    pub(super) fn summary(self, text: &str) -> String {
+        match self {
+            Self::Text => format!("- {}\n", one_line(text)),
+            Self::Json => format!("{},\n", json!(one_line(text))),
+            Self::Xml => {
+                let mut line = "<summary>".to_owned();
+                push_tagged(&mut line, &one_line(text));
+                line + "</summary>\n"
+            }
+        }
+    }
+
+    pub(super) fn message(self, line: &Line<'_>) -> String {
+        let mut text = String::with_capacity(line.content.len() + 64);
+        match self {
+            Self::Text => {
+                if line.goes_on {
+                    text.push(' ');
+                } else {
+                    if line.gap {
+                        text.push_str(LEFT_OUT);
+                    }
+                    text.push_str(&name(line.speaker));
+                    if line.outdated {
+                        text.push_str(OUTDATED);
+                    }
+                    text.push_str(": ");
+                }
+                push_quoted(&mut text, line.content);
+                text.push('\n');
+            }
+            Self::Json => {
+                let mut object = serde_json::Map::new();
+                object.insert("date".to_owned(), line.date.to_string().into());
+                object.insert("speaker".to_owned(), line.speaker.into());
+                object.insert("content".to_owned(), line.content.into());
+                for (key, flag) in [("outdated", line.outdated), ("after_gap", line.gap)] {
+                    if flag {
+                        object.insert(key.to_owned(), true.into());
+                    }
+                }
+                text = format!("{},\n", Value::Object(object));
+            }
+            Self::Xml => {
+                if line.gap {
+                    text.push_str("<left-out/>\n");
+                }
+                text.push_str("<message from=\"");
+                push_tagged(&mut text, &name(line.speaker));
+                text.push_str(if line.outdated { "\" outdated=\"true\">" } else { "\">" });
+                push_tagged(&mut text, line.content);
+                text.push_str("</message>\n");
+            }
+        }
+        text
+    }
+
+    /// The whole context.
+    pub(super) fn write(self, pieces: &[Piece<'_>]) -> String {
+        if pieces.is_empty() {
+            return self.empty().to_owned();
+        }
+        match self {
+            Self::Text => self.as_text(pieces),
+            Self::Json => self.as_json(pieces),
+            Self::Xml => self.as_xml(pieces),
+        }
+    }
+
+    fn as_text(self, pieces: &[Piece<'_>]) -> String {
+        let (mut text, mut year, mut summarised) = (String::new(), None, false);
+        for piece in pieces {
+            match piece {
+                Piece::Fact { since, text: fact } => {
+                    if year != Some(since.year()) {
+                        year = Some(since.year());
+                        text.push_str(&fact_heading(since.year()));
+                    }
+                    text.push_str(&self.fact(*since, fact));
+                }
+                Piece::Summary(summary) => {
+                    if !std::mem::replace(&mut summarised, true) {
+                        text.push_str(SUMMARIES);
+                    }
+                    text.push_str(&self.summary(summary));
+                }
+                Piece::Day(date) => text.push_str(&day_heading(*date)),
+                Piece::Message(line) => text.push_str(&self.message(line)),
+            }
+        }
+        text.truncate(text.trim_end_matches('\n').len());
+        text
+    }
+
+    fn as_json(self, pieces: &[Piece<'_>]) -> String {
+        let mut lists = [("facts", String::new()), ("summaries", String::new())].to_vec();
+        lists.push(("messages", String::new()));
+        for piece in pieces {
+            match piece {
+                Piece::Fact { since, text } => lists[0].1.push_str(&self.fact(*since, text)),
+                Piece::Summary(text) => lists[1].1.push_str(&self.summary(text)),
+                Piece::Day(_) => {}
+                Piece::Message(line) => lists[2].1.push_str(&self.message(line)),
+            }
+        }
+        let lists: Vec<String> = lists
+            .iter()
+            .filter(|(_, items)| !items.is_empty())
+            .map(|(name, items)| format!("\"{name}\":[\n{}]", items.trim_end_matches(",\n")))
+            .collect();
+        format!("{{{}}}", lists.join(",\n"))
+    }
+
+    fn as_xml(self, pieces: &[Piece<'_>]) -> String {
+        let (mut text, mut open) = ("<memory>\n".to_owned(), false);
+        for piece in pieces {
+            match piece {
+                Piece::Fact { since, text: fact } => text.push_str(&self.fact(*since, fact)),
+                Piece::Summary(summary) => text.push_str(&self.summary(summary)),
+                Piece::Day(date) => {
+                    if std::mem::replace(&mut open, true) {
+                        text.push_str(DAY_END);
+                    }
+                    text.push_str(&day_tag(*date));
+                }
+                Piece::Message(line) => text.push_str(&self.message(line)),
+            }
+        }
+        text.push_str(if open { DAY_END } else { "" });
+        text + "</memory>"
+    }
+}
+
+const DAY_END: &str = "</day>\n";
+
+fn day_tag(date: Date) -> String {
+    format!("<day date=\"{date}\">\n")
+}
+
+/// The heading of the facts that hold since a year.
+fn fact_heading(year: i16) -> String {
+    format!("# Facts, {year}\n")
+}
+
+fn day_heading(date: Date) -> String {
+    date.strftime("# %a %-d %b %Y\n").to_string()
+}

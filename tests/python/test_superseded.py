@@ -1,0 +1,94 @@
+"""A fact that no longer holds is marked wherever it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from matplotlib.text import Text
+
+from episodica import MemorySystem, SemanticMemory
+from episodica.cli.app import main
+
+
+@pytest.fixture
+def moved(store: Path) -> Iterator[MemorySystem]:
+    """Alice lived in Paris and moved to Lyon."""
+    fillers = [f"The weather is fine today, number {n}." for n in range(4)]
+    said = ["I live in Paris, in a small flat.", *fillers, "I moved to Lyon last Friday.", *fillers]
+    with MemorySystem(store) as memory:
+        memory.add_messages(
+            "al",
+            [
+                {
+                    "role": "user",
+                    "name": "Alice",
+                    "content": text,
+                    "timestamp": f"2024-0{1 + (n > 4)}-05T10:{n:02}:00+01:00",
+                }
+                for n, text in enumerate(said)
+            ],
+        )
+        memory.flush("al")
+        memory.wait("al")
+        yield memory
+
+
+def old_and_new(memory: MemorySystem) -> tuple[SemanticMemory, SemanticMemory]:
+    known = list(memory.semantic_memories("al", include_superseded=True))
+    [old] = [fact for fact in known if "Paris" in fact.content]
+    [new] = [fact for fact in known if "Lyon" in fact.content]
+    return old, new
+
+
+def test_values_say_it(moved: MemorySystem) -> None:
+    old, new = old_and_new(moved)
+    assert (old.is_current, new.is_current) == (False, True)
+    assert repr(old).endswith(", superseded>")
+    hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])
+    [gone] = [hit for hit in hits if hit.id == old.memory_id]
+    [holds] = [hit for hit in hits if hit.id == new.memory_id]
+    assert (gone.is_current, holds.is_current) == (False, True)
+    assert repr(gone).endswith(", superseded>")
+    assert f"(superseded) {old.content}" in str(hits)
+    assert f"(superseded) {new.content}" not in str(hits)
+    assert all(hit.is_current for hit in moved.search("al", "Paris"))
+
+
+def test_notebooks_say_it_in_words_and_style(moved: MemorySystem) -> None:
+    old, new = old_and_new(moved)
+    hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])
+    [gone] = [hit for hit in hits if hit.id == old.memory_id]
+    listing = moved.semantic_memories("al", include_superseded=True)
+    for value in (old, gone, hits, listing):
+        html = value._repr_html_()
+        assert html is not None
+        assert html.count("<s>") == html.count("no longer holds") == 1
+    assert "no longer holds" not in new._repr_html_()
+
+
+def test_data_frames_say_it(moved: MemorySystem) -> None:
+    old, _ = old_and_new(moved)
+    frame = moved.semantic_memories("al", include_superseded=True).to_pandas()
+    assert frame.set_index("memory_id")["is_current"].to_dict()[old.memory_id] is False
+    assert frame["is_current"].sum() == len(frame) - 1
+    hits = moved.search("al", "Where does Alice live?", include_superseded=True).to_pandas()
+    assert list(hits.loc[~hits["is_current"], "id"]) == [old.memory_id]
+    assert moved.semantic_memories("nobody").to_pandas()["is_current"].dtype == bool
+
+
+def test_the_command_line_and_charts_say_it(
+    moved: MemorySystem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, _ = old_and_new(moved)
+    hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])
+    drawn = [text.get_text() for text in moved.plot.scores(hits).findobj(Text)]
+    assert sum("(superseded)" in text for text in drawn) == 1
+    moved.close()
+    assert main(["facts", "al", "--all", "--store", str(moved.path)]) == 0
+    out = capsys.readouterr().out
+    assert f"{old.content} (superseded)" in out
+    assert out.count("(superseded)") == 1
+    assert main(["timeline", "al", "--store", str(moved.path)]) == 0
+    assert capsys.readouterr().out.count("(until ") == 1

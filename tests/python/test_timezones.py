@@ -1,0 +1,137 @@
+"""Dates are shown by the clock of the message they come from, or in the zone of the setting."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from episodica import ConfigError, MemorySystem, Message
+from episodica.cli.app import main
+
+# Half past midnight in Shanghai is the day before in London.
+TALK = [
+    {
+        "role": "user",
+        "name": "Lin",
+        "content": "I moved to Lyon today.",
+        "timestamp": "2024-03-08T00:30:00+08:00",
+        "session_id": "s1",
+    },
+    {
+        "role": "assistant",
+        "content": "How do you like it there?",
+        "timestamp": "2024-03-08T00:31:00+08:00",
+        "session_id": "s1",
+    },
+]
+DAYS = {
+    None: "2024-03-08",
+    "Asia/Shanghai": "2024-03-08",
+    "UTC": "2024-03-07",
+    "-05:00": "2024-03-07",
+}
+CLOCKS = {None: "00:30", "Asia/Shanghai": "00:30", "UTC": "16:30", "-05:00": "11:30"}
+
+
+@pytest.fixture
+def filled(store: Path) -> Path:
+    with MemorySystem(store) as memory:
+        memory.add_messages("lin", TALK)
+        memory.flush("lin")
+        memory.wait("lin")
+    return store
+
+
+@pytest.mark.parametrize("zone", DAYS)
+def test_every_date_is_shown_in_the_zone(filled: Path, zone: str | None) -> None:
+    day, clock = DAYS[zone], CLOCKS[zone]
+    with MemorySystem(filled, timezone=zone) as memory:
+        [first, _] = memory.messages("lin")
+        [episode] = memory.episodes("lin")
+        hits = memory.search("lin", "Lyon", kinds=["message", "episodic"])
+        moments = [first.timestamp, episode.timestamp, episode.original_messages[0].timestamp]
+        moments += [hit.timestamp for hit in hits if "today" in hit.content]
+        for moment in moments:
+            assert (moment.date().isoformat(), f"{moment:%H:%M}") == (day, clock)
+            assert moment == datetime(2024, 3, 7, 16, 30, tzinfo=UTC)
+        for shown in (repr(first), repr(episode), str(hits), first._repr_html_()):
+            assert f"{day} {clock}" in shown
+        for fact in memory.semantic_memories("lin"):
+            # The fact's day is the speaker's, whose clock shows midnight.
+            assert fact.valid_from.utcoffset() == first.timestamp.utcoffset()
+        number = int(day[-2:])
+        assert f" {number} Mar 2024\n" in memory.context("lin", "Lyon").text
+        for form in ("json", "xml"):
+            assert f'"{day}"' in memory.context("lin", "Lyon", format=form).text
+        frame = memory.messages("lin").to_pandas()
+        assert str(frame["timestamp"][0]) == "2024-03-07 16:30:00+00:00"
+
+
+def test_records_keep_their_clock(filled: Path) -> None:
+    with MemorySystem(filled) as memory:
+        [first, _] = memory.messages("lin")
+        assert first.timestamp.isoformat() == "2024-03-08T00:30:00+08:00"
+        assert first.to_dict()["timestamp"] == "2024-03-08T00:30:00+08:00"
+        for copy in (Message.from_dict(first.to_dict()), pickle.loads(pickle.dumps(first))):
+            assert copy == first
+            assert copy.timestamp.utcoffset() == timedelta(hours=8)
+        memory.add_messages("copy", [first])
+        [again] = memory.messages("copy")
+        assert again.timestamp.isoformat() == "2024-03-08T00:30:00+08:00"
+
+
+def test_summer_time_is_that_of_the_date(store: Path) -> None:
+    with MemorySystem(store, timezone="Europe/Paris") as memory:
+        for month in ("01", "07"):
+            message = {"role": "user", "content": month, "timestamp": f"2024-{month}-05T12:00:00Z"}
+            memory.add_messages("ann", [message])
+        assert [f"{one.timestamp:%H %z}" for one in memory.messages("ann")] == [
+            "13 +0100",
+            "14 +0200",
+        ]
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
+def test_the_ends_of_the_calendar(store: Path, text: str) -> None:
+    for zone in ("+12:00", "-12:00", None):
+        with MemorySystem(store, timezone=zone) as memory:
+            message = {"role": "user", "content": "x", "timestamp": text, "message_id": "1"}
+            memory.add_messages("ann", [message])
+            assert next(memory.messages("ann")).timestamp == datetime.fromisoformat(text)
+            memory.messages("ann").to_pandas()
+
+
+def test_an_unknown_zone_is_refused(store: Path) -> None:
+    with pytest.raises(ConfigError, match="timezone is unknown: `Mars/Base`"):
+        MemorySystem(store, timezone="Mars/Base")
+    with pytest.raises(ConfigError, match="timezone must be text"):
+        MemorySystem(store, timezone=2)
+
+
+def test_the_command_line_shows_the_zone(
+    filled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(*args: str) -> str:
+        assert main([*args, "--store", str(filled)]) == 0
+        return capsys.readouterr().out
+
+    for command in (["episodes", "lin"], ["timeline", "lin"], ["search", "lin", "Lyon"]):
+        assert "2024-03-08 00:30" in shown(*command)
+        assert "2024-03-07 16:30" in shown(*command, "--timezone", "UTC")
+    monkeypatch.setenv("EPISODICA_TIMEZONE", "America/New_York")
+    assert "2024-03-07 11:30" in shown("episodes", "lin")
+    [episode] = json.loads(shown("episodes", "lin", "--json"))
+    assert episode["timestamp"] == "2024-03-07T11:30:00-05:00"
+
+
+def test_a_chart_names_its_zone(filled: Path) -> None:
+    from matplotlib.text import Text
+
+    with MemorySystem(filled) as memory:
+        drawn = [text.get_text() for text in memory.plot.timeline("lin").findobj(Text)]
+    assert any("times in UTC+08:00" in text for text in drawn)
+    assert "2024-03-08" in drawn
