@@ -18,14 +18,18 @@ PACKAGE = Path(__file__).parents[1] / "python" / "episodica"
 TARGET = PACKAGE / "aio" / "methods.py"
 # The generated classes, each with the synchronous classes that it follows and their files.
 CLASSES = {
-    "AsyncMethods": [("MemoryReader", "queries.py"), ("MemorySystem", "system.py")],
+    "AsyncMethods": [
+        ("OpenStore", "store.py"),
+        ("MemoryReader", "queries.py"),
+        ("MemorySystem", "system.py"),
+    ],
     "AsyncPlots": [("Plots", "plot/pictures.py")],
 }
 DOCUMENTATION = {
     "AsyncMethods": "The methods of :class:`MemorySystem` as coroutines.",
     "AsyncPlots": "The pictures of :class:`Plots` as coroutines.",
 }
-SHOWN_AS = {"MemoryReader": "MemorySystem"}
+SHOWN_AS = {"MemoryReader": "MemorySystem", "OpenStore": "MemorySystem"}
 ATTRIBUTE = {"AsyncMethods": "_memory", "AsyncPlots": "_plots"}
 HEAD = '''"""The methods of the memory as coroutines.
 
@@ -118,6 +122,8 @@ def imports() -> str:
         for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body:
             guarded = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
             for one in node.body if guarded else [node]:
+                if isinstance(one, ast.Import):
+                    always.update({name.name: f"import {name.name}" for name in one.names})
                 if isinstance(one, ast.ImportFrom) and one.module != "__future__":
                     (for_types if guarded else always).update(moved(one, folders))
     lines = [*always.values(), "if TYPE_CHECKING:", *(f"    {one}" for one in for_types.values())]

@@ -37,7 +37,16 @@ from .inputs.checks import text as _text
 from .listings import AsyncRecords, Records
 from .plot import Plots
 from .records import Episode, Message, SemanticMemory
-from .reports import AddResult, DeleteReport, Problem, RebuildReport, VerifyReport
+from .reports import (
+    AddResult,
+    BackupReport,
+    DeleteReport,
+    ExportReport,
+    ImportReport,
+    Problem,
+    RebuildReport,
+    VerifyReport,
+)
 from .results import Context, Explanation, Hit, SearchResults
 from .status import (
     Cost,
@@ -61,6 +70,7 @@ __all__ = [
     "AsyncMemorySystem",
     "AsyncPlots",
     "AsyncRecords",
+    "BackupReport",
     "ClosedError",
     "ConfigError",
     "Context",
@@ -74,9 +84,11 @@ __all__ = [
     "Episode",
     "EpisodicaError",
     "Explanation",
+    "ExportReport",
     "ForkedError",
     "Health",
     "Hit",
+    "ImportReport",
     "InternalError",
     "InterruptedOperationError",
     "InvalidInputError",

@@ -6,13 +6,21 @@ stubtest compares this file with the compiled module.
 from collections.abc import Callable
 from typing import Any, TypeVar, final
 
-from .records import Episode, Record
-from .reports import AddResult, DeleteReport, RebuildReport, VerifyReport
+from .records import Episode, Record, SemanticMemory
+from .reports import (
+    AddResult,
+    BackupReport,
+    DeleteReport,
+    ImportReport,
+    RebuildReport,
+    VerifyReport,
+)
 from .results import Hit
 from .status import Health, StoreStats, TraceStep, Usage, UserStats
 
 _Options = dict[str, Any]
 _Packed = dict[str, Any]
+_Lines = list[tuple[int, str]]
 _T = TypeVar("_T")
 _Progress = Callable[[str, int, int], None]
 
@@ -65,6 +73,18 @@ class Engine:
     def records(self, user_id: str, kind: str, page_options: _Options) -> list[Record]: ...
     def get(self, user_id: str, id: str) -> Record | None: ...
     def update(self, user_id: str, id: str, content: str) -> Record: ...
+    def remember(self, user_id: str, fact: _Options) -> SemanticMemory: ...
+    def import_records(
+        self,
+        user_id: str,
+        records: tuple[_Lines, _Lines, _Lines],
+        unlearned: list[str],
+        path: str,
+    ) -> ImportReport: ...
+    def export_records(
+        self, user_id: str
+    ) -> tuple[list[list[str]], tuple[int, int], list[str]]: ...
+    def backup(self, path: str, progress: _Progress | None) -> BackupReport: ...
     def delete(self, user_id: str, id: str) -> DeleteReport: ...
     def history(self, user_id: str, id: str) -> list[Record]: ...
     def delete_user_data(self, user_id: str) -> DeleteReport: ...

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from .config import MemoryConfig
-from .handle import EngineHandle
+from . import transfer
+from .errors import InvalidInputError
+from .hints import nearest_hint, shown
 from .inputs import checks as check
 from .inputs.options import (
     FORMATS,
@@ -29,66 +29,20 @@ from .inputs.options import (
 )
 from .listings import PAGE, Records, T
 from .plot import Plots
-from .progress import Progress, Reporter
 from .records import Episode, Message, Record, SemanticMemory
-from .reports import RebuildReport, VerifyReport
+from .reports import ExportReport
 from .results import Context, SearchResults
-from .status import Health, StoreStats, TraceStep, Usage, UserStats
+from .status import TraceStep
+from .store import OpenStore
 
 if TYPE_CHECKING:
-    from ._native import Engine
+    pass
 
 
-class MemoryReader:
+class MemoryReader(OpenStore):
     """Searches and reads a store. Use one of the two subclasses."""
 
-    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant")
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        tenant: str,
-        config: MemoryConfig,
-        read_only: bool,
-        embedding: dict[str, Any] | None,
-        llm: dict[str, Any] | None,
-    ) -> None:
-        self._path = check.store_path(path)
-        self._tenant = check.text(tenant, "tenant")
-        self._config = config
-        self._handle = EngineHandle(
-            self,
-            str(self._path),
-            tenant=self._tenant,
-            config=config._engine_json(),
-            read_only=read_only,
-            embedding=embedding,
-            llm=llm,
-        )
-
-    @property
-    def _engine(self) -> Engine:
-        return self._handle.get()
-
-    @property
-    def path(self) -> Path:
-        """The store's directory."""
-        return self._path
-
-    @property
-    def tenant(self) -> str:
-        """The tenant."""
-        return self._tenant
-
-    @property
-    def config(self) -> MemoryConfig:
-        """The settings in force."""
-        return self._config
-
-    @property
-    def closed(self) -> bool:
-        """Whether the system is closed."""
-        return self._handle.closed
+    __slots__ = ()
 
     @property
     def plot(self) -> Plots:
@@ -353,127 +307,44 @@ class MemoryReader:
         """
         return self._engine.trace(check.user(user_id), check.text(id, "id"))
 
-    def users(self) -> list[str]:
-        """The ids of all users of the tenant.
+    def export(self, user_id: str, path: str | os.PathLike[str]) -> ExportReport:
+        """Writes all records of a user to a file.
 
-        Examples
-        --------
-        >>> memory.users()
-        ['alice']
-        """
-        return self._engine.users()
-
-    def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
-        """Counts and sizes, of one user or of the whole store.
+        A file that ends in ``.md`` is Markdown for people. Any other is JSONL with a record a line,
+        which :meth:`MemorySystem.import_` reads: messages, episodes and facts with their ids and
+        all their versions. Prompts and answers of a model (:meth:`trace`) and vectors stay here.
 
         Parameters
         ----------
         user_id
-            User id; all counts of an unknown user are 0. Without one: the whole store.
+            User id.
+        path
+            The file; one that exists is replaced, but only by a whole export.
 
         Returns
         -------
-        UserStats or StoreStats
-            The counts of the user, or of the store.
-
-        Examples
-        --------
-        >>> memory.stats("alice")["messages"]
-        2
-        """
-        return self._engine.stats(check.optional_user(user_id))
-
-    def health(self) -> Health:
-        """Whether everything works that should: store, embedder, language model. Holds no secret.
-
-        Returns
-        -------
-        Health
-            ``status`` is ``"ok"`` or ``"degraded"``; ``failing`` names what does not work.
-
-        Examples
-        --------
-        >>> memory.health().status
-        'ok'
-        >>> memory.health()["store"]["backend"]
-        'files'
-        """
-        return self._engine.health()
-
-    def usage(self) -> Usage:
-        """Tokens, calls and seconds by phase, model and user.
-
-        Returns
-        -------
-        Usage
-            The sums since the store was opened, and the same by phase, model and user.
-
-        Examples
-        --------
-        >>> memory.usage().calls
-        0
-        """
-        return self._engine.usage()
-
-    def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
-        """Checks every record against the indexes and every line against the format.
-
-        Changes nothing.
-
-        Parameters
-        ----------
-        user_id
-            Only this user.
-        progress
-            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
-            ``(step, done, total)``.
-
-        Examples
-        --------
-        >>> memory.verify().errors
-        0
-        """
-        with Reporter(progress) as callback:
-            return self._engine.verify(check.optional_user(user_id), callback)
-
-    def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
-        """Loads a user's records and indexes now instead of at the first search.
-
-        Examples
-        --------
-        >>> memory.load_user_data_and_indices("alice").users
-        1
-        """
-        return self._engine.load_user(check.user(user_id))
-
-    def close(self, timeout: float = 30.0) -> None:
-        """Closes the system. A second call does nothing.
-
-        Finishes pending work for at most ``timeout`` seconds and persists the rest.
+        ExportReport
+            How many records were written.
 
         Raises
         ------
         InvalidInputError
-            For a negative ``timeout``.
+            For an unknown user.
+        StoreIOError
+            If the file can't be written.
+
+        Examples
+        --------
+        >>> memory.export("alice", "alice.jsonl").messages
+        2
         """
-        self._handle.close(check.seconds(timeout, "timeout"))
-
-    def __enter__(self) -> Self:
-        self._handle.get()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce__(self) -> NoReturn:
-        name = type(self).__name__
-        raise TypeError(
-            f"a {name} can't be copied or pickled; open another one by its path, `{name}(path)`"
-        )
-
-    def __repr__(self) -> str:
-        state = ", closed" if self.closed else ""
-        return f"<{type(self).__name__} {str(self._path)!r}, tenant {self._tenant!r}{state}>"
+        user = check.user(user_id)
+        file = check.store_path(path)
+        if user not in self.users():
+            raise InvalidInputError(
+                f"no such user: `{shown(user)}`", hint=nearest_hint(user, self.users())
+            )
+        return transfer.export(self, user, file)
 
 
 def _hits(top_k: object) -> Any:

@@ -95,6 +95,75 @@ class DeleteReport(_Counts):
 
 
 @dataclass(frozen=True, slots=True)
+class ImportReport(_Counts):
+    """What ``import_`` added.
+
+    Attributes
+    ----------
+    users : int
+        Users with records in the file.
+    messages, episodes, semantic_memories : int
+        Messages, episodes and facts added. Episodes that a chat history forms count as well.
+    known : int
+        Records left out because the user has them.
+    skipped : int
+        What a chat history has in place of messages without a word in it.
+    """
+
+    messages: int = 0
+    episodes: int = 0
+    semantic_memories: int = 0
+    known: int = 0
+    users: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: ImportReport) -> ImportReport:
+        return ImportReport(
+            **{
+                field.name: getattr(self, field.name) + getattr(other, field.name)
+                for field in fields(self)
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport(_Counts):
+    """What ``export`` wrote.
+
+    Attributes
+    ----------
+    messages, episodes, semantic_memories : int
+        Records, each counted once whatever the number of its versions.
+    """
+
+    messages: int = 0
+    episodes: int = 0
+    semantic_memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport(_Counts):
+    """What ``backup`` copied.
+
+    Attributes
+    ----------
+    users : int
+        Users of all tenants.
+    files : int
+        Files.
+    bytes : int
+        Bytes in these files.
+    seconds : float
+        Wall-clock time.
+    """
+
+    users: int = 0
+    files: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RebuildReport(_Counts):
     """What ``rebuild_indices`` and ``load_user_data_and_indices`` did.
 

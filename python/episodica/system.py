@@ -6,14 +6,17 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from . import transfer
 from .config import MemoryConfig, resolve_config
+from .dates import TimeLike
 from .inputs import checks as check
+from .inputs.facts import FactKind, stated_fact
 from .inputs.messages import normalise
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .progress import Progress, Reporter
 from .queries import MemoryReader
-from .records import Episode, Message, Record
-from .reports import AddResult, DeleteReport, RebuildReport
+from .records import Episode, Message, Record, SemanticMemory
+from .reports import AddResult, DeleteReport, ImportReport, RebuildReport
 
 
 class MemorySystem(MemoryReader):
@@ -191,6 +194,114 @@ class MemorySystem(MemoryReader):
         """
         longest = None if timeout is None else check.seconds(timeout, "timeout")
         return self._engine.wait(check.optional_user(user_id), longest)
+
+    def remember(
+        self,
+        user_id: str,
+        statement: str,
+        *,
+        kind: FactKind | None = None,
+        valid_from: TimeLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        agent_id: str | None = None,
+    ) -> SemanticMemory:
+        """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
+
+        The rules reconcile it with known facts, as they do with facts learned from messages: one
+        that says the same is returned instead of a second one, one that the statement contradicts
+        is superseded. No message proves the fact; it stays until it is deleted or superseded.
+
+        Parameters
+        ----------
+        user_id
+            User id; a new one is created.
+        statement
+            The fact, in the first or third person. Kept as it stands.
+        kind
+            Its category. ``None``: the rules tell it from the words.
+        valid_from
+            From when on it held. ``None``: now.
+        metadata
+            Any JSON object.
+        agent_id
+            The agent that states it; kept as ``metadata["agent_id"]``.
+
+        Returns
+        -------
+        SemanticMemory
+            The fact, new or known.
+
+        Raises
+        ------
+        InvalidInputError
+            For an empty statement, an unknown kind, or metadata that is not JSON.
+
+        Examples
+        --------
+        >>> memory.remember("carol", "I live in Paris.", valid_from="2023-01-01").is_current
+        True
+        >>> memory.remember("carol", "Carol lives in Lyon.", valid_from="2024-03-08").attribute
+        'home'
+        >>> [fact.content for fact in memory.semantic_memories("carol")]
+        ['Carol lives in Lyon.']
+        """
+        return self._engine.remember(
+            check.user(user_id), stated_fact(statement, kind, valid_from, metadata, agent_id)
+        )
+
+    def import_(
+        self,
+        path: str | os.PathLike[str],
+        user_id: str | None = None,
+        *,
+        format: str | None = None,
+        progress: Progress = None,
+    ) -> ImportReport:
+        """Adds what a file holds: an export of this package, or a chat history of another program.
+
+        An export's records keep their ids and versions; those that the user has are left out, so
+        a second import adds nothing. Read as well are exports of ChatGPT, Claude and mem0,
+        ShareGPT, LoCoMo, LongMemEval, messages of chat APIs as JSON or JSONL, CSV, and plain text
+        with ``Name:`` on each line. Their last messages stay in the buffer until :meth:`flush`.
+
+        Parameters
+        ----------
+        path
+            The file, a ZIP archive of an account, or ``"-"`` for standard input.
+        user_id
+            The user. ``None``: the one that the file names.
+        format
+            ``"chatgpt"``, ``"claude"``, ``"csv"``, ``"locomo"``, ``"longmemeval"``, ``"mem0"``,
+            ``"messages"``, ``"sharegpt"`` or ``"text"``. ``None``: the content tells.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        ImportReport
+            How many records were added, and how many were known.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming file and line of what can't be right. Of an export nothing is added then, of a
+            chat history the conversations before it are.
+        StoreIOError
+            If the file can't be read.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> _ = Path("chat.txt").write_text("2024-03-11 09:30 Dan: I sold my car.")
+        >>> memory.import_("chat.txt", "dan").messages
+        1
+        >>> memory.import_("chat.txt", "dan").known
+        1
+        """
+        file = path if os.fspath(path) == "-" else check.store_path(path)
+        with Reporter(progress) as callback:
+            return transfer.import_file(self, file, check.optional_user(user_id), format, callback)
 
     def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.

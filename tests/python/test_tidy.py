@@ -32,7 +32,7 @@ PYTHON_LEVELS = [
     "config readers records reports status",
     "embedders",
     "inputs listings models results",
-    "display plot",
+    "display plot store transfer",
     "queries",
     "system",
     "aio cli compat",

@@ -5,10 +5,12 @@ Written by ``tools/async_methods.py`` from the synchronous classes: change those
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..dates import TimeLike
+from ..inputs.facts import FactKind
 from ..inputs.options import (
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
@@ -23,7 +25,15 @@ from ..plot.pictures import Plots
 from ..plot.source import ThemeName
 from ..progress import Progress
 from ..records import Episode, Message, Record, SemanticMemory
-from ..reports import AddResult, DeleteReport, RebuildReport, VerifyReport
+from ..reports import (
+    AddResult,
+    BackupReport,
+    DeleteReport,
+    ExportReport,
+    ImportReport,
+    RebuildReport,
+    VerifyReport,
+)
 from ..results import Context, Hit, SearchResults
 from ..status import Health, StoreStats, TraceStep, Usage, UserStats
 from ..system import MemorySystem
@@ -40,6 +50,66 @@ class AsyncMethods:
 
     def __init__(self, memory: MemorySystem) -> None:
         self._memory = memory
+
+    async def users(self) -> list[str]:
+        """The ids of all users of the tenant.
+
+        See :meth:`MemorySystem.users`.
+        """
+        return await run(self._memory.users)
+
+    async def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
+        """Counts and sizes, of one user or of the whole store.
+
+        See :meth:`MemorySystem.stats`.
+        """
+        return await run(self._memory.stats, user_id)
+
+    async def health(self) -> Health:
+        """Whether everything works that should: store, embedder, language model. Holds no secret.
+
+        See :meth:`MemorySystem.health`.
+        """
+        return await run(self._memory.health)
+
+    async def usage(self) -> Usage:
+        """Tokens, calls and seconds by phase, model and user.
+
+        See :meth:`MemorySystem.usage`.
+        """
+        return await run(self._memory.usage)
+
+    async def verify(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> VerifyReport:
+        """Checks every record against the indexes and every line against the format.
+
+        See :meth:`MemorySystem.verify`.
+        """
+        return await run(self._memory.verify, user_id, progress=progress)
+
+    async def backup(
+        self, path: str | os.PathLike[str], *, progress: Progress = None
+    ) -> BackupReport:
+        """Copies the whole store, all tenants, to a directory that opens as a store.
+
+        See :meth:`MemorySystem.backup`.
+        """
+        return await run(self._memory.backup, path, progress=progress)
+
+    async def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
+        """Loads a user's records and indexes now instead of at the first search.
+
+        See :meth:`MemorySystem.load_user_data_and_indices`.
+        """
+        return await run(self._memory.load_user_data_and_indices, user_id)
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """Closes the system. A second call does nothing.
+
+        See :meth:`MemorySystem.close`.
+        """
+        await run(self._memory.close, timeout)
 
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     async def search(
@@ -135,56 +205,12 @@ class AsyncMethods:
         """
         return await run(self._memory.trace, user_id, id)
 
-    async def users(self) -> list[str]:
-        """The ids of all users of the tenant.
+    async def export(self, user_id: str, path: str | os.PathLike[str]) -> ExportReport:
+        """Writes all records of a user to a file.
 
-        See :meth:`MemorySystem.users`.
+        See :meth:`MemorySystem.export`.
         """
-        return await run(self._memory.users)
-
-    async def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
-        """Counts and sizes, of one user or of the whole store.
-
-        See :meth:`MemorySystem.stats`.
-        """
-        return await run(self._memory.stats, user_id)
-
-    async def health(self) -> Health:
-        """Whether everything works that should: store, embedder, language model. Holds no secret.
-
-        See :meth:`MemorySystem.health`.
-        """
-        return await run(self._memory.health)
-
-    async def usage(self) -> Usage:
-        """Tokens, calls and seconds by phase, model and user.
-
-        See :meth:`MemorySystem.usage`.
-        """
-        return await run(self._memory.usage)
-
-    async def verify(
-        self, user_id: str | None = None, *, progress: Progress = None
-    ) -> VerifyReport:
-        """Checks every record against the indexes and every line against the format.
-
-        See :meth:`MemorySystem.verify`.
-        """
-        return await run(self._memory.verify, user_id, progress=progress)
-
-    async def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
-        """Loads a user's records and indexes now instead of at the first search.
-
-        See :meth:`MemorySystem.load_user_data_and_indices`.
-        """
-        return await run(self._memory.load_user_data_and_indices, user_id)
-
-    async def close(self, timeout: float = 30.0) -> None:
-        """Closes the system. A second call does nothing.
-
-        See :meth:`MemorySystem.close`.
-        """
-        await run(self._memory.close, timeout)
+        return await run(self._memory.export, user_id, path)
 
     async def add_messages(
         self,
@@ -229,6 +255,44 @@ class AsyncMethods:
         See :meth:`MemorySystem.wait`.
         """
         return await run(self._memory.wait, user_id, timeout)
+
+    async def remember(
+        self,
+        user_id: str,
+        statement: str,
+        *,
+        kind: FactKind | None = None,
+        valid_from: TimeLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        agent_id: str | None = None,
+    ) -> SemanticMemory:
+        """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
+
+        See :meth:`MemorySystem.remember`.
+        """
+        return await run(
+            self._memory.remember,
+            user_id,
+            statement,
+            kind=kind,
+            valid_from=valid_from,
+            metadata=metadata,
+            agent_id=agent_id,
+        )
+
+    async def import_(
+        self,
+        path: str | os.PathLike[str],
+        user_id: str | None = None,
+        *,
+        format: str | None = None,
+        progress: Progress = None,
+    ) -> ImportReport:
+        """Adds what a file holds: an export of this package, or a chat history of another program.
+
+        See :meth:`MemorySystem.import_`.
+        """
+        return await run(self._memory.import_, path, user_id, format=format, progress=progress)
 
     async def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.

@@ -6,5 +6,7 @@ from .conversation import Statement as Statement
 from .conversation import with_ids as with_ids
 from .formats import EXPORT as EXPORT
 from .formats import FORMATS as FORMATS
+from .formats import in_file as in_file
 from .formats import iter_conversations as iter_conversations
 from .formats import read_conversations as read_conversations
+from .source import Source as Source

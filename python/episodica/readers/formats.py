@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -103,14 +104,14 @@ def read_conversations(
 
 
 def iter_conversations(
-    path: str | os.PathLike[str], format: str | None = None
+    path: str | os.PathLike[str] | Source, format: str | None = None
 ) -> Iterator[Conversation]:
     """Reads a file, conversation by conversation; ``-`` is standard input.
 
     Parameters
     ----------
     path
-        The file, or a ZIP archive with ``conversations.json``.
+        The file, or a ZIP archive with ``conversations.json``; or a source that is open already.
     format
         One of ``FORMATS``; by default the content tells.
 
@@ -125,21 +126,19 @@ def iter_conversations(
         raise InvalidInputError(
             f"format is unknown: `{shown(format)}`", hint=nearest_hint(format, FORMATS)
         )
-    source = Source(path)
+    source = path if isinstance(path, Source) else Source(path)
     try:
-        with source:
-            yield from _read(source, format)
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(
-            f"{source.broken_line} in `{source.path}`",
-            hint="save the file as UTF-8",
-            path=str(source.path),
-        ) from error
+        with nullcontext() if source.is_open else source:
+            try:
+                yield from _read(source, format)
+            except UnicodeDecodeError as error:
+                hint = "save the file as UTF-8"
+                raise InvalidInputError(source.broken_line(), hint=hint) from error
     except InvalidInputError as error:
-        raise _in_file(error, source) from error.__cause__
+        raise in_file(error, source) from error.__cause__
 
 
-def _in_file(error: InvalidInputError, source: Source) -> InvalidInputError:
+def in_file(error: InvalidInputError, source: Source) -> InvalidInputError:
     """The error with the name of the file, and its line unless the text has it."""
     if error.path:
         return error
@@ -188,7 +187,7 @@ def _json_format(first: object) -> str:
     if first.get("format") == EXPORT:
         raise InvalidInputError(
             "the file is an export of episodica",
-            hint="`episodica import` or `MemorySystem.import_` reads it",
+            hint="`episodica import` reads it",
         )
     for name, one in _JSON.items():
         if one.recognises(first):

@@ -60,7 +60,7 @@ class Source:
         self.is_stdin = os.fspath(path) == STDIN
         self.name = "standard input" if self.is_stdin else self.path.name
         self.stem = "stdin" if self.is_stdin else self.path.stem
-        self.broken_line = ""
+        self.is_open = False
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -74,6 +74,7 @@ class Source:
         except InvalidInputError:
             self._stack.close()
             raise
+        self.is_open = True
         return self
 
     def __exit__(
@@ -82,12 +83,13 @@ class Source:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, UnicodeDecodeError):
-            self.broken_line = self._undecodable()
+        self.is_open = False
         self._stack.close()
 
-    def _undecodable(self) -> str:
+    def broken_line(self) -> str:
         """Which line is not UTF-8."""
+        if not self.is_open:
+            return "not UTF-8 text"
         self._bytes.seek(0)
         for number, line in enumerate(self._bytes, 1):
             try:

@@ -34,7 +34,9 @@ classes! {
     "episodica.results": EXPLANATION = "Explanation", HIT = "Hit";
     "episodica.reports":
         ADD_RESULT = "AddResult",
+        BACKUP_REPORT = "BackupReport",
         DELETE_REPORT = "DeleteReport",
+        IMPORT_REPORT = "ImportReport",
         PROBLEM = "Problem",
         REBUILD_REPORT = "RebuildReport",
         VERIFY_REPORT = "VerifyReport";

@@ -10,7 +10,7 @@ use episodica_core::config::Config;
 use episodica_core::embed::{
     Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, StaticTable, TransformerEmbedder,
 };
-use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Parts};
+use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Imported, Parts};
 use episodica_core::ids::Owner;
 use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
 use episodica_core::score::Form;
@@ -287,6 +287,57 @@ impl Engine {
         let record =
             self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
         records::record(py, &self.shown(user_id), &record)
+    }
+
+    fn remember<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        fact: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let statement = options::statement(fact)?;
+        let fact =
+            self.run(py, None, |core, control| core.remember(user_id, statement, control))?;
+        records::fact(py, &self.owner(user_id), &fact)
+    }
+
+    /// `records`: lines and JSON of messages, episodes and facts.
+    fn import_records<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        records: [Vec<(u64, String)>; 3],
+        unlearned: Vec<String>,
+        path: PathBuf,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let [messages, episodes, facts] = records;
+        let imported = Imported { messages, episodes, facts, unlearned };
+        let report = self.run(py, None, |core, control| {
+            core.import_records(user_id, &imported, &path, control)
+        })?;
+        reports::import_report(py, report)
+    }
+
+    /// The JSON of messages, episodes and facts, the numbers of the latter two, and the episodes
+    /// whose facts are still to be learned.
+    #[expect(clippy::type_complexity, reason = "a tuple for Python, read in one place")]
+    fn export_records(
+        &self,
+        py: Python<'_>,
+        user_id: &str,
+    ) -> PyResult<([Vec<String>; 3], (usize, usize), Vec<String>)> {
+        let all = self.run(py, None, |core, control| core.export_records(user_id, control))?;
+        Ok(([all.messages, all.episodes, all.facts], all.counts, all.unlearned))
+    }
+
+    fn backup<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, progress, |core, control| core.backup(&path, control))?;
+        reports::backup_report(py, report)
     }
 
     fn delete<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -2,8 +2,8 @@
 //! package; what is wrong here is a bug there.
 
 use episodica_core::clock::{Clock, Moment, SystemClock};
-use episodica_core::engine::{Page, RecordKind};
-use episodica_core::model::NewMessage;
+use episodica_core::engine::{Page, RecordKind, Statement};
+use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{Filter, HitKind, Method, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -106,6 +106,27 @@ pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
         "semantic" => Ok(RecordKind::Semantic),
         other => Err(errors::invalid(py, format!("unknown kind of record: `{other}`"))),
     }
+}
+
+/// A fact to remember.
+pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
+    let py = fact.py();
+    let kind: Option<String> = optional(fact, "kind")?;
+    let kind = kind.map(|name| {
+        let known = MemoryKind::ALL.into_iter().find(|kind| kind.name() == name);
+        known.ok_or_else(|| errors::invalid(py, format!("unknown kind of fact: `{name}`")))
+    });
+    let metadata: Option<String> = optional(fact, "metadata")?;
+    let metadata =
+        metadata.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
+            errors::invalid(py, format!("metadata is not a JSON object: `{error}`"))
+        })?;
+    Ok(Statement {
+        content: optional(fact, "content")?.unwrap_or_default(),
+        kind: kind.transpose()?,
+        valid_from: moment(fact, "valid_from")?,
+        metadata: metadata.unwrap_or_default(),
+    })
 }
 
 /// A message to add.

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use episodica_core::clock::Zone;
 use episodica_core::model::{
-    AddReport, Cost, DeleteReport, EmbeddingHealth, Health, LlmHealth, Problem, RebuildReport,
-    ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts, VerifyReport,
+    AddReport, BackupReport, Cost, DeleteReport, EmbeddingHealth, Health, ImportReport, LlmHealth,
+    Problem, RebuildReport, ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts,
+    VerifyReport,
 };
 use episodica_core::store::TraceStep;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::classes::{
-    ADD_RESULT, COST, DELETE_REPORT, EMBEDDING_HEALTH, HEALTH, LLM_HEALTH, PROBLEM, REBUILD_REPORT,
-    SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP, USAGE, USER_STATS, VECTOR_COUNTS,
-    VERIFY_REPORT, build,
+    ADD_RESULT, BACKUP_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, HEALTH, IMPORT_REPORT,
+    LLM_HEALTH, PROBLEM, REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP,
+    USAGE, USER_STATS, VECTOR_COUNTS, VERIFY_REPORT, build,
 };
 use crate::records::datetime;
 
@@ -34,6 +35,16 @@ pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
     build!(py, DELETE_REPORT, report => DeleteReport {
         messages, episodes, semantic_memories, files,
     })
+}
+
+pub(crate) fn import_report(py: Python<'_>, report: ImportReport) -> Made<'_> {
+    build!(py, IMPORT_REPORT, report => ImportReport {
+        messages, episodes, semantic_memories, known,
+    })
+}
+
+pub(crate) fn backup_report(py: Python<'_>, report: BackupReport) -> Made<'_> {
+    build!(py, BACKUP_REPORT, report => BackupReport { users, files, bytes, seconds })
 }
 
 pub(crate) fn rebuild_report(py: Python<'_>, report: RebuildReport) -> Made<'_> {

@@ -4,8 +4,8 @@
 //! `reading`,
 //! `asking`, `background`) -> `memory` -> the store and the indexes.
 //!
-//! * `lifecycle`, `operations`, `maintain`: every public operation of the Python package is one
-//!   method of [`Engine`].
+//! * `lifecycle`, `operations`, `maintain`, `transfer`: every public operation of the Python
+//!   package is one method of [`Engine`].
 //! * `registry` knows the open users, `user` is one of them: a `memory::user::UserMemory` and what
 //!   each verb keeps beside it.
 //! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.
@@ -26,10 +26,14 @@ mod panics;
 mod reading;
 mod registry;
 mod services;
+mod transfer;
 mod user;
 mod writing;
 
 pub use lifecycle::{Engine, Handle, Parts};
 pub use memory::records::AnyRecord;
 pub use reading::context::{Context, ContextRequest};
+pub use reading::export::Exported;
 pub use reading::records::{Page, RecordKind};
+pub use writing::import::Imported;
+pub use writing::remember::Statement;

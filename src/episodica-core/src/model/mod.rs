@@ -12,7 +12,9 @@ pub(crate) mod testing;
 
 pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance};
 pub use message::{Message, NewMessage, Role};
-pub use report::{AddReport, DeleteReport, Problem, RebuildReport, VerifyReport};
+pub use report::{
+    AddReport, BackupReport, DeleteReport, ImportReport, Problem, RebuildReport, VerifyReport,
+};
 pub use semantic::{EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{Shelf, ShelfWriter, Unsound};
 pub use status::{

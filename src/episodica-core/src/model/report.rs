@@ -32,6 +32,32 @@ pub struct DeleteReport {
     pub files: usize,
 }
 
+/// What `import_records` did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// Messages added.
+    pub messages: usize,
+    /// Episodes added.
+    pub episodes: usize,
+    /// Facts added.
+    pub semantic_memories: usize,
+    /// Records left out because the user has them.
+    pub known: usize,
+}
+
+/// What `backup` copied.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct BackupReport {
+    /// Users.
+    pub users: usize,
+    /// Files.
+    pub files: usize,
+    /// Bytes in these files.
+    pub bytes: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
 /// What `rebuild_indices` and `load_user_data_and_indices` did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RebuildReport {

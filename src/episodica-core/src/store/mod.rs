@@ -7,7 +7,7 @@
 //! Each module depends only on those before it:
 //! `backend -> files -> {line, layout, codec, handles, real, root, reserve} -> scan -> quarantine
 //! -> log -> {legacy, side, dead_letter, cache, snapshot, lock} -> shared -> {adopt, format, erase}
-//! -> log_store -> {file_logs, fold} -> loading -> user -> store -> derived`.
+//! -> log_store -> {file_logs, fold} -> loading -> user -> store -> {backup, derived}`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!
@@ -15,6 +15,7 @@
 
 mod adopt;
 pub mod backend;
+mod backup;
 mod cache;
 mod codec;
 mod dead_letter;
@@ -49,6 +50,7 @@ pub mod testing;
 mod user;
 
 pub use backend::Backend;
+pub use backup::Backup;
 pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
 pub use codec::{SessionState, StateRecord};

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 mod corpus;
+pub(crate) mod export;
 pub(crate) mod hits;
 pub(crate) mod recall;
 pub(crate) mod records;

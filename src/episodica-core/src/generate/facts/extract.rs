@@ -169,7 +169,7 @@ fn read(
     let (kind, attribute, value, whose) = match slot {
         Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
         None if is_procedure => (MemoryKind::Procedure, String::new(), String::new(), None),
-        None => (kind(told, reading), String::new(), String::new(), None),
+        None => (kind(told.date.is_some(), reading), String::new(), String::new(), None),
     };
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     if confidence < config.min_confidence {
@@ -205,13 +205,14 @@ fn answers(before: &Message, message: &Message) -> bool {
     before.speaker() != message.speaker() && before.content.trim_end().ends_with(['?', '？'])
 }
 
-fn kind(told: &Told, reading: Reading) -> MemoryKind {
+/// The category of a sentence that fills no slot.
+pub(super) fn kind(is_dated: bool, reading: Reading) -> MemoryKind {
     let signs = reading.all;
     if signs.has(Signs::CHOICE) {
         MemoryKind::Decision
     } else if signs.has(Signs::TASTE) {
         MemoryKind::Preference
-    } else if signs.has(Signs::PAST) && told.date.is_some() {
+    } else if signs.has(Signs::PAST) && is_dated {
         MemoryKind::Event
     } else if signs.has(Signs::INTENT) {
         MemoryKind::Goal

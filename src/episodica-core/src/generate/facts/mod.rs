@@ -16,6 +16,7 @@ pub mod model;
 mod numbers;
 mod rank;
 mod slots;
+mod stated;
 mod support;
 #[cfg(test)]
 mod tests;
@@ -26,4 +27,5 @@ pub(crate) use cues::Cues;
 pub use extract::{RULES_VERSION, extract_offline};
 pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;
+pub(crate) use stated::{of_kind, stated};
 pub use support::{shares_words, supported};

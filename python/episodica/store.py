@@ -1,0 +1,231 @@
+"""An open store: where it is, how it is, its copies and its end. The base of all readers.
+
+Checks arguments, calls the engine, wraps its answers. No logic of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from .config import MemoryConfig
+from .handle import EngineHandle
+from .inputs import checks as check
+from .progress import Progress, Reporter
+from .reports import BackupReport, RebuildReport, VerifyReport
+from .status import Health, StoreStats, Usage, UserStats
+
+if TYPE_CHECKING:
+    from ._native import Engine
+
+
+class OpenStore:
+    """The operations on a store as a whole. Use a memory, which is one."""
+
+    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant")
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        tenant: str,
+        config: MemoryConfig,
+        read_only: bool,
+        embedding: dict[str, Any] | None,
+        llm: dict[str, Any] | None,
+    ) -> None:
+        self._path = check.store_path(path)
+        self._tenant = check.text(tenant, "tenant")
+        self._config = config
+        self._handle = EngineHandle(
+            self,
+            str(self._path),
+            tenant=self._tenant,
+            config=config._engine_json(),
+            read_only=read_only,
+            embedding=embedding,
+            llm=llm,
+        )
+
+    @property
+    def _engine(self) -> Engine:
+        return self._handle.get()
+
+    @property
+    def path(self) -> Path:
+        """The store's directory."""
+        return self._path
+
+    @property
+    def tenant(self) -> str:
+        """The tenant."""
+        return self._tenant
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The settings in force."""
+        return self._config
+
+    @property
+    def closed(self) -> bool:
+        """Whether the system is closed."""
+        return self._handle.closed
+
+    def users(self) -> list[str]:
+        """The ids of all users of the tenant.
+
+        Examples
+        --------
+        >>> memory.users()
+        ['alice']
+        """
+        return self._engine.users()
+
+    def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
+        """Counts and sizes, of one user or of the whole store.
+
+        Parameters
+        ----------
+        user_id
+            User id; all counts of an unknown user are 0. Without one: the whole store.
+
+        Returns
+        -------
+        UserStats or StoreStats
+            The counts of the user, or of the store.
+
+        Examples
+        --------
+        >>> memory.stats("alice")["messages"]
+        2
+        """
+        return self._engine.stats(check.optional_user(user_id))
+
+    def health(self) -> Health:
+        """Whether everything works that should: store, embedder, language model. Holds no secret.
+
+        Returns
+        -------
+        Health
+            ``status`` is ``"ok"`` or ``"degraded"``; ``failing`` names what does not work.
+
+        Examples
+        --------
+        >>> memory.health().status
+        'ok'
+        >>> memory.health()["store"]["backend"]
+        'files'
+        """
+        return self._engine.health()
+
+    def usage(self) -> Usage:
+        """Tokens, calls and seconds by phase, model and user.
+
+        Returns
+        -------
+        Usage
+            The sums since the store was opened, and the same by phase, model and user.
+
+        Examples
+        --------
+        >>> memory.usage().calls
+        0
+        """
+        return self._engine.usage()
+
+    def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
+        """Checks every record against the indexes and every line against the format.
+
+        Changes nothing.
+
+        Parameters
+        ----------
+        user_id
+            Only this user.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Examples
+        --------
+        >>> memory.verify().errors
+        0
+        """
+        with Reporter(progress) as callback:
+            return self._engine.verify(check.optional_user(user_id), callback)
+
+    def backup(self, path: str | os.PathLike[str], *, progress: Progress = None) -> BackupReport:
+        """Copies the whole store, all tenants, to a directory that opens as a store.
+
+        Others may write meanwhile: the copy is as whole as the store would be after a power cut at
+        that moment. Everything acknowledged before the call is in it.
+
+        Parameters
+        ----------
+        path
+            The directory, which does not exist yet. It gets its name when the copy is whole.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        BackupReport
+            How much was copied.
+
+        Raises
+        ------
+        InvalidInputError
+            For a directory that is not empty, or lies inside of the store.
+        StoreIOError
+            If it can't be written; nothing is left there then.
+
+        Examples
+        --------
+        >>> memory.backup("copy").users
+        1
+        >>> with MemorySystem("copy") as copy:
+        ...     copy.verify().errors
+        0
+        """
+        with Reporter(progress) as callback:
+            return self._engine.backup(str(check.store_path(path)), callback)
+
+    def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
+        """Loads a user's records and indexes now instead of at the first search.
+
+        Examples
+        --------
+        >>> memory.load_user_data_and_indices("alice").users
+        1
+        """
+        return self._engine.load_user(check.user(user_id))
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Closes the system. A second call does nothing.
+
+        Finishes pending work for at most ``timeout`` seconds and persists the rest.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
+        """
+        self._handle.close(check.seconds(timeout, "timeout"))
+
+    def __enter__(self) -> Self:
+        self._handle.get()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(
+            f"a {name} can't be copied or pickled; open another one by its path, `{name}(path)`"
+        )
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        return f"<{type(self).__name__} {str(self._path)!r}, tenant {self._tenant!r}{state}>"

@@ -1,0 +1,355 @@
+"""Memories on their way in and out: exports, their import, and chat histories of other programs.
+
+An export holds the records of one user as JSON, a record a line: a head, messages, episodes and
+facts with all their versions, and an end, without which the file is cut.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from .dates import rfc3339
+from .errors import InvalidInputError, StoreIOError
+from .hints import shown
+from .inputs import checks
+from .inputs.messages import normalise
+from .progress import ProgressCallback
+from .readers import (
+    EXPORT,
+    Conversation,
+    Source,
+    Statement,
+    in_file,
+    iter_conversations,
+    with_ids,
+)
+from .readers.dates import parse
+from .readers.source import STDIN
+from .records import Episode, Message, SemanticMemory
+from .reports import AddResult, ExportReport, ImportReport
+from .value import day
+
+if TYPE_CHECKING:
+    from ._native import Engine
+
+VERSION = 1
+# The first line of an export is longer only with very many unlearned episodes.
+_LONGEST_HEAD = 16 << 20
+_KINDS = {"message": 0, "episode": 1, "fact": 2}
+_MARKDOWN = (".md", ".markdown")
+_AGAIN = "export the memories again"
+
+_Lines: TypeAlias = list[tuple[int, str]]
+
+
+class _Reader(Protocol):
+    """What an export needs of a memory."""
+
+    @property
+    def _engine(self) -> Engine: ...
+    def episodes(self, user_id: str) -> Iterable[Episode]: ...
+    def messages(self, user_id: str) -> Iterable[Message]: ...
+    def semantic_memories(
+        self, user_id: str, *, include_superseded: bool
+    ) -> Iterable[SemanticMemory]: ...
+
+
+class _Writer(Protocol):
+    """What an import needs of a memory."""
+
+    @property
+    def _engine(self) -> Engine: ...
+    def remember(
+        self,
+        user_id: str,
+        statement: str,
+        *,
+        valid_from: str | None,
+        metadata: dict[str, Any],
+    ) -> SemanticMemory: ...
+
+
+def is_export(source: Source) -> bool:
+    """Whether the file is an export: its first line says so."""
+    try:
+        head = json.loads(source.text().readline(_LONGEST_HEAD))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(head, Mapping) and head.get("format") == EXPORT
+
+
+def export(memory: _Reader, user: str, path: str | os.PathLike[str]) -> ExportReport:
+    """Writes a user's records to a file, under its name only when it is whole."""
+    target = Path(path)
+    write = _write_markdown if target.suffix.lower() in _MARKDOWN else _write_jsonl
+    growing = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            with growing.open("w", encoding="utf-8", newline="\n") as file:
+                report = write(memory, user, file)
+                file.flush()
+                os.fsync(file.fileno())
+            growing.replace(target)
+        finally:
+            growing.unlink(missing_ok=True)
+    except OSError as error:
+        if isinstance(error, StoreIOError):
+            raise
+        raise StoreIOError(
+            f"cannot write `{target}`", path=str(target), errno=error.errno
+        ) from error
+    return report
+
+
+def _write_jsonl(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
+    (messages, episodes, facts), counts, unlearned = memory._engine.export_records(user)
+    head = {
+        "format": EXPORT,
+        "version": VERSION,
+        "user_id": user,
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "unlearned": unlearned,
+    }
+    _write(file, head)
+    for kind, records in (("message", messages), ("episode", episodes), ("fact", facts)):
+        file.writelines(f'{{"type":"{kind}",{record[1:]}\n' for record in records)
+    _write(
+        file, {"type": "end", "messages": len(messages), "episodes": counts[0], "facts": counts[1]}
+    )
+    return ExportReport(len(messages), *counts)
+
+
+def _write(file: IO[str], record: Mapping[str, Any]) -> None:
+    file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _write_markdown(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
+    """Writes for people: current and former facts, then the episodes with their messages."""
+    facts = list(memory.semantic_memories(user, include_superseded=True))
+    file.write(f"# Memories of {_inline(user)}\n")
+    for heading, current in (("Facts", True), ("Facts that no longer hold", False)):
+        chosen = [fact for fact in facts if fact.is_current is current]
+        if chosen:
+            file.write(f"\n## {heading}\n\n")
+            file.writelines(_fact_line(fact) for fact in chosen)
+    told: set[str] = set()
+    episodes = 0
+    for episode in memory.episodes(user):
+        episodes += 1
+        file.write(f"\n## {_inline(episode.title)}\n\n{day(episode.timestamp)}\n\n")
+        file.write(f"{_inline(episode.summary)}\n\n")
+        for message in episode.original_messages:
+            told.add(message.message_id)
+            file.write(_message_lines(message))
+    rest = [one for one in memory.messages(user) if one.message_id not in told]
+    if rest:
+        file.write("\n## Not in an episode yet\n\n")
+        file.writelines(map(_message_lines, rest))
+    return ExportReport(len(told) + len(rest), episodes, len(facts))
+
+
+def _fact_line(fact: SemanticMemory) -> str:
+    end = f", until {day(fact.valid_to)[:10]}" if fact.valid_to else ""
+    return f"* {_inline(fact.content)} (since {day(fact.valid_from)[:10]}{end}; {fact.kind})\n"
+
+
+def _message_lines(message: Message) -> str:
+    text = message.content.replace("\n", "\n    ")
+    return f"* **{_inline(message.speaker)}**, {day(message.timestamp)}: {text}\n"
+
+
+def _inline(text: str) -> str:
+    return " ".join(text.split())
+
+
+@dataclass(slots=True)
+class Export:
+    """An export that was read: whose it is, and its records as lines."""
+
+    user_id: str
+    unlearned: list[str] = field(default_factory=list)
+    lines: tuple[_Lines, _Lines, _Lines] = field(default_factory=lambda: ([], [], []))
+
+
+def read_export(source: Source) -> Export:
+    """Reads an export.
+
+    Raises
+    ------
+    InvalidInputError
+        For a file that is cut, of a newer version, or not an export; ``path`` and ``line`` say
+        where.
+    """
+    try:
+        return _read_export(source)
+    except InvalidInputError as error:
+        raise in_file(error, source) from error.__cause__
+    except UnicodeDecodeError as error:
+        raise in_file(InvalidInputError(source.broken_line()), source) from error
+
+
+def _read_export(source: Source) -> Export:
+    items = source.items()
+    head = next(items).value
+    if head.get("version") != VERSION:
+        raise InvalidInputError(
+            f"the export has version `{shown(head.get('version'))}`",
+            hint="update episodica",
+            line=1,
+        )
+    made = Export(str(head.get("user_id") or ""), [str(one) for one in head.get("unlearned") or ()])
+    ended = False
+    line = 1
+    for item in items:
+        line = item.line
+        kind = item.value.get("type") if isinstance(item.value, Mapping) else None
+        if ended or (kind not in _KINDS and kind != "end"):
+            raise InvalidInputError(
+                f"line {line} is not a record of an export", hint=_AGAIN, line=line
+            )
+        if kind == "end":
+            ended = True
+        else:
+            text = json.dumps(item.value, ensure_ascii=False, separators=(",", ":"))
+            made.lines[_KINDS[kind]].append((line, text))
+    if not ended:
+        raise InvalidInputError("the export is cut: its end is missing", hint=_AGAIN, line=line)
+    return made
+
+
+def checked(conversation: Conversation, file: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The messages of a conversation as the engine takes them.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming file and line of the first message that can't be right.
+    """
+    messages = with_ids(conversation)
+    try:
+        return normalise(messages)
+    except InvalidInputError as error:
+        for position, message in enumerate(messages):
+            try:
+                normalise([message])
+            except InvalidInputError as found:
+                text = found.message.removeprefix("message 0: ")
+                raise InvalidInputError(
+                    f"{conversation.place(position)} of {_named(file)}: {text}",
+                    hint=found.hint,
+                    path=str(file),
+                    line=conversation.lines[position] if conversation.lines else None,
+                ) from None
+        raise InvalidInputError(
+            f"{error.message} in {_named(file)}", hint=error.hint, path=str(file)
+        ) from None
+
+
+def since(statement: Statement, file: str | os.PathLike[str]) -> str | None:
+    """From when on a stated fact held."""
+    if statement.date is None:
+        return None
+    given = statement.date
+    moment = parse(given) if isinstance(given, str) else None
+    try:
+        return rfc3339(given if moment is None else moment, "`created_at`")
+    except InvalidInputError as error:
+        line = f"line {statement.line} of " if statement.line else ""
+        raise InvalidInputError(
+            f"{line}{_named(file)}: {error.message}",
+            hint=error.hint,
+            path=str(file),
+            line=statement.line,
+        ) from None
+
+
+def _named(file: str | os.PathLike[str]) -> str:
+    return "standard input" if os.fspath(file) == STDIN else f"`{file}`"
+
+
+def owned(
+    conversations: Iterator[Conversation], user: str | None, missing: InvalidInputError
+) -> Iterator[tuple[str, Conversation]]:
+    """Each conversation with its user: the one that was named, else the file's.
+
+    Raises
+    ------
+    InvalidInputError
+        ``missing`` if nobody names a user. Before the first conversation, if those of several users
+        are to become one user's.
+    """
+    for conversation in conversations:
+        if user is None and conversation.user_id is None:
+            raise missing
+        if user is None or conversation.user_id is None:
+            yield user or str(conversation.user_id), conversation
+            continue
+        others = [conversation, *conversations]
+        if len({other.user_id for other in others}) > 1:
+            raise InvalidInputError(
+                f"the file holds {len(others)} conversations of different users, "
+                f"not one of `{shown(user)}`",
+                hint="leave the user out: the file names its own",
+            )
+        yield from ((user, other) for other in others)
+
+
+def import_file(
+    memory: _Writer,
+    path: str | os.PathLike[str],
+    user: str | None,
+    format: str | None,
+    progress: ProgressCallback | None,
+) -> ImportReport:
+    """Adds what a file holds: the records of an export, or the messages of a chat history."""
+    source = Source(path)
+    with source:
+        if format is None and is_export(source):
+            read = read_export(source)
+            owner = checks.user(read.user_id if user is None else user)
+            report = memory._engine.import_records(
+                owner, read.lines, read.unlearned, str(source.path)
+            )
+            return replace(report, users=1)
+        total, users = ImportReport(), set()
+        missing = InvalidInputError(
+            f"the file names no user: {_named(path)}", hint="name one: `user_id`"
+        )
+        talks = iter_conversations(source, format)
+        for owner, conversation in owned(talks, user, missing):
+            users.add(checks.user(owner))
+            total += add(memory, owner, conversation, path, progress)[0]
+        return replace(total, users=len(users))
+
+
+def add(
+    memory: _Writer,
+    user: str,
+    conversation: Conversation,
+    path: str | os.PathLike[str],
+    progress: ProgressCallback | None = None,
+) -> tuple[ImportReport, AddResult]:
+    """Adds the messages and the facts of a conversation."""
+    added = memory._engine.add_messages(user, checked(conversation, path), None, progress)
+    new = known = 0
+    for statement in conversation.statements:
+        held_from = since(statement, path)
+        began = datetime.now(UTC)
+        fact = memory.remember(
+            user, statement.text, valid_from=held_from, metadata=statement.metadata
+        )
+        new, known = (new + 1, known) if fact.updated_at >= began else (new, known + 1)
+    report = ImportReport(
+        messages=added.messages_added,
+        episodes=len(added.episodes),
+        semantic_memories=new,
+        known=added.duplicates + known,
+        skipped=conversation.skipped,
+    )
+    return report, added

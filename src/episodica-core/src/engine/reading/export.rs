@@ -1,0 +1,76 @@
+//! All records of a user as JSON, exactly as they are stored: dates keep their offsets.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::control::Control;
+use crate::engine::lifecycle::Engine;
+use crate::error::{Error, Result};
+use crate::model::{Episode, SemanticMemory};
+
+/// Records of one user at one moment, as `import_records` takes them.
+#[derive(Debug, Clone, Default)]
+pub struct Exported {
+    /// Messages in the order of their arrival.
+    pub messages: Vec<String>,
+    /// Every version of every episode, oldest first; messages are named by `message_ids`.
+    pub episodes: Vec<String>,
+    /// Every version of every fact, oldest first.
+    pub facts: Vec<String>,
+    /// How many episodes and facts there are.
+    pub counts: (usize, usize),
+    /// Ids of episodes whose facts are still to be learned.
+    pub unlearned: Vec<String>,
+}
+
+impl Engine {
+    /// All records of a user, as they are at one moment.
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub fn export_records(&self, user_id: &str, control: &dyn Control) -> Result<Exported> {
+        let Some(user) = self.known_user(user_id, control)? else {
+            return Ok(Exported::default());
+        };
+        let (messages, episodes, facts, unlearned) = {
+            let view = user.view.read();
+            let messages: Vec<_> = view.messages.records().cloned().collect();
+            let mut episodes: Vec<Arc<Episode>> = Vec::new();
+            for (_, episode) in view.episodes.iter() {
+                episodes.extend(view.episodes.earlier(&episode.episode_id));
+                episodes.push(Arc::clone(episode));
+            }
+            let mut facts: Vec<Arc<SemanticMemory>> = Vec::new();
+            for (_, fact) in view.facts.iter() {
+                facts.extend(view.facts.earlier(&fact.memory_id));
+                facts.push(Arc::clone(fact));
+            }
+            let unlearned = view.backlog.unlearned().keys().cloned().collect();
+            (messages, (view.episodes.len(), episodes), (view.facts.len(), facts), unlearned)
+        };
+        control.check()?;
+        Ok(Exported {
+            messages: messages.iter().map(json).collect::<Result<_>>()?,
+            counts: (episodes.0, facts.0),
+            episodes: episodes.1.iter().map(|episode| by_ids(episode)).collect::<Result<_>>()?,
+            facts: facts.1.iter().map(json).collect::<Result<_>>()?,
+            unlearned,
+        })
+    }
+}
+
+/// An episode that names its messages.
+fn by_ids(episode: &Episode) -> Result<String> {
+    let ids: Vec<&str> =
+        episode.original_messages.iter().map(|message| message.message_id.as_str()).collect();
+    let bare = Episode { original_messages: Vec::new(), ..episode.clone() };
+    // Only texts stand before this key, and quotes within texts are escaped.
+    let named = format!("\"message_ids\":{}", json(&ids)?);
+    Ok(json(&bare)?.replacen("\"original_messages\":[]", &named, 1))
+}
+
+fn json(record: &impl Serialize) -> Result<String> {
+    serde_json::to_string(record)
+        .map_err(|error| Error::internal("a record has no JSON form").caused_by(error))
+}

@@ -1,0 +1,113 @@
+//! Records on their way in and out of a store: stated facts, imports, backups.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::control::Control;
+use crate::engine::lifecycle::Engine;
+use crate::engine::writing::import::{Imported, Parsed};
+use crate::engine::writing::remember::Statement;
+use crate::error::{Error, Result};
+use crate::ids::Owner;
+use crate::model::{BackupReport, ImportReport, SemanticMemory};
+use crate::store::{Backup, LogKind};
+
+impl Engine {
+    /// Adds a fact that the application states, durably. It is reconciled with known facts by the
+    /// rules: one that says the same is returned instead, one that it contradicts is superseded.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an empty statement; `Io`; `ReadOnly`; `Interrupted`.
+    pub fn remember(
+        &self,
+        user_id: &str,
+        statement: Statement,
+        control: &dyn Control,
+    ) -> Result<Arc<SemanticMemory>> {
+        self.check_writable()?;
+        if statement.content.trim().is_empty() {
+            return Err(Error::invalid("statement is empty: ``"));
+        }
+        let limit = self.services.config.max_message_bytes;
+        if statement.content.len() > limit {
+            return Err(Error::invalid(format!(
+                "statement is longer than max_message_bytes ({limit}): `{}`",
+                statement.content.len()
+            )));
+        }
+        let user = self.user_or_new(user_id, control)?;
+        let fact = self.services.remember(&user, statement, control)?;
+        user.measure();
+        Ok(fact)
+    }
+
+    /// Adds the records of an export that the user does not have, with their ids and versions.
+    /// `path` names the file in errors.
+    ///
+    /// # Errors
+    /// `InvalidInput` with file and line (nothing was added); `Io`; `ReadOnly`; `Interrupted`.
+    pub fn import_records(
+        &self,
+        user_id: &str,
+        imported: &Imported,
+        path: &Path,
+        control: &dyn Control,
+    ) -> Result<ImportReport> {
+        self.check_writable()?;
+        let parsed = Parsed::read(imported, &self.services.owner(user_id)?, path)?;
+        if imported.is_empty() {
+            return Ok(ImportReport::default());
+        }
+        let user = self.user_or_new(user_id, control)?;
+        let report = self.services.import(&user, parsed, &imported.unlearned, path, control)?;
+        if self.services.has_background_work() {
+            self.enqueue(&user);
+        }
+        Ok(report)
+    }
+
+    /// Copies the whole store, all tenants, to a directory that opens as a store. Others may write
+    /// meanwhile: everything acknowledged before the call is in the copy.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a place that is taken; `Io`; `Interrupted`: then nothing is left there.
+    pub fn backup(&self, target: &Path, control: &dyn Control) -> Result<BackupReport> {
+        self.check_open()?;
+        let started = Instant::now();
+        let store = &self.services.store;
+        let mut backup = Backup::begin(store, target)?;
+        let copied = self.copy_users(&mut backup, control);
+        if let Err(error) = copied {
+            backup.discard();
+            return Err(error);
+        }
+        let mut report = backup.finish(store)?;
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    fn copy_users(&self, backup: &mut Backup, control: &dyn Control) -> Result<()> {
+        let store = &self.services.store;
+        let mut owners = Vec::new();
+        for tenant in store.tenants()? {
+            for user in store.users(&tenant)? {
+                owners.push(Owner { tenant: tenant.clone(), user });
+            }
+        }
+        let total = owners.len();
+        for (done, owner) in owners.into_iter().enumerate() {
+            control.check()?;
+            // Without the writer's lock another thread could be in the middle of a line.
+            let ends = || {
+                let open = (owner.tenant == self.services.tenant && !self.services.read_only)
+                    .then(|| self.users.get(&owner.user))??;
+                let _writer = open.writer.lock();
+                Some(LogKind::ALL.map(|kind| open.store.position(kind).bytes))
+            };
+            backup.copy_user(store, &owner, ends)?;
+            self.services.callouts.progress(control, "users", done + 1, total);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! Records from an export of this or another store, taken over with their ids and versions.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::control::Control;
+use crate::engine::memory::view::episode_terms;
+use crate::engine::services::Services;
+use crate::engine::user::User;
+use crate::error::{Error, Result};
+use crate::ids::Owner;
+use crate::model::{Episode, ImportReport, Message, SemanticMemory};
+use crate::store::{MAX_JSON_DEPTH, StateRecord, is_too_deep};
+
+/// Messages that enter the view under one lock; searches wait no longer than that.
+const VIEW_BATCH: usize = 256;
+
+/// Records of one user as an export writes them.
+#[derive(Debug, Clone, Default)]
+pub struct Imported {
+    /// Line in the file and JSON of each message.
+    pub messages: Vec<(u64, String)>,
+    /// The same of each version of an episode, oldest first.
+    pub episodes: Vec<(u64, String)>,
+    /// The same of each version of a fact, oldest first.
+    pub facts: Vec<(u64, String)>,
+    /// Ids of episodes whose facts are still to be learned.
+    pub unlearned: Vec<String>,
+}
+
+impl Imported {
+    /// True without any record.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.episodes.is_empty() && self.facts.is_empty()
+    }
+}
+
+/// Records that were read and checked.
+#[derive(Default)]
+pub(crate) struct Parsed {
+    messages: Vec<Message>,
+    /// With the ids of their messages, and the line.
+    episodes: Vec<(Episode, Vec<String>, u64)>,
+    facts: Vec<SemanticMemory>,
+}
+
+/// An episode of an export: its messages are named, not repeated.
+#[derive(Deserialize)]
+struct Members {
+    #[serde(default)]
+    message_ids: Vec<String>,
+}
+
+impl Parsed {
+    /// Reads the records; nothing is written before all are known to be sound.
+    ///
+    /// # Errors
+    /// `InvalidInput` with file and line.
+    pub fn read(imported: &Imported, owner: &Owner, path: &Path) -> Result<Self> {
+        let mut parsed = Self::default();
+        for (line, text) in &imported.messages {
+            parsed.messages.push(message(text).map_err(fault("message", path, *line))?);
+        }
+        for (line, text) in &imported.episodes {
+            let (mut episode, members) = episode(text).map_err(fault("episode", path, *line))?;
+            episode.user_id.clone_from(&owner.user);
+            parsed.episodes.push((episode, members, *line));
+        }
+        for (line, text) in &imported.facts {
+            let mut fact = fact(text).map_err(fault("fact", path, *line))?;
+            fact.user_id.clone_from(&owner.user);
+            parsed.facts.push(fact);
+        }
+        Ok(parsed)
+    }
+}
+
+fn fault(name: &str, path: &Path, line: u64) -> impl FnOnce(String) -> Error {
+    move |fault| Error::invalid(format!("not a {name} of an export: {fault}")).at(path, Some(line))
+}
+
+fn message(text: &str) -> Result<Message, String> {
+    let message: Message = read(text)?;
+    if message.message_id.is_empty() || message.content.trim().is_empty() {
+        return Err("`message_id` or `content` is empty".into());
+    }
+    Ok(message)
+}
+
+fn episode(text: &str) -> Result<(Episode, Vec<String>), String> {
+    let Members { message_ids } = read(text)?;
+    let mut value: Value = read(text)?;
+    if let Some(object) = value.as_object_mut() {
+        object.insert("original_messages".into(), Value::Array(Vec::new()));
+    }
+    let episode: Episode = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    if episode.episode_id.is_empty() || message_ids.is_empty() {
+        return Err("`episode_id` or `message_ids` is empty".into());
+    }
+    Ok((episode, message_ids))
+}
+
+fn fact(text: &str) -> Result<SemanticMemory, String> {
+    let fact: SemanticMemory = read(text)?;
+    if fact.memory_id.is_empty() || fact.content.trim().is_empty() {
+        return Err("`memory_id` or `content` is empty".into());
+    }
+    Ok(fact)
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    if is_too_deep(text) {
+        return Err(format!("nested deeper than {MAX_JSON_DEPTH}"));
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+impl Services {
+    /// Takes over the records that the user does not have; see [`Engine::import_records`].
+    ///
+    /// Episodes and facts are written before their messages: after a power cut in between, messages
+    /// that stand in an episode are not segmented a second time.
+    ///
+    /// [`Engine::import_records`]: crate::engine::Engine::import_records
+    pub(crate) fn import(
+        &self,
+        user: &User,
+        parsed: Parsed,
+        unlearned: &[String],
+        path: &Path,
+        control: &dyn Control,
+    ) -> Result<ImportReport> {
+        let _turn = user.turns.take(control)?;
+        let to = self.indexing();
+        let mut report = ImportReport::default();
+        let mut writer = user.lock_writer()?;
+        let new = Fresh::of(user, parsed, writer.next_seq, path, &mut report)?;
+        let learned = new.learned(unlearned, self.clock.now());
+        user.store.append_episodes(&new.episodes, &[], &[])?;
+        user.store.append_semantic(&new.facts, &[], &learned)?;
+        user.store.append_messages(&new.messages, &[])?;
+        user.note_change();
+        let last = new.messages.iter().map(|message| message.seq + 1).max();
+        writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
+        for batch in new.messages.chunks(VIEW_BATCH) {
+            let readings: Vec<_> =
+                batch.par_iter().map(|message| to.read_message(&message.content)).collect();
+            user.view.write().add_messages(batch, &readings);
+        }
+        for episode in &new.episodes {
+            let mut view = user.view.write();
+            view.put_episode(Arc::clone(episode), &episode_terms(episode), None, &to)?;
+            if self.config.semantic_memory && unlearned.contains(&episode.episode_id) {
+                view.backlog.await_learning(&episode.episode_id, episode.revision);
+            } else {
+                view.backlog.nothing_to_learn(&episode.episode_id);
+            }
+        }
+        for fact in &new.facts {
+            user.view.write().put_fact(Arc::clone(fact), None, &to)?;
+        }
+        drop(writer);
+        user.embed_missing(&to, control)?;
+        user.measure();
+        Ok(report)
+    }
+}
+
+/// What the user does not have yet, as it will stand in the logs.
+struct Fresh {
+    messages: Vec<Arc<Message>>,
+    episodes: Vec<Arc<Episode>>,
+    facts: Vec<Arc<SemanticMemory>>,
+}
+
+impl Fresh {
+    fn of(
+        user: &User,
+        mut parsed: Parsed,
+        next_seq: u64,
+        path: &Path,
+        report: &mut ImportReport,
+    ) -> Result<Self> {
+        let view = user.view.read();
+        parsed.messages.sort_by_key(|message| message.seq);
+        let (mut messages, mut added) = (Vec::new(), HashMap::new());
+        let mut free = next_seq;
+        for mut message in parsed.messages {
+            let id = message.message_id.clone();
+            if view.messages.slot(&id).is_some() || added.contains_key(&id) {
+                report.known += 1;
+                continue;
+            }
+            // Numbers of a store of its own stay; behind other messages new ones follow.
+            message.seq = if next_seq == 0 { message.seq.max(free) } else { free };
+            free = message.seq + 1;
+            let message = Arc::new(message);
+            added.insert(id, Arc::clone(&message));
+            messages.push(message);
+        }
+        let mut ids = HashSet::new();
+        let (mut episodes, mut facts) = (Vec::new(), Vec::new());
+        for (mut episode, members, line) in parsed.episodes {
+            if view.episodes.by_id(&episode.episode_id).is_some() {
+                report.known += usize::from(ids.insert(episode.episode_id));
+                continue;
+            }
+            for id in &members {
+                let known = view.messages.slot(id).map(|slot| view.messages.get(slot));
+                let message = added.get(id).or(known).ok_or_else(|| {
+                    Error::invalid(format!("the export lacks a message of the episode: `{id}`"))
+                        .at(path, Some(line))
+                })?;
+                episode.original_messages.push(Arc::clone(message));
+            }
+            episode.message_count = members.len();
+            report.episodes += usize::from(ids.insert(episode.episode_id.clone()));
+            episodes.push(Arc::new(episode));
+        }
+        for fact in parsed.facts {
+            if view.facts.by_id(&fact.memory_id).is_some() {
+                report.known += usize::from(ids.insert(fact.memory_id));
+                continue;
+            }
+            report.semantic_memories += usize::from(ids.insert(fact.memory_id.clone()));
+            facts.push(Arc::new(fact));
+        }
+        report.messages = messages.len();
+        Ok(Self { messages, episodes, facts })
+    }
+
+    /// The notes that nothing is to be learned from these episodes any more.
+    fn learned(&self, unlearned: &[String], at: crate::clock::Moment) -> Vec<StateRecord> {
+        let latest: HashMap<&str, u32> = self
+            .episodes
+            .iter()
+            .map(|episode| (episode.episode_id.as_str(), episode.revision))
+            .collect();
+        latest
+            .into_iter()
+            .filter(|(id, _)| !unlearned.iter().any(|other| other == id))
+            .map(|(id, revision)| StateRecord::Learned {
+                episode_id: id.to_owned(),
+                revision,
+                at,
+                pending_llm: false,
+            })
+            .collect()
+    }
+}

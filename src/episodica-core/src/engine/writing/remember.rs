@@ -1,0 +1,138 @@
+//! Facts that the application states directly: reconciled with known facts by the rules, and
+//! durable when the call returns.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::clock::Moment;
+use crate::control::Control;
+use crate::engine::memory::indexing::rows_of;
+use crate::engine::memory::view::View;
+use crate::engine::services::Services;
+use crate::engine::user::User;
+use crate::engine::writing::conflicts::{Conflicts, Learned};
+use crate::error::{Error, Result};
+use crate::generate::facts::{Candidate, of_kind, stated};
+use crate::generate::reconcile::{apply, reconcile_offline};
+use crate::ids::record_id;
+use crate::model::{EventKind, MemoryKind, Provenance, SemanticMemory};
+
+/// Newest facts that are asked by which name the user goes.
+const NAMED_BY: usize = 64;
+
+/// A fact as the application states it.
+#[derive(Debug, Clone, Default)]
+pub struct Statement {
+    /// The fact, in words.
+    pub content: String,
+    /// Its category; `None` = the rules tell.
+    pub kind: Option<MemoryKind>,
+    /// From when on it held; `None` = now.
+    pub valid_from: Option<Moment>,
+    /// Any JSON object.
+    pub metadata: Map<String, Value>,
+}
+
+impl Services {
+    /// Adds a stated fact, or finds the known one that says the same; see [`Engine::remember`].
+    ///
+    /// [`Engine::remember`]: crate::engine::Engine::remember
+    pub(crate) fn remember(
+        &self,
+        user: &User,
+        statement: Statement,
+        control: &dyn Control,
+    ) -> Result<Arc<SemanticMemory>> {
+        let _turn = user.turns.take(control)?;
+        let now = self.clock.now();
+        let names = names(&user.view.read(), &user.owner.user);
+        let at = statement.valid_from.unwrap_or(now);
+        let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
+        let to = self.indexing();
+        let rows = to.embed(&[candidate.content.as_str()], control)?;
+        let (decision, known) = {
+            let view = user.view.read();
+            let conflicts = Conflicts::find(&view, &candidate);
+            let near =
+                Learned::default().concerned(&view, rows.as_ref(), 0, &candidate, &conflicts);
+            let scored: Vec<(&SemanticMemory, f32)> =
+                near.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
+            let decision = reconcile_offline(&candidate, &scored);
+            (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
+        };
+        if decision.event == EventKind::Ignore
+            && let Some(same) = decision.target.and_then(|target| known.get(target))
+        {
+            return Ok(Arc::clone(same));
+        }
+        let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
+        let mut records = apply(&user.owner, &candidate, &decision, &nearest, &[], now).records;
+        finish(&mut records, user, &candidate, statement.metadata, now)?;
+        let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
+        let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
+        let rows = to.embed(&texts, control)?;
+        let _writer = user.lock_writer()?;
+        user.store.append_semantic(&records, &[], &[])?;
+        user.note_change();
+        let mut view = user.view.write();
+        for (row, record) in records.iter().enumerate() {
+            let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+            view.put_fact(Arc::clone(record), row, &to)?;
+        }
+        records.into_iter().next_back().ok_or_else(|| Error::internal("nothing was remembered"))
+    }
+}
+
+/// Gives the records their origin, and the new one an id of its own: the same may be stated again
+/// after something else held.
+fn finish(
+    records: &mut [SemanticMemory],
+    user: &User,
+    candidate: &Candidate,
+    metadata: Map<String, Value>,
+    now: Moment,
+) -> Result<()> {
+    let Some((stated, closed)) = records.split_last_mut() else {
+        return Err(Error::internal("a statement became no record"));
+    };
+    stated.metadata.extend(metadata);
+    stated.provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
+    if stated.revision_count > 0 {
+        return Ok(());
+    }
+    let seq = user.view.read().facts.len() as u64;
+    let parts: [&[u8]; 4] =
+        [b"stated", candidate.content.as_bytes(), &now.micros().to_le_bytes(), &seq.to_le_bytes()];
+    let id = record_id(&user.owner, "semantic", &parts);
+    for record in closed {
+        if record.superseded_by.as_deref() == Some(stated.memory_id.as_str()) {
+            record.superseded_by = Some(id.clone());
+        }
+    }
+    stated.memory_id = id;
+    Ok(())
+}
+
+/// The names by which the newest facts call the user, the most frequent first, then the id.
+fn names(view: &View, user: &str) -> Vec<String> {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for slot in view.facts.slots().rev().take(NAMED_BY) {
+        let Some(fact) = view.facts.get(slot) else { continue };
+        if fact.subject.is_empty() || fact.subject.contains("'s ") {
+            continue;
+        }
+        match counts.iter_mut().find(|(name, _)| *name == fact.subject) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((fact.subject.clone(), 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut names: Vec<String> = counts.into_iter().map(|(name, _)| name).collect();
+    // An assistant is spoken of as well, and is not the user.
+    names.sort_by_key(|name| !name.eq_ignore_ascii_case(user));
+    if !names.iter().any(|name| name.eq_ignore_ascii_case(user)) {
+        names.push(user.to_owned());
+    }
+    names
+}

@@ -1,0 +1,243 @@
+//! Copies of a store that open as a store, made while others write.
+//!
+//! A log is copied up to its end as its writer knows it, else up to its last whole line: a store
+//! after a power cut looks no different. Caches come first and facts before episodes before
+//! messages, so that nothing in the copy refers to what it lacks. If a deletion has rewritten a log
+//! meanwhile, the user is copied again.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::backend::{Backend, EntryKind, parent_of};
+use super::files::io_error;
+use super::layout::{Layout, LogKind};
+use super::real::RealBackend;
+use super::store::Store;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::model::BackupReport;
+
+/// Attempts to copy a user whose logs are being rewritten.
+const ATTEMPTS: usize = 20;
+const PIECE: usize = 1 << 20;
+
+/// A backup that is being written, under a name of its own; it gets the final one when it is whole.
+#[derive(Debug)]
+pub struct Backup {
+    target: PathBuf,
+    staging: PathBuf,
+    backend: RealBackend,
+    /// What was copied so far.
+    pub report: BackupReport,
+}
+
+impl Backup {
+    /// Begins a backup at `target`, which must not exist (or be an empty directory).
+    ///
+    /// # Errors
+    /// `InvalidInput` for a place that is taken or inside the store; `Io`.
+    pub fn begin(store: &Store, target: &Path) -> Result<Self> {
+        let taken = |text: &str| {
+            Err(Error::invalid(text)
+                .at(target, None)
+                .with_hint("name a directory that does not exist yet"))
+        };
+        let parent = parent_of(target);
+        let backend = RealBackend::new(target);
+        let failed = |error| io_error("cannot write the backup", target, error);
+        backend.create_dir_all(parent).map_err(failed)?;
+        let whole = fs_err::canonicalize(parent).map_err(failed)?;
+        let root = fs_err::canonicalize(store.layout().root()).map_err(failed)?;
+        if whole.starts_with(&root) {
+            return taken("a backup can't lie inside of its store");
+        }
+        match backend.stat(target).map_err(failed)? {
+            None => {}
+            Some(stamp) if stamp.kind == EntryKind::Directory => {
+                if !backend.list_dir(target).map_err(failed)?.is_empty() {
+                    return taken("the directory for the backup is not empty");
+                }
+                backend.remove_dir(target).map_err(failed)?;
+            }
+            Some(_) => return taken("a file stands where the backup should be"),
+        }
+        let mut name = target.as_os_str().to_owned();
+        name.push(format!(".partial-{}", std::process::id()));
+        let staging = PathBuf::from(name);
+        backend.create_dir(&staging).map_err(failed)?;
+        let backend = RealBackend::new(&staging);
+        Ok(Self { target: target.to_owned(), staging, backend, report: BackupReport::default() })
+    }
+
+    /// Copies everything of a user. `ends` are the acknowledged ends of the logs, where this
+    /// process writes them.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn copy_user(
+        &mut self,
+        store: &Store,
+        owner: &Owner,
+        ends: impl Fn() -> Option<[u64; 3]>,
+    ) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let before = self.stamps(store, owner)?;
+            let copied = self.copy_files(store, owner, ends())?;
+            if self.stamps(store, owner)? == before {
+                self.report.users += usize::from(!copied.is_empty());
+                self.report.files += copied.len();
+                self.report.bytes += copied.iter().map(|(_, bytes)| bytes).sum::<u64>();
+                return Ok(());
+            }
+            for (path, _) in copied {
+                self.backend
+                    .remove_file(&path)
+                    .map_err(|error| io_error("cannot write the backup", &path, error))?;
+            }
+        }
+        let message = format!("the files of a user changed again and again: `{}`", owner.user);
+        Err(Error::new(ErrorKind::Io, message).with_hint("call again"))
+    }
+
+    /// Which files the logs are: rewriting one makes another file of the same name.
+    fn stamps(&self, store: &Store, owner: &Owner) -> Result<[Option<u64>; 3]> {
+        let mut stamps = [None; 3];
+        for kind in LogKind::ALL {
+            let path = store.layout().log_path(owner, kind);
+            let stamp = store
+                .backend()
+                .stat(&path)
+                .map_err(|error| io_error("cannot look at the file", &path, error))?;
+            stamps[kind as usize] = stamp.map(|stamp| stamp.file_number);
+        }
+        Ok(stamps)
+    }
+
+    fn copy_files(
+        &self,
+        store: &Store,
+        owner: &Owner,
+        ends: Option<[u64; 3]>,
+    ) -> Result<Vec<(PathBuf, u64)>> {
+        let (layout, backend) = (store.layout(), store.backend());
+        let logs = LogKind::ALL.map(|kind| layout.log_path(owner, kind));
+        let mut files: Vec<(PathBuf, Option<u64>)> = layout
+            .user_files(&**backend, owner)?
+            .into_iter()
+            .filter(|path| !logs.contains(path) && !is_temporary(path))
+            .map(|path| (path, None))
+            .collect();
+        for kind in LogKind::ALL.into_iter().rev() {
+            files.push((logs[kind as usize].clone(), ends.map(|ends| ends[kind as usize])));
+        }
+        let mut copied = Vec::new();
+        for (path, end) in files {
+            copied.extend(self.copy(store.layout(), &**backend, &path, end)?);
+        }
+        Ok(copied)
+    }
+
+    /// Copies a file up to `end`; without one, lines up to the last whole one, and other files
+    /// whole.
+    /// `None` if it is gone.
+    fn copy(
+        &self,
+        layout: &Layout,
+        from: &dyn Backend,
+        path: &Path,
+        end: Option<u64>,
+    ) -> Result<Option<(PathBuf, u64)>> {
+        let inside = path.strip_prefix(layout.root()).map_err(|_| {
+            Error::internal("a file of the store lies outside of it").at(path, None)
+        })?;
+        let to = self.staging.join(inside);
+        let source = match from.read_from(path, 0) {
+            Ok(source) => source,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error("cannot read the file", path, error)),
+        };
+        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        let written = || -> std::io::Result<u64> {
+            self.backend.create_dir_all(parent_of(&to))?;
+            let mut file = self.backend.create_new(&to)?;
+            let mut source = source.take(end.unwrap_or(u64::MAX));
+            let (mut piece, mut bytes, mut whole) = (vec![0; PIECE], 0_u64, 0_u64);
+            loop {
+                let read = source.read(&mut piece)?;
+                if read == 0 {
+                    break;
+                }
+                if let Some(feed) = piece[..read].iter().rposition(|byte| *byte == b'\n') {
+                    whole = bytes + feed as u64 + 1;
+                }
+                file.append(&piece[..read])?;
+                bytes += read as u64;
+            }
+            if is_lines && end.is_none() && whole < bytes {
+                file.truncate(whole)?;
+                bytes = whole;
+            }
+            file.sync_data()?;
+            self.backend.sync_dir(parent_of(&to))?;
+            Ok(bytes)
+        };
+        match written() {
+            Ok(bytes) => Ok(Some((to, bytes))),
+            Err(error) => Err(io_error("cannot write the backup", &to, error)),
+        }
+    }
+
+    /// Copies what belongs to no user, and gives the backup its name.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn finish(mut self, store: &Store) -> Result<BackupReport> {
+        let outcome = self.copy_rest(store).and_then(|()| {
+            self.backend
+                .rename(&self.staging, &self.target)
+                .and_then(|()| self.backend.sync_dir(parent_of(&self.target)))
+                .map_err(|error| io_error("cannot write the backup", &self.target, error))
+        });
+        match outcome {
+            Ok(()) => Ok(self.report),
+            Err(error) => {
+                self.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// A deletion under way is finished in the copy when it is opened, as in the store itself.
+    fn copy_rest(&mut self, store: &Store) -> Result<()> {
+        let (layout, backend) = (store.layout(), &**store.backend());
+        let mut files = vec![layout.format_path()];
+        let intents = layout.intents();
+        let entries = backend
+            .list_dir(&intents)
+            .map_err(|error| io_error("cannot read the directory", &intents, error))?;
+        files.extend(
+            entries
+                .into_iter()
+                .filter(|(_, kind)| *kind == EntryKind::File)
+                .map(|(name, _)| intents.join(name))
+                .filter(|path| !is_temporary(path)),
+        );
+        for path in files {
+            if let Some((_, bytes)) = self.copy(layout, backend, &path, None)? {
+                self.report.files += 1;
+                self.report.bytes += bytes;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what was written.
+    pub fn discard(&self) {
+        // Whatever stays is under a name that says what it is.
+        let _ = fs_err::remove_dir_all(&self.staging);
+    }
+}
+
+fn is_temporary(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "tmp")
+}
