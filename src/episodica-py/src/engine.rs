@@ -298,7 +298,7 @@ impl Engine {
         let statement = options::statement(fact)?;
         let fact =
             self.run(py, None, |core, control| core.remember(user_id, statement, control))?;
-        records::fact(py, &self.owner(user_id), &fact)
+        records::fact(py, &self.shown(user_id), &fact)
     }
 
     /// `records`: lines and JSON of messages, episodes and facts.
