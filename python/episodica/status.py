@@ -92,8 +92,11 @@ class UserStats(Report):
     pending_llm : int
         Episodes that the rules wrote because the language model failed; the model writes them
         again when it answers.
+    refused_llm : int
+        Episodes that the rules wrote because the language model refused their messages; the
+        model is asked again by ``retry_pending`` only.
     pending_vectors : int
-        Records that still lack a vector because the embedder failed.
+        Texts without a vector: not embedded yet, or the embedder failed. An episode has two.
     vectors : VectorCounts
         Vectors in the indexes.
     memory_bytes : int
@@ -110,6 +113,7 @@ class UserStats(Report):
     superseded: int
     pending_semantic: int
     pending_llm: int
+    refused_llm: int
     pending_vectors: int
     vectors: VectorCounts
     memory_bytes: int
@@ -149,11 +153,13 @@ class StoreStats(Report):
     mended : dict of str to int
         What was repaired, replaced by the rules, or given up, by what it was. With a language
         model: ``failures_survived`` (calls that failed), ``episodes_by_rules``,
-        ``statements_by_rules`` and ``reconciled_by_rules`` (steps that the rules did in its place),
+        ``facts_by_rules`` and ``reconciled_by_rules`` (steps that the rules did in its place),
+        ``answers_refused`` (questions whose content it refused), ``facts_replaced`` (the rules', by
+        the model's), ``unsupported_sentences`` (of its texts, left out),
         ``boundaries_by_keyword_overlap``, ``episodes_written_again`` (by the model, later),
-        ``answers_salvaged``, ``boundary_indexes_repaired``, and ``..._answers_malformed`` or
-        ``predictions_malformed`` (answers that could not be used); ``episodes_merged``,
-        ``episodes_without_statements``, ``messages_with_recalled_context`` and ``dead_letters``
+        ``answers_salvaged``, ``boundary_indexes_repaired``, and ``..._answers_malformed`` (answers
+        that could not be used); ``episodes_merged``,
+        ``episodes_without_facts``, ``messages_with_recalled_context`` and ``dead_letters``
         (episodes that the model was asked about in vain too often).
     """
 
@@ -376,7 +382,7 @@ class Usage(Cost):
     Attributes
     ----------
     by_phase : dict of str to Cost
-        By the step of the work: ``boundary``, ``episode``, ``predict``, ``extract``, ``reconcile``,
+        By the step of the work: ``boundary``, ``episode``, ``extract``, ``reconcile``,
         ``embedding``.
     by_model : dict of str to Cost
         By the model that answered, or that failed.
@@ -400,7 +406,7 @@ class TraceStep(Report):
     ids : tuple of str
         Ids of the records that it contributed to.
     phase : str
-        The step of the work: ``boundary``, ``episode``, ``predict``, ``extract`` or ``reconcile``.
+        The step of the work: ``boundary``, ``episode``, ``extract`` or ``reconcile``.
     model : str
         The model that answered.
     prompt_version : str

@@ -9,7 +9,7 @@ from typing import Any
 
 from model_server import ModelServer
 
-from episodica import LLMConfig, MemorySystem
+from episodica import EmbeddingConfig, LLMConfig, MemorySystem
 
 START = datetime(2024, 3, 11, 9, 30, tzinfo=UTC)
 # Retries, breaker and waits so short that no test waits for them.
@@ -38,6 +38,18 @@ def config(server: ModelServer, **settings: Any) -> LLMConfig:
     return LLMConfig(
         **{
             "model": "scripted",
+            "base_url": server.url,
+            "api_key": "sk-a-secret",
+            **QUICK,
+            **settings,
+        }
+    )
+
+
+def vectors(server: ModelServer, **settings: Any) -> EmbeddingConfig:
+    return EmbeddingConfig(
+        **{
+            "model": "vectors",
             "base_url": server.url,
             "api_key": "sk-a-secret",
             **QUICK,

@@ -17,9 +17,9 @@ _STEPS = {
     "episodes": "boundary",
     "should_end": "boundary",
     "narrative": "episode",
-    "prediction": "predict",
+    "facts": "extract",
+    "decisions": "reconcile",
 }
-_STEPS |= {"statements": "extract", "decisions": "reconcile"}
 DIMENSION = 16
 
 
@@ -52,7 +52,7 @@ def shown(prompt: str) -> list[tuple[int, str]]:
 
 
 def sensible(step: str, prompt: str) -> dict[str, Any]:
-    """Episodes of eight messages, and one statement about the first message of each."""
+    """Episodes of eight messages, and one fact about the first message of each."""
     messages = shown(prompt)
     text = messages[0][1] if messages else ""
     if step == "boundary":
@@ -70,34 +70,41 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
             "confidence": 0.9,
             "topic_summary": "kites",
         }
-    if step == "episode":
+    if step in {"episode", "extract"}:
         written = {
             "title": f"The model on {text}",
             "summary": f"They spoke of {text}.",
             "narrative": f"It was said that {text}.",
         }
-        return {**written, "timestamp": "", "topics": ["kites"], "entities": []}
-    if step == "predict":
-        return {"prediction": "More of the same."}
-    if step == "extract":
         about = {
             "kind": "event",
             "subject": "the speaker",
             "attribute": "said",
             "value": text,
+            "from": "",
+            "to": "",
             "confidence": 0.9,
             "importance": "high",
         }
-        return {
-            "statements": [
-                {"content": f"The speaker said {text}", **about, "messages": [messages[0][0]]}
-            ]
-            if messages
-            else []
-        }
+        said = [
+            {"content": f"The speaker said {text}", **about, "messages": [number]}
+            for number, text in messages[:1]
+        ]
+        if step == "extract":
+            return {"facts": said}
+        return {**written, "timestamp": "", "topics": ["kites"], "entities": [], "facts": said}
     candidates = [line for line in prompt.partition("Candidates:")[2].splitlines() if " | " in line]
     create = {"action": "CREATE", "memory": None, "content": None, "reason": "new"}
     return {"decisions": [{"candidate": number, **create} for number in range(len(candidates))]}
+
+
+def asks_for_facts(request: Request) -> bool:
+    return step_of(request) in {"episode", "extract"}
+
+
+def telling(request: Request, facts: list[dict[str, Any]]) -> str:
+    """A sensible answer with these facts."""
+    return json.dumps({**sensible(step_of(request), user_of(request)), "facts": facts})
 
 
 def vector(text: str) -> list[float]:

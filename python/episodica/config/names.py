@@ -21,6 +21,7 @@ OPTIONAL: dict[str, Any] = {
     "dimension": 0,
     "max_tokens": 0,
     "timezone": "",
+    "context_window": 0,
 }
 # Sections of names and values that are passed on as they are.
 MAPPINGS = ("headers", "extra")

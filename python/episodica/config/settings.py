@@ -59,7 +59,11 @@ class LLMConfig:
     breaker_seconds
         How long no call is sent then, until a single one tests the endpoint, 0 to 3600.
     max_tokens
-        Maximum number of tokens of any answer.
+        Maximum number of tokens of any answer, in place of the 200 to 6,000 that each question
+        gets. A reasoning model needs more; without a value it gets more once it has run dry.
+    context_window
+        Tokens that the model takes, prompt and answer together, at least 2,048. Prompts are made
+        to fit. Without a value: 32,768 or more.
     fallback
         Asked when this endpoint has no answer.
     extra
@@ -83,6 +87,7 @@ class LLMConfig:
     breaker_failures: int = field(default=5, repr=False)
     breaker_seconds: float = field(default=60.0, repr=False)
     max_tokens: int | None = field(default=None, repr=False)
+    context_window: int | None = field(default=None, repr=False)
     fallback: LLMConfig | None = field(default=None, repr=False)
     extra: Mapping[str, Any] | None = field(default=None, repr=False)
 
@@ -101,6 +106,7 @@ class LLMConfig:
             "endpoint": endpoint_settings(self),
             "fallback": self.fallback._settings() if self.fallback else None,
             "max_tokens": self.max_tokens,
+            "context_window": self.context_window,
             "extra": dict(self.extra or {}),
         }
 
@@ -254,6 +260,9 @@ class MemoryConfig:
         Value: at least 0.
     max_message_bytes : int
         Maximum length of a message, in bytes of UTF-8. Value: at least 1.
+    search_timeout_seconds : float
+        Maximum time that a search waits for the vector of its question, in seconds. Then it
+        ranks by words and says so (``degraded``). Value: above 0.
     llm_concurrency : int
         Maximum number of simultaneous model calls, over all users. Value: at least 1.
     timezone : str or None
@@ -310,6 +319,7 @@ class MemoryConfig:
     snapshot_threshold: int = 2_048
     memory_budget_bytes: int = 536_870_912
     max_message_bytes: int = 16_777_216
+    search_timeout_seconds: float = 2.0
     llm_concurrency: int = 8
     timezone: str | None = None
     trace: bool = False

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -19,6 +20,11 @@ pub trait Control: Send + Sync {
         Ok(())
     }
 
+    /// When calls to servers give up, if that is earlier than their own patience.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
     /// `done` of `total` units of the named step are finished (`total` 0 = unknown).
     fn progress(&self, _step: &str, _done: usize, _total: usize) {}
 }
@@ -28,6 +34,33 @@ pub trait Control: Send + Sync {
 pub struct Uninterrupted;
 
 impl Control for Uninterrupted {}
+
+/// Another control with a deadline for calls to servers.
+pub struct Until<'a> {
+    inner: &'a dyn Control,
+    deadline: Instant,
+}
+
+impl<'a> Until<'a> {
+    /// Everything as `inner` says, but for the deadline.
+    pub fn new(inner: &'a dyn Control, deadline: Instant) -> Self {
+        Self { inner, deadline }
+    }
+}
+
+impl Control for Until<'_> {
+    fn check(&self) -> Result<()> {
+        self.inner.check()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.deadline)
+    }
+
+    fn progress(&self, step: &str, done: usize, total: usize) {
+        self.inner.progress(step, done, total);
+    }
+}
 
 /// A flag that stops the work it is passed to; clones share the flag.
 #[derive(Debug, Default, Clone)]

@@ -3,11 +3,11 @@
 
 use std::time::Instant;
 
+use episodica_core::ErrorKind;
 use episodica_core::control::Control;
-use episodica_core::llm::{Answer, LanguageModel, Prompt};
+use episodica_core::llm::{Answer, LanguageModel, NoAnswer, Prompt};
 use episodica_core::model::ServiceHealth;
 use episodica_core::text::count_tokens;
-use episodica_core::{ErrorKind, Result};
 use pyo3::prelude::*;
 
 use crate::calls::CallCounts;
@@ -34,7 +34,7 @@ impl LanguageModel for CallableModel {
         &self.model
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer> {
+    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
         control.check()?;
         let started = Instant::now();
         let arguments = (

@@ -86,6 +86,7 @@ pub(crate) fn user_stats(py: Python<'_>, stats: UserStats) -> Made<'_> {
         superseded,
         pending_semantic,
         pending_llm,
+        refused_llm,
         pending_vectors,
         vectors: vector_counts(py, vectors)?,
         memory_bytes,

@@ -25,8 +25,8 @@ from episodica.models import read
 STEPS = {
     "episodes": "boundary",
     "episode": "episode",
-    "prediction": "predict",
-    "statements": "extract",
+    "episode_and_facts": "episode",
+    "facts": "extract",
     "decisions": "reconcile",
 }
 Messages = list[dict[str, str]]

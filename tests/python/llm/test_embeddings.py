@@ -6,23 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from llm_checks import QUICK, talk, until
+from llm_checks import talk, until, vectors
 from loopback import Reply, Request
 from model_server import DIMENSION, ModelServer, vector
 
-from episodica import EmbeddingConfig, MemorySystem
-
-
-def vectors(server: ModelServer, **settings: Any) -> EmbeddingConfig:
-    return EmbeddingConfig(
-        **{
-            "model": "vectors",
-            "base_url": server.url,
-            "api_key": "sk-a-secret",
-            **QUICK,
-            **settings,
-        }
-    )
+from episodica import MemorySystem
 
 
 def test_vectors_come_in_batches_and_each_text_once(

@@ -12,11 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llm_checks import check_whole, config, remember
 from loopback import Reply, Request
-from model_server import ModelServer, sensible, shown, step_of, user_of
+from model_server import (
+    ModelServer,
+    asks_for_facts,
+    sensible,
+    shown,
+    step_of,
+    telling,
+    user_of,
+)
 
 from episodica import MemorySystem
-
-STEPS = ("boundary", "episode", "extract", "predict", "reconcile")
 
 
 def once_a_step(fault: Reply) -> Callable[[Request], Reply | None]:
@@ -61,7 +67,10 @@ def test_what_may_pass_is_tried_again(
     assert all(episode.provenance["method"] == "scripted" for episode in memory.episodes("ann"))
     usage = memory.usage()
     assert usage["failures"] == 0
-    assert usage["retries"] == 5 or (PASSING[name].endless and usage["retries"] > 5)
+    # The first request of each step.
+    steps = len(set(server.asked))
+    assert usage["retries"] == steps or PASSING[name].endless
+    assert usage["retries"] >= steps >= 2
     assert len(server.requests) == usage["calls"] + usage["retries"]
 
 
@@ -76,10 +85,14 @@ FINAL: dict[str, tuple[Reply, int]] = {
     "another content type": (Reply(b"<html>hello</html>", content_type="text/html"), 1),
     "no JSON": (Reply(b"hello"), 1),
     "no choice": (Reply({"choices": []}), 1),
-    "no text": (Reply({"choices": [{"message": {"content": None}, "finish_reason": "length"}]}), 1),
+    "no text": (Reply({"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}), 1),
     "17 MB": (Reply(b'{"x": "' + b"x" * (17 << 20) + b'"}'), 1),
     "500 for ever": (Reply({"error": {}}, 500), 3),
 }
+
+
+# The server lives and refuses these messages.
+FOR_THIS_EPISODE = {"400 for the content", "no text"}
 
 
 @pytest.mark.parametrize("name", FINAL)
@@ -104,9 +117,14 @@ def test_what_will_not_pass_is_asked_no_more_often_than_said(
     assert server.asked["episode"] % attempts == 0
     assert server.asked["extract"] == attempts
     check_whole(memory, "ann", 3)
-    assert memory.stats("ann")["pending_llm"] == 1
-    episode = next(memory.episodes("ann"))
-    assert (episode.provenance["fallback"], episode.provenance["pending_llm"]) == ("outage", True)
+    stats, episode = memory.stats("ann"), next(memory.episodes("ann"))
+    if name in FOR_THIS_EPISODE:
+        assert (stats["pending_llm"], stats["refused_llm"]) == (0, 1)
+        assert episode.provenance["fallback"] == "refused"
+    else:
+        assert (stats["pending_llm"], stats["refused_llm"]) == (1, 0)
+        assert episode.provenance["fallback"] == "outage"
+        assert episode.provenance["pending_llm"] is True
     assert memory.stats()["mended"]["episodes_by_rules"] >= 1
     assert memory.usage()["calls"] == 0
 
@@ -132,8 +150,8 @@ def hallucinated_indexes(step: str, prompt: str) -> str:
     answer = sensible(step, prompt)
     for episode in answer.get("episodes", []):
         episode["messages"] += [-1, 0, 999, 10**12]
-    for statement in answer.get("statements", []):
-        statement["messages"] = [999, -1]
+    for fact in answer.get("facts", []):
+        fact["messages"] = [999, -1]
     for decision in answer.get("decisions", []):
         decision.update(candidate=77, action="SUPERSEDE", memory=99)
     return json.dumps(answer)
@@ -161,9 +179,7 @@ def another_language(step: str, prompt: str) -> str:
             "confidence": 1,
             "importance": "high",
         }
-        return json.dumps(
-            {"statements": [{"content": "安娜喜欢放风筝。", **about, "messages": [0]}]}
-        )
+        return json.dumps({"facts": [{"content": "安娜喜欢放风筝。", **about, "messages": [0]}]})
     return json.dumps(sensible(step, prompt))
 
 
@@ -171,8 +187,8 @@ def huge(step: str, prompt: str) -> str:
     answer = sensible(step, prompt)
     if step == "episode":
         answer["narrative"] = (answer["narrative"] + " ") * (10_000_000 // len(answer["narrative"]))
-    if step == "extract":
-        answer["statements"] *= 20_000
+    if "facts" in answer:
+        answer["facts"] *= 5_000
     return json.dumps(answer)
 
 
@@ -191,14 +207,14 @@ def noise(step: str, prompt: str) -> str:
 # What is counted for it, by step; nothing where the answer is used as it is.
 ANSWERS: dict[Callable[[str, str], str], tuple[str, ...]] = {
     fenced: ("answers_salvaged",),
-    one_bad_item: ("boundary_indexes_repaired", "unknown_candidate"),
+    one_bad_item: ("boundary_indexes_repaired",),
     cut_short: ("answers_salvaged",),
     hallucinated_indexes: ("boundary_indexes_repaired",),
     another_language: ("episodes_by_rules",),
     huge: (),
-    echo_of_the_prompt: ("boundary_answers_malformed", "episodes_by_rules", "statements_by_rules"),
-    a_refusal: ("boundary_answers_malformed", "episodes_by_rules", "statements_by_rules"),
-    noise: ("boundary_answers_malformed", "episodes_by_rules", "statements_by_rules"),
+    echo_of_the_prompt: ("boundary_answers_malformed", "episodes_by_rules", "facts_by_rules"),
+    a_refusal: ("boundary_answers_malformed", "episodes_by_rules", "facts_by_rules"),
+    noise: ("boundary_answers_malformed", "episodes_by_rules", "facts_by_rules"),
 }
 
 
@@ -237,7 +253,7 @@ def test_what_is_not_supported_is_turned_down_and_counted(
     """An audit of another system found 97.8 % junk: prompt examples, invented people and dates."""
 
     def invent(request: Request) -> str | None:
-        if step_of(request) != "extract":
+        if not asks_for_facts(request):
             return None
         about = {
             "kind": "event",
@@ -254,15 +270,11 @@ def test_what_is_not_supported_is_turned_down_and_counted(
             "kite0 flew over hill0 on 3 May 1987.",
             "kite0 flew over hill0 4711 times.",
             "kite0 flew over hill0?",
-            "An empty list is a good answer.",
+            "No fact is better than a doubtful one.",
             shown(user_of(request))[0][1],
         ]
-        return json.dumps(
-            {
-                "statements": [{"content": text, **about} for text in texts]
-                + [{**about, "content": "kite0 is kite0.", "messages": []}]
-            }
-        )
+        facts = [{"content": text, **about} for text in texts]
+        return telling(request, [*facts, {**about, "content": "kite0 is kite0.", "messages": []}])
 
     memory = open_memory(serve(invent))
     remember(memory, count=5)
@@ -279,9 +291,7 @@ def test_what_is_not_supported_is_turned_down_and_counted(
     answers=st.lists(
         st.one_of(
             st.text(max_size=200),
-            st.sampled_from(
-                ['{"episodes":[[0],[5]', '{"statements":{}}', "[]", "{", "null", '"x"']
-            ),
+            st.sampled_from(['{"episodes":[[0],[5]', '{"facts":{}}', "[]", "{", "null", '"x"']),
         ),
         min_size=1,
     )

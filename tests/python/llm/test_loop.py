@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 from llm_checks import START, check_whole, config, remember, talk
 from loopback import Request
-from model_server import ModelServer, step_of, system_of, user_of
+from model_server import (
+    ModelServer,
+    asks_for_facts,
+    step_of,
+    system_of,
+    telling,
+    user_of,
+)
 
 from episodica import EmbeddingConfig, MemorySystem
 
-STEPS = ("boundary", "episode", "predict", "extract", "reconcile")
+STEPS = ("boundary", "episode", "reconcile")
 
 
 @pytest.mark.parametrize("batch", [1, 7, 400])
@@ -34,14 +41,12 @@ def test_four_hundred_messages_stay_within_the_budget(
     asked = server.asked
     assert asked["boundary"] <= 25
     assert asked["episode"] == episodes
-    assert asked["predict"] + asked["extract"] <= 2 * episodes
-    assert asked["reconcile"] <= episodes
-    # At most one batch (of 32) for what is written at once: messages, texts of episodes, statements
-    # of an episode.
-    commits = min(-(-400 // batch), 400) + 25 + 1 + episodes
+    assert asked["extract"] == 0, "together with the text"
+    assert asked["reconcile"] <= episodes // 2 + 1
+    assert sum(asked[step] for step in STEPS) <= 160
     batches = sum(-(-len(request.body["input"]) // 32) for request in server.of("embedding"))
     assert asked["embedding"] == batches
-    assert asked["embedding"] <= min(commits + -(-400 // 32) + 4, 291)
+    assert asked["embedding"] <= 30
     texts = [text for request in server.of("embedding") for text in request.body["input"]]
     assert len(texts) == len(set(texts)), "the same text is never embedded twice"
 
@@ -98,21 +103,18 @@ def test_what_was_made_says_how_and_the_trace_shows_it(
     remember(memory, count=20)
     episode, later = list(memory.episodes("ann"))[:2]
     assert episode.provenance["method"] == "scripted"
-    assert episode.provenance["prompt_version"] == "v1"
+    assert episode.provenance["prompt_version"] == "v2"
     assert episode.provenance["tokens"] > 0
     steps = memory.trace("ann", episode.episode_id)
-    assert [step["phase"] for step in steps] == ["boundary", "episode", "extract"]
+    assert [step["phase"] for step in steps] == ["boundary", "episode"]
     assert [step["phase"] for step in memory.trace("ann", later.episode_id)] == [
         "episode",
-        "predict",
-        "extract",
-        "reconcile",
     ]
     sent = {user_of(request) for request in server.requests}
     assert {step["user"] for step in steps} <= sent
     assert json.loads(steps[1]["answer"])["title"] == episode.title
     fact = next(memory.semantic_memories("ann"))
-    assert [step["phase"] for step in memory.trace("ann", fact.memory_id)] == ["extract"]
+    assert [step["phase"] for step in memory.trace("ann", fact.memory_id)] == ["episode"]
     memory.delete_user_data("ann")
     assert memory.trace("ann", episode.episode_id) == []
 
@@ -210,7 +212,7 @@ def test_what_no_longer_holds_is_superseded_and_comes_back(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
     def script(request: Request) -> str | None:
-        if step_of(request) == "extract":
+        if asks_for_facts(request):
             place = "Nice" if "Nice" in user_of(request) else "Lyon"
             about = {
                 "kind": "personal_info",
@@ -219,18 +221,8 @@ def test_what_no_longer_holds_is_superseded_and_comes_back(
                 "confidence": 1,
                 "importance": "high",
             }
-            return json.dumps(
-                {
-                    "statements": [
-                        {
-                            "content": f"Ann lives in {place}.",
-                            "value": place,
-                            **about,
-                            "messages": [0],
-                        }
-                    ]
-                }
-            )
+            told = {"content": f"Ann lives in {place}.", "value": place, "messages": [0]}
+            return telling(request, [{**told, **about}])
         if step_of(request) == "reconcile":
             return (
                 '{"decisions": [{"candidate": 0, "action": "SUPERSEDE", "memory": 0, '
@@ -269,21 +261,17 @@ def test_recalled_context_is_not_learned_again(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
     def repeat(request: Request) -> str | None:
-        if step_of(request) != "extract":
+        if not asks_for_facts(request):
             return None
         about = {"kind": "event", "confidence": 1, "importance": "high"}
         lines = [
             (int(n), text)
             for n, text in re.findall(r"(?m)^(\d+) \| [^|]* \| [^:]*: (.+)$", user_of(request))
         ]
-        return json.dumps(
-            {
-                "statements": [
-                    {"content": f"It is said that {text}", **about, "messages": [n]}
-                    for n, text in lines
-                ]
-            }
-        )
+        facts = [
+            {"content": f"It is said that {text}", **about, "messages": [n]} for n, text in lines
+        ]
+        return telling(request, facts)
 
     memory = open_memory(serve(repeat))
     remember(memory, count=6)

@@ -61,6 +61,20 @@ fn everything_told(engine: &Engine) -> String {
     told
 }
 
+/// A fact of each two messages.
+fn facts(shown: &[(usize, String)]) -> Vec<Value> {
+    let of_pair = |pair: &[(usize, String)]| {
+        let content: Vec<&str> = pair.iter().map(|(_, text)| text.as_str()).collect();
+        let numbers: Vec<usize> = pair.iter().map(|(number, _)| *number).collect();
+        json!({
+            "content": content.join(" "), "kind": "event", "subject": "the speaker",
+            "attribute": "said", "value": content.join(" "), "confidence": 0.9,
+            "importance": "high", "messages": numbers,
+        })
+    };
+    shown.chunks(2).map(of_pair).collect()
+}
+
 /// A model that cites two messages for each fact and repeats words of all it was shown.
 fn repeating(prompt: &Prompt) -> Result<String> {
     let shown: Vec<(usize, String)> = prompt
@@ -90,24 +104,9 @@ fn repeating(prompt: &Prompt) -> Result<String> {
         }
         Phase::Episode => json!({
             "title": words.first(), "summary": words.join(" "), "narrative": words.join(" "),
-            "timestamp": "", "topics": words, "entities": words,
+            "timestamp": "", "topics": words, "entities": words, "facts": facts(&shown),
         }),
-        Phase::Predict => json!({"prediction": words.join(" ")}),
-        Phase::Extract => {
-            let statements: Vec<Value> = shown
-                .chunks(2)
-                .map(|pair| {
-                    let content: Vec<&str> = pair.iter().map(|(_, text)| text.as_str()).collect();
-                    let numbers: Vec<usize> = pair.iter().map(|(number, _)| *number).collect();
-                    json!({
-                        "content": content.join(" "), "kind": "event", "subject": "the speaker",
-                        "attribute": "said", "value": content.join(" "), "confidence": 0.9,
-                        "importance": "high", "messages": numbers,
-                    })
-                })
-                .collect();
-            json!({"statements": statements})
-        }
+        Phase::Extract => json!({"facts": facts(&shown)}),
         Phase::Reconcile => return Err(Error::new(ErrorKind::Llm, prompt.user.clone())),
         Phase::Embedding => unreachable!("not asked of a chat model"),
     }

@@ -9,6 +9,7 @@ use super::window::{Reading, Step, plan, question, read};
 use super::{Segment, turn};
 use crate::clock::Moment;
 use crate::config::Config;
+use crate::llm::Budget;
 use crate::model::testing::said;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
@@ -159,10 +160,11 @@ fn too_short_joins_a_neighbour_and_too_long_is_cut_again() {
 
 #[test]
 fn a_question_shows_numbers_dates_and_names() {
-    let prompt = question(&talk(3, &[]), &Config::default()).expect("renders");
-    assert!(prompt.system.contains("numbered from 0 to 2"), "{}", prompt.system);
+    let prompt = question(&talk(3, &[]), &Config::default(), Budget::of(None)).expect("renders");
+    assert!(prompt.system.contains("fewer than 2 or more than 25"), "{}", prompt.system);
     assert!(
-        prompt.user.contains("\n1 | 2024-03-09 16:02 Sat | Ann: number 1 is about kite 0\n"),
+        prompt.user.contains("[2024-03-09 Sat]\n0 | ")
+            && prompt.user.contains("\n1 | 16:02 | Ann: number 1 is about kite 0\n"),
         "{}",
         prompt.user
     );

@@ -10,7 +10,7 @@ use super::scan::{Segment, certain_places};
 use super::window::{Step, full, segment, words};
 use crate::config::Config;
 use crate::error::Result;
-use crate::llm::{AnswerSchema, Prompt, Template, conversation, is_chinese, json, render};
+use crate::llm::{AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
 /// Looks at a buffer of one session, whose first `seen` messages were judged before.
@@ -49,11 +49,11 @@ struct Values {
 ///
 /// # Errors
 /// `Internal` when the prompt can't be filled in.
-pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
+pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
     let (system, user) = render(
         Template::Turn,
         is_chinese(messages),
-        &Values { conversation: conversation(messages, 0) },
+        &Values { conversation: conversation(messages, budget) },
     )?;
     let schema = json!({
         "type": "object",

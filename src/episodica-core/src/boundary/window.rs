@@ -17,7 +17,7 @@ use super::scan::{Scan, Segment, certain_places};
 use crate::config::Config;
 use crate::error::Result;
 use crate::llm::{
-    AnswerSchema, Prompt, Template, conversation, is_chinese, json, render, single_line,
+    AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render, single_line,
 };
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
@@ -120,8 +120,6 @@ pub(super) fn segment(
 
 #[derive(Serialize)]
 struct Values {
-    first: usize,
-    last: usize,
     min: usize,
     max: usize,
     conversation: String,
@@ -131,13 +129,11 @@ struct Values {
 ///
 /// # Errors
 /// `Internal` when the prompt can't be filled in.
-pub fn question(window: &[Arc<Message>], config: &Config) -> Result<Prompt> {
+pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Result<Prompt> {
     let values = Values {
-        first: 0,
-        last: window.len().saturating_sub(1),
         min: config.buffer_size_min,
         max: config.buffer_size_max,
-        conversation: conversation(window, 0),
+        conversation: conversation(window, budget),
     };
     let (system, user) = render(Template::Boundary, is_chinese(window), &values)?;
     let episode = json!({
@@ -351,9 +347,27 @@ fn push(found: &mut Vec<Segment>, messages: &[Arc<Message>], whole: Segment, con
         return found.push(whole);
     }
     let mut parts = heuristic::flush(messages, None, config, BoundaryReason::Size);
+    let is_short = |part: &Segment| part.length < config.buffer_size_min;
+    if parts.iter().any(is_short) {
+        parts = even_parts(messages, config);
+    }
     if let Some(last) = parts.last_mut() {
         last.boundary = whole.boundary;
         last.words = whole.words;
     }
     found.append(&mut parts);
+}
+
+/// As few parts as the maximum allows, equally long.
+fn even_parts(messages: &[Arc<Message>], config: &Config) -> Vec<Segment> {
+    let count = messages.len().div_ceil(config.buffer_size_max);
+    let (length, longer) = (messages.len() / count, messages.len() % count);
+    let mut rest = messages;
+    (0..count)
+        .map(|number| {
+            let (front, back) = rest.split_at(length + usize::from(number < longer));
+            rest = back;
+            segment(front, BoundaryReason::Size, 1.0, config)
+        })
+        .collect()
 }

@@ -36,10 +36,10 @@ settings! {
         merge_max_gap_minutes: f64 = 60.0, Bounds::above(0.0);
         /// Learn facts from finished episodes.
         semantic_memory: bool = true, Bounds::any();
-        /// With an LLM, predict an episode from the known facts and learn the difference; otherwise
-        /// extract facts from each episode alone.
+        /// With an LLM, show it the known facts that are nearest to an episode, and learn what they
+        /// lack; otherwise learn from each episode alone.
         prediction_correction: bool = true, Bounds::any();
-        /// Minimum similarity of a known fact that takes part in a prediction.
+        /// Minimum similarity of a known fact that is shown with an episode.
         statement_similarity_threshold: f32 = 0.0, Bounds::between(0.0, 1.0);
         /// Minimum confidence of a fact.
         min_confidence: f32 = 0.6, Bounds::between(0.0, 1.0);
@@ -65,6 +65,9 @@ settings! {
         memory_budget_bytes: usize = 512 << 20, Bounds::at_least(0.0);
         /// Maximum length of a message, in bytes of UTF-8.
         max_message_bytes: usize = 16 << 20, Bounds::at_least(1.0);
+        /// Maximum time that a search waits for the vector of its question, in seconds. Then it ranks
+        /// by words and says so (`degraded`).
+        search_timeout_seconds: f64 = 2.0, Bounds::above(0.0);
         /// Maximum number of simultaneous model calls, over all users.
         llm_concurrency: usize = 8, Bounds::at_least(1.0);
         /// Zone in which dates are shown, in contexts, records, displays and the command line: a

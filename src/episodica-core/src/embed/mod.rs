@@ -13,6 +13,7 @@ mod wordpiece;
 
 use ndarray::Array2;
 
+use crate::control::Control;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
@@ -41,6 +42,15 @@ pub trait Embedder: Send + Sync {
     /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) when the model fails or answers with
     /// another shape.
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
+
+    /// [`Embedder::embed`] that gives up soon after `control` says so, and at its deadline, if this
+    /// embedder asks a server.
+    ///
+    /// # Errors
+    /// As [`Embedder::embed`]; what `control` says.
+    fn embed_controlled(&self, texts: &[&str], _control: &dyn Control) -> Result<Array2<f32>> {
+        self.embed(texts)
+    }
 
     /// How the server or callable behind it does; `None` where vectors are computed here.
     fn health(&self) -> Option<ServiceHealth> {

@@ -13,7 +13,7 @@ use ndarray::Array2;
 use crate::control::Control;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
-use crate::llm::{Answer, LanguageModel, Prompt};
+use crate::llm::{Answer, LanguageModel, NoAnswer, Prompt};
 use crate::model::ServiceHealth;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -107,6 +107,11 @@ impl Embedder for Marked<dyn Embedder> {
         self.inner.embed(texts)
     }
 
+    fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+        let _mark = self.callouts.mark();
+        self.inner.embed_controlled(texts, control)
+    }
+
     fn health(&self) -> Option<ServiceHealth> {
         self.inner.health()
     }
@@ -117,9 +122,13 @@ impl LanguageModel for Marked<dyn LanguageModel> {
         self.inner.model()
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer> {
+    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
         let _mark = self.callouts.mark();
         self.inner.complete(prompt, control)
+    }
+
+    fn context_window(&self) -> Option<u32> {
+        self.inner.context_window()
     }
 
     fn is_available(&self) -> bool {

@@ -134,6 +134,12 @@ impl Engine {
         }
         let deadline = Instant::now() + timeout.min(LONGEST_TIMEOUT);
         let mut outcome = self.queue.wait_until_idle(deadline, control);
+        // Calls of other threads finish in the time that is left, then end with an error.
+        for user in self.users.all() {
+            if outcome.is_ok() {
+                outcome = user.turns.take_until(Some(deadline), control).map(drop);
+            }
+        }
         // An interrupted call waits no longer.
         let deadline = if outcome.is_ok() { deadline } else { Instant::now() };
         self.queue.stop(deadline);
@@ -200,7 +206,12 @@ impl Engine {
 
     /// Continues what a crash cut off, when a user was opened.
     fn resume(&self, user: UserGuard, control: &dyn Control) -> Result<UserGuard> {
-        if self.services.read_only || user.view.read().backlog.is_empty() {
+        let is_done = {
+            let view = user.view.read();
+            view.backlog.is_empty()
+                && !(self.services.has_background_work() && view.lacks_vectors())
+        };
+        if self.services.read_only || is_done {
             return Ok(user);
         }
         if self.services.has_background_work() {
@@ -225,6 +236,29 @@ impl Engine {
             }
             None => self.users(),
         }
+    }
+}
+
+/// The control of a call that may wait for a model: it ends when the engine has closed.
+pub(crate) struct WhileOpen<'a> {
+    pub queue: &'a Queue,
+    pub inner: &'a dyn Control,
+}
+
+impl Control for WhileOpen<'_> {
+    fn check(&self) -> Result<()> {
+        if self.queue.is_stopping() {
+            return Err(Error::new(ErrorKind::Closed, "the memory system was closed meanwhile"));
+        }
+        self.inner.check()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.inner.deadline()
+    }
+
+    fn progress(&self, step: &str, done: usize, total: usize) {
+        self.inner.progress(step, done, total);
     }
 }
 

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::control::Control;
-use crate::engine::lifecycle::Engine;
+use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::user::{User, UserGuard};
 use crate::engine::writing::form::Cut;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::RebuildReport;
 use crate::store::LogKind;
 
@@ -91,6 +91,9 @@ impl Engine {
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
             if let Some(user) = self.rebuilt_user(&user_id, control)? {
+                if user.view.read().lacks_vectors() {
+                    return Err(self.cannot_embed());
+                }
                 count(&user, &mut report);
                 report.embedded = report.vectors;
                 user.save_caches(&self.services.store, &self.services.indexing())?;
@@ -115,7 +118,19 @@ impl Engine {
         for kind in LogKind::ALL {
             self.services.store.remove_vectors(&owner, kind)?;
         }
-        self.known_user(user_id, control)
+        let user = self.known_user(user_id, control)?;
+        if let Some(user) = &user {
+            let _turn = user.turns.take(control)?;
+            user.embed_missing(&self.services.indexing(), control)?;
+        }
+        Ok(user)
+    }
+
+    fn cannot_embed(&self) -> Error {
+        let last = self.services.counters.last_failure();
+        let why = last.as_deref().unwrap_or("the embedder failed").to_owned();
+        Error::new(ErrorKind::Embedding, format!("indexes could not be rebuilt: {why}"))
+            .with_hint("call again when the embedder answers; until then words are searched")
     }
 
     /// Does what an outage left undone, before it returns: vectors, texts, facts.
@@ -125,6 +140,7 @@ impl Engine {
     /// `Io`; `Interrupted`.
     pub fn retry_pending(&self, user_id: Option<&str>, control: &dyn Control) -> Result<usize> {
         self.check_writable()?;
+        let control = &WhileOpen { queue: &self.queue, inner: control };
         let mut pending = 0;
         for user_id in self.selected(user_id)? {
             let Some(user) = self.known_user(&user_id, control)? else { continue };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::control::Control;
-use crate::engine::lifecycle::Engine;
+use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::user::UserGuard;
 use crate::engine::writing::erase::unknown;
@@ -153,6 +153,7 @@ impl Engine {
         cut: Cut<'_>,
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
+        let control = &WhileOpen { queue: &self.queue, inner: control };
         let episodes = self.services.form(user, cut, control)?;
         if self.services.has_background_work() {
             self.enqueue(user);

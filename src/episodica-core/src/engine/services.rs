@@ -59,6 +59,7 @@ impl Services {
             tokens: self.tokens,
             embedder: &*self.embedder,
             counters: &self.counters,
+            opens_without_embedding: !self.embedder.is_local() && !self.read_only,
         }
     }
 }

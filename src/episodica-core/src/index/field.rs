@@ -42,19 +42,23 @@ impl Field {
     }
 
     /// Adds (or replaces) the vectors of slots; the first call fixes the dimension. From
-    /// `hnsw_threshold` vectors on, the index becomes a graph.
+    /// `hnsw_threshold` vectors on, the index becomes a graph. `false` and nothing added for rows
+    /// of another dimension.
     ///
     /// # Errors
-    /// `Index` for rows of another dimension.
+    /// `Index` for a failure of the library.
     pub fn add_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
         hnsw_threshold: usize,
         slots: &[u64],
         rows: ArrayView2<'_, f32>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if slots.is_empty() {
-            return Ok(());
+            return Ok(true);
+        }
+        if self.vectors().is_some_and(|vectors| vectors.dimension() != rows.ncols()) {
+            return Ok(false);
         }
         let index = match &mut self.vectors {
             Some(index) => index,
@@ -64,7 +68,7 @@ impl Field {
         if index.kind() == VectorIndexKind::Flat && index.len() >= hnsw_threshold {
             *index = graph_over(factory, index.labels(), &index.vectors())?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Takes over the vectors of slots as they were stored, in place of all that there were.
@@ -98,12 +102,13 @@ impl Field {
         Ok(())
     }
 
-    /// The `k` slots nearest in meaning, best first.
+    /// The `k` slots nearest in meaning, best first; none for a vector of another dimension.
     ///
     /// # Errors
-    /// `Index` for a query of another dimension.
+    /// `Index` for a failure of the library.
     pub fn nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
-        let Some(vectors) = self.vectors() else { return Ok(Vec::new()) };
+        let fits = |vectors: &&dyn VectorIndex| vectors.dimension() == query.len();
+        let Some(vectors) = self.vectors().filter(fits) else { return Ok(Vec::new()) };
         let found = vectors.search(query, k)?;
         Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
     }

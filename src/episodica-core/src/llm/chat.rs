@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::control::Control;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::ServiceHealth;
 
 /// Which step of the engine asks; the books are kept by it.
@@ -13,11 +13,9 @@ use crate::model::ServiceHealth;
 pub enum Phase {
     /// Where episodes end.
     Boundary,
-    /// The text of an episode.
+    /// The text of an episode, and its facts.
     Episode,
-    /// What the known statements let expect of an episode.
-    Predict,
-    /// What was not expected.
+    /// Facts, where they were not asked for together with the text.
     Extract,
     /// What to do with candidates beside what is known.
     Reconcile,
@@ -31,7 +29,6 @@ impl Phase {
         match self {
             Self::Boundary => "boundary",
             Self::Episode => "episode",
-            Self::Predict => "predict",
             Self::Extract => "extract",
             Self::Reconcile => "reconcile",
             Self::Embedding => "embedding",
@@ -83,6 +80,36 @@ pub struct Answer {
     pub seconds: f64,
 }
 
+/// A question without an answer: why, and what it cost all the same.
+#[derive(Debug)]
+pub struct NoAnswer {
+    /// What went wrong.
+    pub error: Error,
+    /// The same question would fare the same: its content was refused, or nothing was said to it.
+    pub refused: bool,
+    /// Requests that were sent, 0 where the circuit breaker refused.
+    pub attempts: u32,
+    /// Tokens of prompts that the server counted.
+    pub prompt_tokens: u64,
+    /// Tokens of answers that could not be used, as the server counted them.
+    pub completion_tokens: u64,
+    /// From the first request to giving up.
+    pub seconds: f64,
+}
+
+impl From<Error> for Box<NoAnswer> {
+    fn from(error: Error) -> Self {
+        Self::new(NoAnswer {
+            error,
+            refused: false,
+            attempts: 1,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            seconds: 0.0,
+        })
+    }
+}
+
 /// Something that answers prompts: an endpoint, or a caller's function.
 pub trait LanguageModel: Send + Sync {
     /// Its name, as stamped into what it makes.
@@ -93,7 +120,12 @@ pub trait LanguageModel: Send + Sync {
     ///
     /// # Errors
     /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) when no answer is to be had; `Interrupted`.
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer>;
+    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>>;
+
+    /// Tokens that prompt and answer may have together; `None` = enough for any of ours.
+    fn context_window(&self) -> Option<u32> {
+        None
+    }
 
     /// Would a call be sent now? `false` while the circuit breaker refuses all of them.
     fn is_available(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use super::chat::{Answer, Phase};
+use super::chat::{Answer, NoAnswer, Phase};
 use crate::model::{Cost, Usage};
 
 /// The books of one store. Thread safe; kept in memory, from the process's start.
@@ -30,9 +30,15 @@ impl Ledger {
         self.add(phase, user, model, |entry| entry.cached += 1);
     }
 
-    /// No answer was to be had.
-    pub fn record_failure(&self, phase: Phase, user: Option<&str>, model: &str) {
-        self.add(phase, user, model, |entry| entry.failures += 1);
+    /// No answer was to be had; what it cost all the same.
+    pub fn record_failure(&self, phase: Phase, user: Option<&str>, model: &str, cost: &NoAnswer) {
+        self.add(phase, user, model, |entry| {
+            entry.failures += 1;
+            entry.prompt_tokens += cost.prompt_tokens;
+            entry.completion_tokens += cost.completion_tokens;
+            entry.seconds += cost.seconds;
+            entry.retries += u64::from(cost.attempts.saturating_sub(1));
+        });
     }
 
     /// Forgets a user; the totals stay.
@@ -59,6 +65,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn answer(model: &str, counted_locally: bool) -> Answer {
         Answer {
@@ -78,20 +85,23 @@ mod tests {
         ledger.record(Phase::Episode, Some("ann"), &answer("big", false));
         ledger.record(Phase::Extract, Some("bob"), &answer("small", true));
         ledger.record_cached(Phase::Extract, Some("ann"), "big");
-        ledger.record_failure(Phase::Boundary, None, "big");
+        let mut failed = Box::<NoAnswer>::from(Error::internal("down"));
+        (failed.attempts, failed.completion_tokens) = (3, 40);
+        ledger.record_failure(Phase::Boundary, None, "big", &failed);
         let usage = ledger.usage();
         let expected = Cost {
             calls: 2,
             prompt_tokens: 20,
-            completion_tokens: 6,
+            completion_tokens: 46,
             seconds: 1.0,
             cached: 1,
             failures: 1,
-            retries: 2,
+            retries: 4,
             counted_locally: 1,
         };
         assert_eq!(usage.total, expected);
-        assert_eq!(usage.by_phase["boundary"], Cost { failures: 1, ..Cost::default() });
+        let boundary = Cost { failures: 1, retries: 2, completion_tokens: 40, ..Cost::default() };
+        assert_eq!(usage.by_phase["boundary"], boundary);
         assert_eq!((usage.by_model["big"].calls, usage.by_model["small"].counted_locally), (1, 1));
         assert_eq!(usage.by_user.keys().collect::<Vec<_>>(), ["ann", "bob"]);
         ledger.forget("ann");

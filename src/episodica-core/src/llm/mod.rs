@@ -13,10 +13,10 @@ mod prompts;
 mod settings;
 pub mod testing;
 
-pub use chat::{Answer, AnswerSchema, LanguageModel, Phase, Prompt};
+pub use chat::{Answer, AnswerSchema, LanguageModel, NoAnswer, Phase, Prompt};
 pub use ledger::Ledger;
 pub use openai::OpenAiModel;
 pub use prompts::{
-    PROMPT_VERSION, Template, conversation, is_chinese, is_from_prompt, render, single_line,
+    Budget, PROMPT_VERSION, Template, conversation, is_chinese, is_from_prompt, render, single_line,
 };
 pub use settings::LlmSettings;

@@ -18,9 +18,14 @@ pub struct LlmSettings {
     /// Asked when this one has no answer; has its own breaker, and may have a fallback in turn.
     #[serde(default)]
     pub fallback: Option<Box<LlmSettings>>,
-    /// Most tokens of any answer; lowers what a prompt asks for.
+    /// Most tokens of any answer, in place of what each question usually gets (200 to 4,000). A
+    /// reasoning model needs more.
     #[serde(default)]
     pub max_tokens: Option<u32>,
+    /// Tokens that the model takes, prompt and answer together; prompts are made to fit. `None` =
+    /// 32,768 or more.
+    #[serde(default)]
+    pub context_window: Option<u32>,
     /// Further fields of each request (`reasoning_effort`, `seed`, ...); they win over ours.
     #[serde(default)]
     pub extra: Map<String, Value>,
@@ -34,6 +39,7 @@ impl LlmSettings {
             endpoint: Endpoint::new(base_url),
             fallback: None,
             max_tokens: None,
+            context_window: None,
             extra: Map::new(),
         }
     }

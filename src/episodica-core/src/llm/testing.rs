@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::chat::{Answer, LanguageModel, Prompt};
+use super::chat::{Answer, LanguageModel, NoAnswer, Prompt};
 use crate::control::Control;
 use crate::error::Result;
 use crate::model::ServiceHealth;
@@ -54,7 +54,7 @@ impl LanguageModel for ScriptedModel {
         "scripted"
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer> {
+    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
         control.check()?;
         self.prompts.lock().push(prompt.clone());
         let text = (self.script)(prompt)?;

@@ -182,6 +182,9 @@ pub struct Provenance {
     pub pending_llm: bool,
 }
 
+/// Why the rules wrote an episode (`fallback`): the model refused its messages.
+pub const REFUSED: &str = "refused";
+
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }

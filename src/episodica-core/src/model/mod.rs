@@ -10,7 +10,7 @@ mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance};
+pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance, REFUSED};
 pub use message::{Message, NewMessage, Role};
 pub use report::{
     AddReport, BackupReport, DeleteReport, ImportReport, Problem, RebuildReport, VerifyReport,

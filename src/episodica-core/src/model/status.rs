@@ -29,7 +29,10 @@ pub struct UserStats {
     /// Episodes that the rules wrote because the language model failed; the model writes them
     /// again when it answers.
     pub pending_llm: usize,
-    /// Records that still lack a vector because the embedder failed.
+    /// Episodes that the rules wrote because the language model refused their messages; the model
+    /// is asked again by `retry_pending` only.
+    pub refused_llm: usize,
+    /// Texts without a vector: not embedded yet, or the embedder failed. An episode has two.
     pub pending_vectors: usize,
     /// Vectors in the indexes.
     pub vectors: VectorCounts,

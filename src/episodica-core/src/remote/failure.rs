@@ -115,6 +115,27 @@ impl Failure {
         self.reason.expose().contains(word)
     }
 
+    /// Did the server refuse what the request says, as opposed to its form, its key or its model?
+    pub fn is_about_content(&self) -> bool {
+        const CONTENT: [&str; 12] = [
+            "content",
+            "filter",
+            "policy",
+            "policies",
+            "safety",
+            "moderation",
+            "context",
+            "too long",
+            "too many tokens",
+            "length",
+            "exceed",
+            "empty",
+        ];
+        let mentions = |words: &[&str]| words.iter().any(|word| self.mentions(word));
+        matches!(self.cause, Cause::Status(400 | 413 | 422))
+            && (mentions(&CONTENT) || !mentions(&["model", "api key", "quota", "billing"]))
+    }
+
     /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx,
     /// but for 501: "not implemented" is an answer about the request, whatever the load.
     pub fn is_temporary(&self) -> bool {

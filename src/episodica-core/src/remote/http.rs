@@ -3,7 +3,7 @@
 
 use std::error::Error as _;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use reqwest::header::{
@@ -121,12 +121,14 @@ impl Http {
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
         control.check().map_err(Failure::stopped)?;
         let runtime = runtime().map_err(Failure::stopped)?;
+        let left = control.deadline().map(|end| end.saturating_duration_since(Instant::now()));
+        let patience = left.map_or(self.deadline, |left| left.min(self.deadline));
         runtime.block_on(async {
-            let mut call = pin!(timeout(self.deadline, self.exchange(url, body, timer)));
+            let mut call = pin!(timeout(patience, self.exchange(url, body, timer)));
             loop {
                 match timeout(CHECK_INTERVAL, &mut call).await {
                     Ok(Ok(outcome)) => return outcome,
-                    Ok(Err(_)) => return Err(self.timed_out()),
+                    Ok(Err(_)) => return Err(self.timed_out(patience)),
                     Err(_) => control.check().map_err(Failure::stopped)?,
                 }
             }
@@ -167,12 +169,12 @@ impl Http {
         }
     }
 
-    fn timed_out(&self) -> Failure {
+    fn timed_out(&self, patience: Duration) -> Failure {
         Failure::new(
             Cause::Timeout,
             format!(
                 "server gave no whole answer within {} s: `{}`",
-                self.deadline.as_secs_f64(),
+                (patience.as_secs_f64() * 100.0).round() / 100.0,
                 self.origin
             ),
         )
@@ -180,7 +182,7 @@ impl Http {
 
     fn network(&self, error: &reqwest::Error) -> Failure {
         if error.is_timeout() && !error.is_connect() {
-            return self.timed_out();
+            return self.timed_out(self.deadline);
         }
         let what = if error.is_connect() {
             "cannot connect to the server"

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -18,12 +19,18 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
+/// Calls with a deadline that run out of time before no more are sent, and for how long.
+const HURRIED_FAILURES: u32 = 3;
+const HURRIED_SECONDS: f64 = 30.0;
+
 /// One server that answers JSON with JSON. Thread safe; calls of several threads share the
 /// connections and the breaker.
 pub struct Remote {
     http: Http,
     policy: RetryPolicy,
     breaker: Breaker,
+    /// Refuses calls with a deadline where the last ones ran out of time.
+    hurry: Breaker,
     timer: Arc<dyn Timer>,
     counts: Counts,
     /// How it failed the last time; told with a refusal.
@@ -106,6 +113,7 @@ impl Remote {
                 wait_seconds: endpoint.retry_wait_seconds,
             },
             breaker: Breaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
+            hurry: Breaker::new(HURRIED_FAILURES, HURRIED_SECONDS),
             timer,
             counts: Counts::default(),
             last: Mutex::default(),
@@ -113,7 +121,8 @@ impl Remote {
     }
 
     /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks; attempts and
-    /// waits included.
+    /// waits included. Gives up at the deadline of `control`; that it came too early for the server
+    /// counts only against later calls with a deadline.
     ///
     /// # Errors
     /// The last attempt's failure; [`Cause::Refused`] while the breaker is open; [`Cause::Stopped`]
@@ -124,6 +133,18 @@ impl Remote {
         add(&self.counts.calls, 1);
         let mut attempts = 0;
         let mut last: Option<Failure> = None;
+        let hurried = match control.deadline() {
+            None => None,
+            Some(deadline) => match self.hurry.enter(started) {
+                Ok(permit) => Some((deadline, permit)),
+                Err(left) => {
+                    add(&self.counts.refused, 1);
+                    let text = format!("server was too slow lately, next test in {left:.0} s");
+                    return Err(Failure::new(Cause::Refused, text));
+                }
+            },
+        };
+        let is_late = || hurried.as_ref().is_some_and(|(deadline, _)| Instant::now() >= *deadline);
         let failure = loop {
             let permit = match self.breaker.enter(self.timer.seconds()) {
                 Ok(permit) => permit,
@@ -147,6 +168,9 @@ impl Remote {
             let failure = match self.http.post(path, body.clone(), &*self.timer, control) {
                 Ok(body) => {
                     permit.succeed();
+                    if let Some((_, permit)) = hurried {
+                        permit.succeed();
+                    }
                     self.counts.failing.store(false, Ordering::Relaxed);
                     return Ok(Reply { body, attempts, seconds: self.timer.seconds() - started });
                 }
@@ -154,6 +178,7 @@ impl Remote {
             };
             match failure.cause {
                 Cause::Stopped => drop(permit),
+                Cause::Timeout if is_late() => drop(permit),
                 _ if failure.is_outage() => {
                     self.last.lock().clone_from(&failure.message);
                     permit.fail(self.timer.seconds());
@@ -169,8 +194,11 @@ impl Remote {
             let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else {
                 break failure;
             };
-            // No waiting for an attempt that the breaker would refuse.
-            if !self.breaker.is_available(self.timer.seconds() + wait) {
+            // No waiting for an attempt that the breaker would refuse, or that would come too late.
+            let comes_late = hurried.as_ref().is_some_and(|(deadline, _)| {
+                deadline.saturating_duration_since(Instant::now()).as_secs_f64() <= wait
+            });
+            if comes_late || !self.breaker.is_available(self.timer.seconds() + wait) {
                 break failure;
             }
             log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
@@ -179,6 +207,9 @@ impl Remote {
             }
             last = Some(failure);
         };
+        if let Some((_, permit)) = hurried.filter(|_| failure.cause == Cause::Timeout) {
+            permit.fail(self.timer.seconds());
+        }
         if failure.cause != Cause::Stopped {
             self.counts.failing.store(true, Ordering::Relaxed);
         }

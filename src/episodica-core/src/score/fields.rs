@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::QueryTerm;
 use super::lexical::bm25;
-use crate::index::Field;
+use crate::index::{Field, VectorIndex};
 
 /// Up to this many records every vector is compared; above, the nearest.
 pub(super) const SCORE_ALL: usize = 2_048;
@@ -44,7 +44,11 @@ impl FieldScores {
         };
         let mut scores =
             Self { by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
-        let (Some(vector), Some(vectors)) = (vector, field.vectors()) else { return scores };
+        let fits = |vectors: &&dyn VectorIndex, vector: &ArrayView1<'_, f32>| {
+            vectors.dimension() == vector.len()
+        };
+        let both = field.vectors().zip(vector).filter(|(vectors, vector)| fits(vectors, vector));
+        let Some((vectors, vector)) = both else { return scores };
         let labels = vectors.labels();
         scores.mean = vectors.mean().dot(&vector);
         scores.cosines = if labels.len() <= SCORE_ALL {

@@ -20,7 +20,7 @@ fn any_answer() -> impl Strategy<Value = String> {
         Just(String::new()),
         Just("{\"episodes\":[{\"messages\":[0,1,2,3]},{\"messages\":[3,99,-1]}".to_owned()),
         Just("{\"title\":\"x\",\"summary\":".to_owned()),
-        Just("{\"statements\":[{\"content\":\"kite1 flew\",\"messages\":[0]},{\"cont".to_owned()),
+        Just("{\"facts\":[{\"content\":\"kite1 flew\",\"messages\":[0]},{\"cont".to_owned()),
         Just(
             "{\"decisions\":[{\"candidate\":0,\"action\":\"SUPERSEDE\",\"memory\":12345}]}"
                 .to_owned()

@@ -43,8 +43,16 @@ pub fn shown(prompt: &Prompt) -> Vec<(usize, String)> {
     prompt.user.lines().filter_map(line).collect()
 }
 
-/// What a sensible model would say: episodes of eight messages, one statement about the first
-/// message of each.
+fn first_fact(messages: &[(usize, String)]) -> Value {
+    json!({
+        "content": format!("The speaker said {}", messages[0].1), "kind": "event",
+        "subject": "the speaker", "attribute": "said", "value": messages[0].1, "from": "",
+        "to": "", "confidence": 0.9, "importance": "high", "messages": [messages[0].0],
+    })
+}
+
+/// What a sensible model would say: episodes of eight messages, one fact about the first message of
+/// each.
 pub fn sensible(prompt: &Prompt) -> Result<String> {
     let messages = shown(prompt);
     let answer = match prompt.phase {
@@ -65,18 +73,9 @@ pub fn sensible(prompt: &Prompt) -> Result<String> {
             "timestamp": "",
             "topics": ["kites"],
             "entities": [],
+            "facts": [first_fact(&messages)],
         }),
-        Phase::Predict => json!({"prediction": "more of the same"}),
-        Phase::Extract => json!({"statements": [{
-            "content": format!("The speaker said {}", messages[0].1),
-            "kind": "event",
-            "subject": "the speaker",
-            "attribute": "said",
-            "value": messages[0].1,
-            "confidence": 0.9,
-            "importance": "high",
-            "messages": [messages[0].0],
-        }]}),
+        Phase::Extract => json!({"facts": [first_fact(&messages)]}),
         Phase::Reconcile => {
             let candidates = prompt
                 .user

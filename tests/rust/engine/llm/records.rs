@@ -16,20 +16,21 @@ use super::*;
 
 #[test]
 fn what_was_recalled_is_not_learned_again() {
-    let repeat = |prompt: &Prompt| match prompt.phase {
-        Phase::Extract => {
-            let statements: Vec<Value> = shown(prompt)
-                .iter()
-                .map(|(number, text)| {
-                    json!({
-                        "content": format!("It holds that {text}"), "kind": "event",
-                        "messages": [number], "confidence": 1, "importance": "high",
-                    })
-                })
-                .collect();
-            Ok(json!({"statements": statements}).to_string())
+    let repeat = |prompt: &Prompt| {
+        let told = shown(prompt).into_iter().map(|(number, text)| {
+            json!({
+                "content": format!("It holds that {text}"), "kind": "event",
+                "messages": [number], "confidence": 1, "importance": "high",
+            })
+        });
+        let sensible = sensible(prompt)?;
+        let Ok(Value::Object(mut answer)) = serde_json::from_str(&sensible) else {
+            return Ok(sensible);
+        };
+        if answer.contains_key("facts") {
+            answer.insert("facts".to_owned(), told.collect());
         }
-        _ => sensible(prompt),
+        Ok(Value::Object(answer).to_string())
     };
     let model = Arc::new(ScriptedModel::new(repeat));
     let engine = with(&disk(), &model);
@@ -82,14 +83,18 @@ fn superseding_cites_both_sides_and_can_be_undone() {
     let script = |prompt: &Prompt| {
         let text = &shown(prompt).first().map(|(_, text)| text.clone()).unwrap_or_default();
         match prompt.phase {
-            Phase::Extract => {
+            Phase::Episode => {
                 let place = if text.contains("Lyon") { "Lyon" } else { "Nice" };
-                Ok(json!({"statements": [{
-                    "content": format!("user lives in {place}"), "kind": "personal_info",
-                    "subject": "user", "attribute": "home", "value": place, "confidence": 1,
-                    "importance": "high", "messages": [0],
-                }]})
-                .to_string())
+                let told = format!("user lives in {place}");
+                let fact = json!({
+                    "content": told, "kind": "personal_info", "subject": "user",
+                    "attribute": "home", "value": place, "confidence": 1, "importance": "high",
+                    "messages": [0],
+                });
+                let text = json!({
+                    "title": told, "summary": told, "narrative": told, "facts": [fact],
+                });
+                Ok(text.to_string())
             }
             Phase::Reconcile => Ok(concat!(
                 r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0,"#,
@@ -142,7 +147,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
             let narrative =
                 shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
             Ok(json!({
-                "title": "Kites", "summary": "They flew kites.", "narrative": narrative,
+                "title": "flew over", "summary": "it flew over", "narrative": narrative,
                 "timestamp": "", "topics": [], "entities": [],
             })
             .to_string())

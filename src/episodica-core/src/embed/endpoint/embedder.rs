@@ -15,7 +15,7 @@ use super::answer::Body;
 use crate::control::{Control, Uninterrupted};
 use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::llm::{Answer, Ledger, Phase};
+use crate::llm::{Answer, Ledger, NoAnswer, Phase};
 use crate::model::ServiceHealth;
 use crate::remote::{Cause, Endpoint, Failure, Remote, SystemTimer, Timer};
 use crate::text::count_tokens;
@@ -127,13 +127,8 @@ impl EndpointEmbedder {
         Ok(Self { settings, remote, dimension, cache, ledger })
     }
 
-    /// [`Embedder::embed`] that gives up soon after `control` says so; texts that were embedded by
-    /// then stay in the cache.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Embedding`] when the server has no answer, or one of another shape;
-    /// `Interrupted`.
-    pub fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+    /// One row a text. Texts that were embedded before `control` stops it stay in the cache.
+    fn vectors(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
         let keys: Vec<Option<Key>> = texts
             .iter()
             .map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into()))
@@ -246,7 +241,10 @@ impl EndpointEmbedder {
             }
             Err(failure) => {
                 if failure.cause() != Cause::Stopped {
-                    self.ledger.record_failure(Phase::Embedding, None, &self.settings.model);
+                    let mut cost = Box::<NoAnswer>::from(Error::internal("without an answer"));
+                    (cost.attempts, cost.seconds) = (failure.attempts(), failure.seconds());
+                    let model = &self.settings.model;
+                    self.ledger.record_failure(Phase::Embedding, None, model, &cost);
                 }
                 Err(failure)
             }
@@ -269,6 +267,10 @@ impl Embedder for EndpointEmbedder {
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         self.embed_controlled(texts, &Uninterrupted)
+    }
+
+    fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+        self.vectors(texts, control)
     }
 
     fn health(&self) -> Option<ServiceHealth> {

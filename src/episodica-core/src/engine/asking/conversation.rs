@@ -8,7 +8,7 @@ use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::error::{ErrorKind, Result};
 use crate::ids::content_hash;
-use crate::llm::{LanguageModel, PROMPT_VERSION, Prompt};
+use crate::llm::{Budget, LanguageModel, NoAnswer, PROMPT_VERSION, Prompt};
 use crate::model::Provenance;
 use crate::store::{CachedAnswer, TraceStep};
 
@@ -32,6 +32,26 @@ impl Reply {
             cached: self.cached,
             salvaged,
             ..Provenance::default()
+        }
+    }
+}
+
+/// What came of a question.
+pub(crate) enum Outcome {
+    /// An answer, which may still be of no use.
+    Answered(Reply),
+    /// Nobody answers: the same question may be answered later.
+    Outage,
+    /// The model has nothing to say to this question, now or later.
+    Refused,
+}
+
+impl Outcome {
+    /// The answer, if there is one.
+    pub fn reply(self) -> Option<Reply> {
+        match self {
+            Self::Answered(reply) => Some(reply),
+            Self::Outage | Self::Refused => None,
         }
     }
 }
@@ -97,11 +117,11 @@ impl Services {
 }
 
 impl Conversation<'_> {
-    /// Asks the model. `None` if it does not answer (an outage, a refusal): the rules take over.
+    /// Asks the model. Without an answer the rules take over.
     ///
     /// # Errors
     /// `Interrupted` only.
-    pub fn ask(&mut self, prompt: &Prompt) -> Result<Option<Reply>> {
+    pub fn ask(&mut self, prompt: &Prompt) -> Result<Outcome> {
         self.control.check()?;
         let outcome = self.answer(prompt);
         if self.services.config.trace {
@@ -109,13 +129,19 @@ impl Conversation<'_> {
             self.asked.0.push(step);
         }
         match outcome {
-            Ok(reply) => Ok(Some(reply)),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                self.services.counters.note_failure(Some(&self.user.owner.user), &error);
-                Ok(None)
+            Ok(reply) => Ok(Outcome::Answered(reply)),
+            Err(failure) if failure.error.kind() == ErrorKind::Interrupted => Err(failure.error),
+            Err(failure) => {
+                self.services.counters.note_failure(Some(&self.user.owner.user), &failure.error);
+                self.count("answers_refused", u64::from(failure.refused));
+                Ok(if failure.refused { Outcome::Refused } else { Outcome::Outage })
             }
         }
+    }
+
+    /// What the model's window allows.
+    pub fn budget(&self) -> Budget {
+        Budget::of(self.model.context_window())
     }
 
     /// The trace of what was asked since the last call of this function.
@@ -151,10 +177,10 @@ impl Conversation<'_> {
         }
     }
 
-    fn trace_step(&self, prompt: &Prompt, outcome: &Result<Reply>) -> TraceStep {
+    fn trace_step(&self, prompt: &Prompt, outcome: &Result<Reply, Box<NoAnswer>>) -> TraceStep {
         let (reply, failure) = match outcome {
             Ok(reply) => (Some(reply), String::new()),
-            Err(error) => (None, error.to_string()),
+            Err(failure) => (None, failure.error.to_string()),
         };
         TraceStep {
             ids: Vec::new(),
@@ -171,7 +197,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn answer(&self, prompt: &Prompt) -> Result<Reply> {
+    fn answer(&self, prompt: &Prompt) -> Result<Reply, Box<NoAnswer>> {
         let (model, ledger) = (self.model, &self.services.ledger);
         let failing = &self.services.counters.llm_failing;
         let user_id = Some(self.user.owner.user.as_str());
@@ -192,12 +218,13 @@ impl Conversation<'_> {
                 let tokens = answer.prompt_tokens + answer.completion_tokens;
                 Ok(Reply { text: answer.text, model: answer.model, tokens, cached: false, hash })
             }
-            Err(error) => {
-                if error.kind() != ErrorKind::Interrupted {
-                    failing.store(true, Ordering::Relaxed);
-                    ledger.record_failure(prompt.phase, user_id, model.model());
+            Err(failure) => {
+                if failure.error.kind() != ErrorKind::Interrupted {
+                    // A model that refuses one text works all the same.
+                    failing.store(!failure.refused, Ordering::Relaxed);
+                    ledger.record_failure(prompt.phase, user_id, model.model(), &failure);
                 }
-                Err(error)
+                Err(failure)
             }
         }
     }

@@ -8,25 +8,36 @@ use crate::control::Control;
 use crate::engine::background::queue::Outcome;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::compose::OUTAGE;
-use crate::engine::writing::form::Cut;
+use crate::engine::writing::compose::{OUTAGE, Text};
+use crate::engine::writing::form::{Cut, MOST_DRAFTS, WORTH_A_REQUEST};
 use crate::error::Result;
-use crate::model::Episode;
+use crate::model::{Episode, Message, REFUSED};
 use crate::store::DeadLetter;
 
 /// What the model is asked again about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retry {
-    /// Texts that an outage left to the rules: an answer that was of no use would be so again.
+    /// Texts that an outage left to the rules: an answer that was of no use would be so again, and
+    /// what was refused would be refused again.
     Outages,
     /// All texts by the rules.
     All,
 }
 
+/// Episodes that a model learns from in one step.
+const LEARNED_AT_ONCE: usize = 8;
+
 impl Services {
-    /// Works off a user's backlog.
-    pub(crate) fn work_on(&self, user: &User, control: &dyn Control) -> Result<Outcome> {
-        {
+    /// Works off a user's backlog; stops after a step where `is_crowded`: others wait.
+    pub(crate) fn work_on(
+        &self,
+        user: &User,
+        control: &dyn Control,
+        is_crowded: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        // A model needs no vectors to cut: they are asked for together with those of the episodes.
+        let embeds_first = self.llm.is_none() || self.embedder.is_local();
+        if embeds_first {
             let _turn = user.turns.take(control)?;
             self.embed_messages(user, control)?;
         }
@@ -35,19 +46,35 @@ impl Services {
             let _turn = user.turns.take(control)?;
             self.form_episodes(user, Cut::Session(&session), control)?;
         }
-        {
-            let _turn = user.turns.take(control)?;
-            self.form_episodes(user, Cut::Finished, control)?;
+        loop {
+            let formed = {
+                let _turn = user.turns.take(control)?;
+                self.form_some(user, Cut::Finished, control)?
+            };
+            while self.learn_next(user, control)? {
+                if is_crowded() {
+                    return Ok(Outcome::More);
+                }
+            }
+            if formed.is_empty() || self.llm.is_none() {
+                break;
+            }
+            if is_crowded() {
+                return Ok(Outcome::More);
+            }
         }
-        while self.learn_next(user, control)? {}
         {
             let _turn = user.turns.take(control)?;
             self.settle_sessions(user, control)?;
         }
         let needs_model = self.write_again(user, Retry::Outages, control)?;
         while self.learn_next(user, control)? {}
+        if !embeds_first && self.lingers(user) {
+            return Ok(Outcome::Lingers);
+        }
         let missing = {
             let _turn = user.turns.take(control)?;
+            self.embed_messages(user, control)?;
             user.embed_missing(&self.indexing(), control)?
         };
         Ok(match (missing, needs_model) {
@@ -57,81 +84,128 @@ impl Services {
         })
     }
 
-    /// Learns from the next episode that was not learned from (by the rules: from all); `false` if
-    /// there was none.
+    /// True if a few messages have just come in without a vector: others may follow, and one
+    /// request brings the vectors of all.
+    fn lingers(&self, user: &User) -> bool {
+        let view = user.view.read();
+        let (waiting, all) = (view.backlog.unembedded().len(), view.messages.len());
+        let before = user.progress.lingered.swap(all, Ordering::Relaxed);
+        (1..WORTH_A_REQUEST).contains(&waiting) && before != all
+    }
+
+    /// Learns from the next episodes that were not learned from (by the rules: from all); `false`
+    /// if there were none.
     fn learn_next(&self, user: &User, control: &dyn Control) -> Result<bool> {
         let _turn = user.turns.take(control)?;
-        let Some(episode) = Self::unlearned(user).into_iter().next() else { return Ok(false) };
+        let episodes: Vec<_> = Self::unlearned(user).into_iter().take(LEARNED_AT_ONCE).collect();
+        if episodes.is_empty() {
+            return Ok(false);
+        }
         match self.conversation(user, control) {
-            Some(mut conversation) => conversation.learn(&episode)?,
+            Some(mut conversation) => self.learn_by_model(&mut conversation, &episodes)?,
             None => self.learn(user, control)?,
         }
         Ok(true)
     }
 
     /// Has the model do again what the rules did in its place: first texts of episodes, then facts.
-    /// Returns whether something is left that a working model would do.
+    /// An episode without an answer keeps no other waiting. Returns whether something is left that
+    /// a working model would do.
     fn write_again(&self, user: &User, retry: Retry, control: &dyn Control) -> Result<bool> {
         let Some(mut conversation) = self.conversation(user, control) else { return Ok(false) };
-        for episode in Self::unwritten(user) {
-            if retry == Retry::Outages && episode.provenance.fallback != OUTAGE {
-                continue;
-            }
+        let mut unanswered = false;
+        let wanted: Vec<Arc<Episode>> = Self::unwritten(user, retry);
+        for some in wanted.chunks(MOST_DRAFTS.max(self.config.llm_concurrency)) {
             if !self.is_model_available() {
                 return Ok(true);
             }
             let _turn = user.turns.take(control)?;
-            let current = user.view.read().episodes.by_id(&episode.episode_id).cloned();
-            let Some(episode) = current.filter(|episode| episode.provenance.pending_llm) else {
-                continue;
+            let current = |episode: &Arc<Episode>| {
+                let view = user.view.read();
+                view.episodes.by_id(&episode.episode_id).filter(|now| is_by_rules(now)).cloned()
             };
-            let text = conversation.compose(&episode.original_messages)?;
-            self.write_trace(user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
-            if text.provenance.fallback == OUTAGE {
+            let episodes: Vec<Arc<Episode>> = some.iter().filter_map(current).collect();
+            let messages: Vec<&[Arc<Message>]> =
+                episodes.iter().map(|episode| &episode.original_messages[..]).collect();
+            let texts = self.compose(user, &messages, control)?;
+            let asked = texts.len();
+            let answered = texts.iter().filter(|text| text.provenance.fallback != OUTAGE).count();
+            for (episode, text) in episodes.into_iter().zip(texts) {
+                self.write_over(user, &episode, text, control)?;
+            }
+            if answered == 0 && asked > 0 {
                 return Ok(true);
             }
-            let rewritten = Arc::new(Episode {
-                title: text.text.title,
-                summary: text.text.summary,
-                content: text.text.content,
-                topics: text.text.topics,
-                entities: text.text.entities,
-                timestamp: text.timestamp.unwrap_or(episode.timestamp),
-                provenance: text.provenance,
-                revision: episode.revision + 1,
-                ..(*episode).clone()
-            });
-            self.counters.count("episodes_written_again", 1);
-            log::info!("{} wrote an episode again after the rules", rewritten.provenance.method);
-            self.commit_with_vectors(user, std::slice::from_ref(&rewritten), control)?;
+            unanswered |= answered < asked;
         }
         let relearn: Vec<String> = user.view.read().backlog.relearn().iter().cloned().collect();
-        for id in relearn {
+        for ids in relearn.chunks(LEARNED_AT_ONCE) {
             if !self.is_model_available() {
                 return Ok(true);
             }
             let _turn = user.turns.take(control)?;
-            let episode = {
+            let episodes: Vec<Arc<Episode>> = {
                 let view = user.view.read();
-                let is_waiting = view.backlog.relearn().contains(&id);
-                view.episodes.by_id(&id).filter(|_| is_waiting).cloned()
+                let waiting = ids.iter().filter(|id| view.backlog.relearn().contains(*id));
+                waiting.filter_map(|id| view.episodes.by_id(id).cloned()).collect()
             };
-            let Some(episode) = episode else { continue };
-            conversation.learn(&episode)?;
-            if user.view.read().backlog.relearn().contains(&id) {
+            self.learn_by_model(&mut conversation, &episodes)?;
+            let view = user.view.read();
+            let left = ids.iter().filter(|id| view.backlog.relearn().contains(*id)).count();
+            if left == ids.len() {
                 return Ok(true);
             }
+            unanswered |= left > 0;
         }
-        Ok(false)
+        Ok(unanswered)
     }
 
-    /// Episodes that the rules wrote in the model's place, in order.
-    fn unwritten(user: &User) -> Vec<Arc<Episode>> {
+    /// Puts the model's text in the place of the rules'; keeps theirs without an answer.
+    fn write_over(
+        &self,
+        user: &User,
+        episode: &Arc<Episode>,
+        text: Text,
+        control: &dyn Control,
+    ) -> Result<()> {
+        self.write_trace(user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
+        if text.provenance.fallback == OUTAGE
+            || text.provenance.fallback == episode.provenance.fallback
+        {
+            return Ok(());
+        }
+        let rewritten = Arc::new(Episode {
+            title: text.text.title,
+            summary: text.text.summary,
+            content: text.text.content,
+            topics: text.text.topics,
+            entities: text.text.entities,
+            timestamp: text.timestamp.unwrap_or(episode.timestamp),
+            provenance: text.provenance,
+            revision: episode.revision + 1,
+            ..(**episode).clone()
+        });
+        self.counters.count("episodes_written_again", 1);
+        log::info!("{} wrote an episode again after the rules", rewritten.provenance.method);
+        if let Some(stated) = text.stated {
+            let known = (rewritten.revision, stated);
+            user.progress.stated.lock().insert(episode.episode_id.clone(), known);
+        }
+        self.commit_with_vectors(user, std::slice::from_ref(&rewritten), control)
+    }
+
+    /// Episodes that the model is to write again, in order.
+    fn unwritten(user: &User, retry: Retry) -> Vec<Arc<Episode>> {
         let view = user.view.read();
-        let mut slots: Vec<u32> =
-            view.backlog.unwritten().iter().filter_map(|id| view.episodes.slot(id)).collect();
+        let (unwritten, refused) = (view.backlog.unwritten(), view.backlog.refused());
+        let ids = unwritten.iter().chain(refused.iter().filter(|_| retry == Retry::All));
+        let mut slots: Vec<u32> = ids.filter_map(|id| view.episodes.slot(id)).collect();
         slots.sort_unstable();
-        slots.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
+        slots.dedup();
+        let episodes = slots.into_iter().filter_map(|slot| view.episodes.get(slot).cloned());
+        let is_wanted =
+            |episode: &Arc<Episode>| retry == Retry::All || episode.provenance.fallback == OUTAGE;
+        episodes.filter(is_wanted).collect()
     }
 
     /// Continues what a crash cut off, in the caller's time: without background work.
@@ -153,7 +227,7 @@ impl Services {
 
     /// Everything that is pending, including answers that were of no use the last time.
     pub(crate) fn retry_all(&self, user: &User, control: &dyn Control) -> Result<()> {
-        self.work_on(user, control)?;
+        self.work_on(user, control, &|| false)?;
         self.write_again(user, Retry::All, control)?;
         while self.learn_next(user, control)? {}
         Ok(())
@@ -208,4 +282,9 @@ impl Services {
         let (mut letters, known) = self.store.dead_letters(&user.owner)?;
         if known.is_empty() { Ok(()) } else { letters.settle(&|_| true) }
     }
+}
+
+/// True if the rules wrote an episode in a model's place.
+fn is_by_rules(episode: &Episode) -> bool {
+    episode.provenance.pending_llm || episode.provenance.fallback == REFUSED
 }

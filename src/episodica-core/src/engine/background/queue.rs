@@ -19,8 +19,11 @@ use crate::engine::services::Services;
 use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Waits before failed work is tried again; after the last it is left for `retry_pending`.
+/// Waits before failed work is tried again; after the last it is tried every minute, and nobody
+/// waits for it any more.
 const RETRY_SECONDS: [u64; 3] = [1, 5, 30];
+/// How long a few messages wait for others to be embedded with.
+const LINGER: Duration = Duration::from_millis(250);
 /// First and longest wait before a model that failed is tried again.
 const PROBE_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 /// How often idle threads look for work that has come due.
@@ -33,6 +36,10 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) enum Outcome {
     /// Everything is done.
     Done,
+    /// Others were waiting: the rest comes after them.
+    More,
+    /// A few messages wait for others to be embedded with.
+    Lingers,
     /// The rest needs a model that does not answer now.
     NeedsModel,
     /// Something failed that may work later.
@@ -50,6 +57,8 @@ pub(crate) struct Queue {
 /// A user who waits until a time.
 struct Waiting {
     due: Instant,
+    /// Only a model that answers helps.
+    needs_model: bool,
     user: UserGuard,
     /// Failures in a row, or seconds to wait after the next failure of the model.
     count: u64,
@@ -63,7 +72,7 @@ struct State {
     threads: usize,
     /// To be tried again.
     later: Vec<Waiting>,
-    /// Waiting for a model.
+    /// Waiting for a model, or for an embedder that has failed for long. Nobody waits for them.
     parked: Vec<Waiting>,
     /// Failures in a row of users at work.
     failures: Vec<(UserGuard, u64)>,
@@ -193,6 +202,16 @@ impl Queue {
         Some(user)
     }
 
+    /// True if the work that is under way for this user has failed before.
+    fn has_failed(&self, user: &UserGuard) -> bool {
+        self.state.lock().failures.iter().any(|(other, _)| other.is_same(user))
+    }
+
+    /// True once the queue takes no more work.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
     /// Notes what came of it; `true` if that was the last attempt.
     fn finish(&self, user: &UserGuard, outcome: Outcome) -> bool {
         let mut state = self.state.lock();
@@ -240,6 +259,16 @@ impl State {
     ) -> bool {
         let after = |seconds: u64| Instant::now() + Duration::from_secs(seconds);
         match outcome {
+            Outcome::More => {
+                self.push(user);
+                true
+            }
+            Outcome::Lingers => {
+                let due = Instant::now() + LINGER;
+                let user = user.clone();
+                self.later.push(Waiting { due, needs_model: false, user, count: failures });
+                true
+            }
             Outcome::Done => {
                 // The model is back: everybody who waits for it goes on.
                 if probe.is_some() {
@@ -251,16 +280,24 @@ impl State {
             Outcome::NeedsModel => {
                 let wait = probe.unwrap_or(*PROBE_SECONDS.start());
                 let count = (2 * wait).min(*PROBE_SECONDS.end());
-                self.parked.push(Waiting { due: after(wait), user: user.clone(), count });
+                let (due, user) = (after(wait), user.clone());
+                self.parked.push(Waiting { due, needs_model: true, user, count });
                 true
             }
             Outcome::Failed => {
-                let seconds = RETRY_SECONDS.get(failures as usize);
-                if let Some(seconds) = seconds {
-                    let (due, count) = (after(*seconds), failures + 1);
-                    self.later.push(Waiting { due, user: user.clone(), count });
+                let (count, user) = (failures + 1, user.clone());
+                match RETRY_SECONDS.get(failures as usize) {
+                    Some(seconds) => {
+                        let due = after(*seconds);
+                        self.later.push(Waiting { due, needs_model: false, user, count });
+                        true
+                    }
+                    None => {
+                        let due = after(*PROBE_SECONDS.end());
+                        self.parked.push(Waiting { due, needs_model: false, user, count });
+                        failures as usize > RETRY_SECONDS.len()
+                    }
                 }
-                seconds.is_some()
             }
         }
     }
@@ -272,10 +309,20 @@ impl State {
             self.push(&waiting.user);
             self.failures.push((waiting.user, waiting.count));
         }
-        if self.parked.iter().any(|waiting| waiting.due <= now) && is_model_available() {
+        if self.parked.iter().any(|waiting| waiting.due <= now) {
+            let is_model_available = is_model_available();
             for waiting in take_due(&mut self.parked, now) {
-                self.push(&waiting.user);
-                self.probes.push((waiting.user, waiting.count));
+                match (waiting.needs_model, is_model_available) {
+                    (false, _) => {
+                        self.push(&waiting.user);
+                        self.failures.push((waiting.user, waiting.count));
+                    }
+                    (true, true) => {
+                        self.push(&waiting.user);
+                        self.probes.push((waiting.user, waiting.count));
+                    }
+                    (true, false) => self.parked.push(waiting),
+                }
             }
         }
     }
@@ -307,7 +354,8 @@ fn work(services: &Weak<Services>, queue: &Queue) {
         // Held for one user only, so that an engine nobody holds any more ends.
         let Some(services) = services.upgrade() else { return };
         let control = Background { queue, user: &user };
-        let outcome = match caught(|| services.work_on(&user, &control)) {
+        let is_crowded = || !queue.state.lock().line.is_empty();
+        let outcome = match caught(|| services.work_on(&user, &control, &is_crowded)) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Closed) => {
                 Outcome::Done
@@ -318,8 +366,12 @@ fn work(services: &Weak<Services>, queue: &Queue) {
             }
         };
         user.measure();
+        let settled = outcome == Outcome::Done && queue.has_failed(&user);
         if queue.finish(&user, outcome) {
             services.give_up(&user);
+        }
+        if settled && let Err(error) = services.settle_letters(&user, 0) {
+            services.counters.note_failure(Some(&user.owner.user), &error);
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::{Provenance, REFUSED};
+
 /// Work that a user's memory still needs; see the module's documentation. Follows from the logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Backlog {
@@ -18,6 +20,9 @@ pub(crate) struct Backlog {
     unlearned: BTreeMap<String, u32>,
     /// Episodes that the rules wrote in a model's place, to be written again.
     unwritten: BTreeSet<String>,
+    /// Episodes whose messages the model refused: written again on request only.
+    #[serde(default)]
+    refused: BTreeSet<String>,
     /// Episodes that the rules learned from in a model's place, to be learned from again.
     relearn: BTreeSet<String>,
     /// Sessions that the caller closed and that are not settled yet.
@@ -52,9 +57,10 @@ impl Backlog {
         self.unembedded.remove(&slot);
     }
 
-    /// An episode was written: by the rules in a model's place if `pending_llm`.
-    pub fn episode_written(&mut self, id: &str, pending_llm: bool) {
-        set_member(&mut self.unwritten, id, pending_llm);
+    /// An episode was written, by whatever its provenance says.
+    pub fn episode_written(&mut self, id: &str, provenance: &Provenance) {
+        set_member(&mut self.unwritten, id, provenance.pending_llm);
+        set_member(&mut self.refused, id, provenance.fallback == REFUSED);
     }
 
     /// The facts of an episode's revision are to be learned.
@@ -80,6 +86,7 @@ impl Backlog {
     pub fn episode_deleted(&mut self, id: &str) {
         self.unlearned.remove(id);
         self.unwritten.remove(id);
+        self.refused.remove(id);
         self.relearn.remove(id);
     }
 
@@ -96,12 +103,13 @@ impl Backlog {
     /// Takes over what is known of episodes and sessions from the backlog of an earlier view of the
     /// same records; messages have other slots there.
     pub fn take_over(&mut self, earlier: &Self) {
-        let Self { unlearned, unwritten, relearn, closing_sessions, .. } = earlier.clone();
+        let Self { unlearned, unwritten, refused, relearn, closing_sessions, .. } = earlier.clone();
         *self = Self {
             buffer: std::mem::take(&mut self.buffer),
             unembedded: std::mem::take(&mut self.unembedded),
             unlearned,
             unwritten,
+            refused,
             relearn,
             closing_sessions,
         };
@@ -127,6 +135,11 @@ impl Backlog {
         &self.unwritten
     }
 
+    /// Episodes whose messages the model refused.
+    pub fn refused(&self) -> &BTreeSet<String> {
+        &self.refused
+    }
+
     /// Episodes that a model is to learn from again.
     pub fn relearn(&self) -> &BTreeSet<String> {
         &self.relearn
@@ -144,7 +157,8 @@ impl Backlog {
 
     /// True if nothing is to be done.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        // What was refused is not to be done.
+        *self == Self { refused: self.refused.clone(), ..Self::default() }
     }
 }
 
@@ -165,7 +179,8 @@ mod tests {
         let mut backlog = Backlog::default();
         backlog.message_arrived(3);
         backlog.await_learning("e", 1);
-        backlog.episode_written("e", true);
+        let pending = Provenance { pending_llm: true, ..Provenance::default() };
+        backlog.episode_written("e", &pending);
         backlog.session_closing("s");
         // What was learned of an earlier revision says nothing of a later one.
         backlog.learned("e", 0, true);

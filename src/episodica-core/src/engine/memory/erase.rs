@@ -66,6 +66,12 @@ impl View {
         Ok(())
     }
 
+    /// Takes facts out that the log no longer counts among the current ones.
+    pub fn withdraw_facts(&mut self, ids: &[&str]) -> Result<()> {
+        self.erased = true;
+        ids.iter().try_for_each(|id| self.remove_fact(id))
+    }
+
     fn remove_fact(&mut self, id: &str) -> Result<()> {
         let Some(fact) = self.facts.by_id(id).cloned() else {
             self.facts.remove_history(id);
@@ -146,7 +152,8 @@ impl UserMemory {
         // Without a lock: the embedder may take long, or call back in.
         let mut fresh = View::build(loaded, to, control)?;
         fresh.backlog.take_over(&backlog);
-        fresh.fill_vectors(known, to, control)?;
+        let embedding = Indexing { opens_without_embedding: false, ..*to };
+        fresh.fill_vectors(known, &embedding, control)?;
         let _writer = self.writer.lock();
         let mut view = self.view.write();
         let arrived: Vec<Arc<Message>> = view

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::control::Control;
 use crate::embed::Embedder;
 use crate::engine::counters::Counters;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Field, MessageReading, VectorIndexFactory};
 use crate::score::TokenTable;
 
@@ -35,15 +35,22 @@ pub(crate) struct Indexing<'a> {
     pub tokens: &'a dyn TokenTable,
     pub embedder: &'a dyn Embedder,
     pub counters: &'a Counters,
+    /// Opening a user leaves missing vectors to the background work.
+    pub opens_without_embedding: bool,
 }
 
 impl Indexing<'_> {
-    /// Adds the vectors of slots to a field.
-    pub fn add(&self, field: &mut Field, slots: &[u64], rows: Rows<'_>) -> Result<()> {
-        match rows {
-            Some(rows) => field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows),
-            None => Ok(()),
+    /// Adds the vectors of slots to a field; `false` (counted) if they are of another dimension
+    /// than those that the field has.
+    pub fn add(&self, field: &mut Field, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
+        let Some(rows) = rows else { return Ok(true) };
+        if field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows)? {
+            return Ok(true);
         }
+        let known = field.vectors().map_or(0, |vectors| vectors.dimension());
+        self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+        self.counters.note_failure(None, &other_dimension(rows.ncols(), known));
+        Ok(false)
     }
 
     /// What the index keeps of a message's text.
@@ -59,7 +66,7 @@ impl Indexing<'_> {
         let mut parts = Vec::new();
         for batch in texts.chunks(EMBED_BATCH) {
             control.check()?;
-            match self.embedder.embed(batch) {
+            match self.embedder.embed_controlled(batch, control) {
                 Ok(rows) => parts.push(rows),
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
                 Err(error) => {
@@ -76,4 +83,15 @@ impl Indexing<'_> {
             _ => Ok(concatenate(Axis(0), &views).ok()),
         }
     }
+}
+
+/// The failure of an embedder whose vectors have another length than the stored ones.
+pub(crate) fn other_dimension(given: usize, stored: usize) -> Error {
+    Error::new(
+        ErrorKind::EmbeddingMismatch,
+        format!(
+            "the embedder gives vectors of dimension {given}, the stored ones are of dimension \
+             `{stored}`; `rebuild_indices` computes them anew"
+        ),
+    )
 }

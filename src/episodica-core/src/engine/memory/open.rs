@@ -83,7 +83,7 @@ impl UserMemory {
             snapshot: Some(head.logs.each_ref().map(|log| log.position)),
         };
         let user = Self::new(owner, store, opened);
-        if changed {
+        if changed && !to.opens_without_embedding {
             user.embed_missing(to, control)?;
         }
         Ok(user)

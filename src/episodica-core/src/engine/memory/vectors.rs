@@ -122,6 +122,18 @@ impl View {
         Ok(filled.computed > 0 || filled.taken < available)
     }
 
+    /// True if a record lacks a vector.
+    pub(crate) fn lacks_vectors(&self) -> bool {
+        let (episodes, facts) = (self.episodes.len(), self.facts.len());
+        let counts = [
+            (self.messages.field.vector_count(), self.messages.len()),
+            (self.abstracts.vector_count(), episodes),
+            (self.narratives.vector_count(), episodes),
+            (self.statements.vector_count(), facts),
+        ];
+        counts.iter().any(|(vectors, records)| vectors < records)
+    }
+
     /// Records that lack a vector.
     pub(crate) fn without_vector(&self) -> Vec<Missing> {
         let fields = [
@@ -161,11 +173,12 @@ impl UserMemory {
             return Ok(0);
         }
         let Some(rows) = to.embed(&texts, control)? else { return Ok(missing.len()) };
+        let mut left = 0;
         let mut view = self.view.write();
         for (one, row) in missing.iter().zip(rows.rows()) {
             let row = row.insert_axis(Axis(0));
             let label = [u64::from(one.slot)];
-            match (one.kind, one.layer) {
+            let added = match (one.kind, one.layer) {
                 ("message", _) => view.add_message_vectors(&[one.slot], row, to)?,
                 ("episodic", L0) if view.episodes.contains(one.slot) => {
                     to.add(&mut view.abstracts, &label, Some(row))?
@@ -176,11 +189,12 @@ impl UserMemory {
                 ("semantic", _) if view.facts.contains(one.slot) => {
                     to.add(&mut view.statements, &label, Some(row))?
                 }
-                _ => {}
-            }
+                _ => true,
+            };
+            left += usize::from(!added);
         }
         self.note_change();
-        Ok(0)
+        Ok(left)
     }
 
     /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
@@ -332,10 +346,13 @@ fn fill(
     }
     let taken = found.len();
     let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
+    if to.opens_without_embedding {
+        return Ok(Filled { taken, computed: 0 });
+    }
     match to.embed(&texts, control)? {
         Some(rows) => to
             .add(field, &slots(&missing), Some(rows.view()))
-            .map(|()| Filled { taken, computed: missing.len() }),
+            .map(|_| Filled { taken, computed: missing.len() }),
         None => Ok(Filled { taken, computed: 0 }),
     }
 }

@@ -98,23 +98,26 @@ impl View {
     }
 
     /// Adds the vectors of messages. Ignores those that got one or were deleted in the meantime.
+    /// `false` if they are of another dimension.
     pub fn add_message_vectors(
         &mut self,
         slots: &[u32],
         rows: ArrayView2<'_, f32>,
         to: &Indexing<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let wanted: Vec<usize> =
             (0..slots.len()).filter(|at| self.backlog.unembedded().contains(&slots[*at])).collect();
         let labels: Vec<u64> = wanted.iter().map(|at| u64::from(slots[*at])).collect();
-        if wanted.len() == slots.len() {
-            to.add(&mut self.messages.field, &labels, Some(rows))?;
+        let added = if wanted.len() == slots.len() {
+            to.add(&mut self.messages.field, &labels, Some(rows))?
         } else {
             let rows = rows.select(Axis(0), &wanted);
-            to.add(&mut self.messages.field, &labels, Some(rows.view()))?;
+            to.add(&mut self.messages.field, &labels, Some(rows.view()))?
+        };
+        if added {
+            wanted.iter().for_each(|at| self.backlog.message_embedded(slots[*at]));
         }
-        wanted.iter().for_each(|at| self.backlog.message_embedded(slots[*at]));
-        Ok(())
+        Ok(added)
     }
 
     /// Puts an episode (or its new revision) with its [`episode_terms`] and the vectors of L0 and
@@ -135,7 +138,7 @@ impl View {
             let merged = merged.iter().filter_map(|id| id.as_str());
             self.merged.extend(merged.map(|id| (id.to_owned(), episode.episode_id.clone())));
         }
-        self.backlog.episode_written(&episode.episode_id, episode.provenance.pending_llm);
+        self.backlog.episode_written(&episode.episode_id, &episode.provenance);
         self.record_bytes +=
             episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
         self.abstracts.postings.add_terms(slot, &terms[0]);
@@ -152,7 +155,7 @@ impl View {
         self.members.push(members);
         let label = [u64::from(slot)];
         to.add(&mut self.abstracts, &label, rows.map(|rows| rows_of(rows, 0..1)))?;
-        to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2)))
+        to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2))).map(drop)
     }
 
     /// Puts a fact (or its new revision) with the vector of its text (one row).
@@ -178,7 +181,7 @@ impl View {
         let standings = &self.standings;
         self.attributes.put(slot, &fact, |slot| standings[slot as usize].current != 0);
         self.record_bytes += fact.content.len() + 700;
-        to.add(&mut self.statements, &[u64::from(slot)], rows)
+        to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
     /// Makes a fact the one that its text leads to. A current fact is not hidden by one that was
@@ -215,6 +218,12 @@ impl View {
     /// The slot of the fact that superseded the one in a slot.
     pub fn successor(&self, slot: u32) -> Option<u32> {
         self.facts.slot_of(self.standings[slot as usize].successor)
+    }
+
+    /// The length of the vectors, once there are any.
+    pub fn dimension(&self) -> Option<usize> {
+        let fields = [&self.messages.field, &self.abstracts, &self.narratives, &self.statements];
+        fields.into_iter().find_map(Field::vectors).map(|vectors| vectors.dimension())
     }
 
     /// The episode that the one with this id was merged into.

@@ -71,16 +71,15 @@ impl Engine {
         if request.max_tokens == 0 {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
-        let Some(user) = self.known_user(user_id, control)? else {
+        let hurried = self.hurried(control);
+        let Some(user) = self.known_user(user_id, &hurried)? else {
             let Packed { text, token_count, .. } = Packed::empty(request.form, request.max_tokens);
             return Ok(Context { text, token_count, ..Context::default() });
         };
         // What no longer holds is shown only beside what superseded it.
         let wide = Request { include_superseded: false, ..request.search.clone() };
-        let mut prepared = self.prepare(
-            &Query::new(&wide.query, &user.view.read().messages, self.services.tokens).at(wide.now),
-            &wide,
-        );
+        let query = Query::new(&wide.query, &user.view.read().messages, self.services.tokens);
+        let mut prepared = self.prepare(&query.at(wide.now), &wide, &hurried)?;
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
         let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };

@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use ndarray::Array1;
 
 use crate::config::Preset;
-use crate::control::Control;
+use crate::control::{Control, Until};
 use crate::embed::STATIC_MODEL;
 use crate::engine::lifecycle::Engine;
+use crate::engine::memory::indexing::other_dimension;
 use crate::engine::memory::view::View;
 use crate::engine::reading::hits::Hits;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::score::{
     Asked, Hit, Intent, Method, Query, Request, Response, Settings, Threshold, Weights,
     detect_intent, is_scored_in_full,
@@ -22,6 +24,8 @@ use crate::score::{
 pub const MAX_TOP_K: usize = 1_000;
 /// Longest question, in characters.
 pub const MAX_QUERY_CHARS: usize = 32_768;
+/// The longest time that a search can be told to wait for a vector.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(86_400);
 /// Terms of the question that snippets look for.
 const SNIPPET_TERMS: usize = 64;
 /// Depths to which many records are ranked, one after the other: how deep a ranking goes decides
@@ -54,14 +58,12 @@ impl Engine {
         self.check_request(request)?;
         self.services.counters.searches.fetch_add(1, Ordering::Relaxed);
         let intent = detect_intent(&request.query);
-        let Some(user) = self.known_user(user_id, control)? else {
+        let hurried = self.hurried(control);
+        let Some(user) = self.known_user(user_id, &hurried)? else {
             return Ok(Response { hits: Vec::new(), degraded: Vec::new(), intent });
         };
-        let mut prepared = self.prepare(
-            &Query::new(&request.query, &user.view.read().messages, self.services.tokens)
-                .at(request.now),
-            request,
-        );
+        let query = Query::new(&request.query, &user.view.read().messages, self.services.tokens);
+        let mut prepared = self.prepare(&query.at(request.now), request, &hurried)?;
         let view = user.view.read();
         self.note_degradation(&view, request, &mut prepared);
         let search = Search { engine: self, view: &view, request, prepared: &prepared };
@@ -94,13 +96,26 @@ impl Engine {
         Ok(())
     }
 
+    /// The control of a search: nobody who searches waits long for a server.
+    pub(crate) fn hurried<'a>(&self, control: &'a dyn Control) -> Until<'a> {
+        let patience = Duration::try_from_secs_f64(self.services.config.search_timeout_seconds);
+        let patience = patience.unwrap_or(LONGEST_PATIENCE).min(LONGEST_PATIENCE);
+        Until::new(control, Instant::now() + patience)
+    }
+
     /// Embeds the question, unless only words are asked for. No lock is held here.
-    pub(crate) fn prepare(&self, query: &Query, request: &Request) -> Prepared {
+    pub(crate) fn prepare(
+        &self,
+        query: &Query,
+        request: &Request,
+        control: &dyn Control,
+    ) -> Result<Prepared> {
         let mut degraded = Vec::new();
         let vector = match request.method {
             Method::Bm25 => None,
-            _ => match self.services.embedder.embed(&[&query.plain]) {
+            _ => match self.services.embedder.embed_controlled(&[&query.plain], control) {
                 Ok(rows) => Some(rows.row(0).to_owned()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
                 Err(error) => {
                     self.services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
                     degraded.push(format!("vector: {error}"));
@@ -109,17 +124,23 @@ impl Engine {
             },
         };
         let terms = query.all_terms.iter().take(SNIPPET_TERMS);
-        Prepared {
+        Ok(Prepared {
             intent: detect_intent(&query.text),
             query: query.clone(),
             terms: terms.map(|term| term.text.clone()).collect(),
             vector,
             degraded,
-        }
+        })
     }
 
     pub(crate) fn note_degradation(&self, view: &View, request: &Request, prepared: &mut Prepared) {
-        if request.method == Method::Bm25 || prepared.vector.is_none() {
+        if request.method == Method::Bm25 {
+            return;
+        }
+        let Some(given) = prepared.vector.as_ref().map(Array1::len) else { return };
+        if let Some(stored) = view.dimension().filter(|stored| *stored != given) {
+            prepared.degraded.push(format!("vector: {}", other_dimension(given, stored)));
+            prepared.vector = None;
             return;
         }
         let missing = view.backlog.unembedded().len();

@@ -123,7 +123,8 @@ fn count(user_id: &str, view: &View, heap_bytes: usize) -> UserStats {
         superseded: view.facts.len() - current,
         pending_semantic: view.backlog.unlearned().len(),
         pending_llm: view.backlog.pending_llm(),
-        pending_vectors: view.backlog.unembedded().len(),
+        refused_llm: view.backlog.refused().len(),
+        pending_vectors: view.without_vector().len(),
         vectors: VectorCounts {
             messages: view.messages.field.vector_count(),
             episodes: view.abstracts.vector_count() + view.narratives.vector_count(),

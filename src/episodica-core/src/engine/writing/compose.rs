@@ -8,14 +8,15 @@ use rayon::prelude::*;
 
 use crate::clock::Moment;
 use crate::control::Control;
-use crate::engine::asking::conversation::{Asked, Conversation};
+use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::form::Draft;
+use crate::engine::writing::extract::Stated;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
-use crate::model::{Message, Provenance};
+use crate::generate::facts;
+use crate::model::{Message, Provenance, REFUSED};
 
 /// Why the rules wrote a text: the model did not answer. It is written again once the model is
 /// back.
@@ -28,34 +29,49 @@ pub(crate) struct Text {
     pub timestamp: Option<Moment>,
     pub provenance: Provenance,
     pub asked: Asked,
+    /// The facts, if the model was asked for them at the same time.
+    pub stated: Option<Stated>,
 }
 
 impl Services {
-    /// The texts of drafts, in their order.
+    /// The texts of episodes with these messages, in their order.
     pub(crate) fn compose(
         &self,
         user: &User,
-        drafts: &[Draft],
+        episodes: &[&[Arc<Message>]],
         control: &dyn Control,
     ) -> Result<Vec<Text>> {
         if self.llm.is_none() {
-            let by_rules = |draft: &Draft| by_rules(&draft.messages, "", Asked::default());
-            return Ok(drafts.par_iter().map(by_rules).collect());
+            let by_rules = |messages: &&[Arc<Message>]| by_rules(messages, "", Asked::default());
+            return Ok(episodes.par_iter().map(by_rules).collect());
         }
-        let texts: Mutex<Vec<Option<Result<Text>>>> =
-            Mutex::new(drafts.iter().map(|_| None).collect());
+        self.at_the_same_time(user, episodes, control, |conversation, messages| {
+            conversation.compose(messages)
+        })
+    }
+
+    /// Asks the model about several pieces of work at the same time, within the limit on calls.
+    pub(crate) fn at_the_same_time<T: Sync, A: Send>(
+        &self,
+        user: &User,
+        pieces: &[T],
+        control: &dyn Control,
+        ask: impl Fn(&mut Conversation<'_>, &T) -> Result<A> + Sync,
+    ) -> Result<Vec<A>> {
+        let answers: Mutex<Vec<Option<Result<A>>>> =
+            Mutex::new(pieces.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
         let work = &|| {
             let Some(mut conversation) = self.conversation(user, control) else { return };
-            while let Some((number, draft)) = take(&next, drafts) {
-                let text = conversation.compose(&draft.messages);
-                texts.lock()[number] = Some(text);
+            while let Some((number, piece)) = take(&next, pieces) {
+                let answer = ask(&mut conversation, piece);
+                answers.lock()[number] = Some(answer);
             }
         };
         let held = HeldTurns::here();
         // The calls wait rather than compute: threads of their own, the caller's among them.
         std::thread::scope(|scope| {
-            for _ in 1..drafts.len().min(self.config.llm_concurrency) {
+            for _ in 1..pieces.len().min(self.config.llm_concurrency) {
                 let held = held.clone();
                 scope.spawn(move || {
                     held.adopt();
@@ -64,35 +80,55 @@ impl Services {
             }
             work();
         });
-        texts.into_inner().into_iter().flatten().collect()
+        answers.into_inner().into_iter().flatten().collect()
     }
 }
 
 impl Conversation<'_> {
-    /// The text of one episode by the model, or by the rules if its answer is missing or unusable.
-    pub(crate) fn compose(&mut self, messages: &[Arc<Message>]) -> Result<Text> {
-        let prompt = model::question(messages)?;
-        let Some(reply) = self.ask(&prompt)? else {
-            self.count("episodes_by_rules", 1);
-            return Ok(by_rules(messages, OUTAGE, self.take_asked()));
+    /// The text of one episode by the model, with its facts if they are wanted and the model's
+    /// window allows; by the rules if the answer is missing or unusable.
+    fn compose(&mut self, messages: &[Arc<Message>]) -> Result<Text> {
+        let budget = self.budget();
+        let own = self.services.without_recalled(self.user, messages);
+        // What was recalled is told in an episode, and never learned: that takes two questions.
+        let is_own = own.len() == messages.len()
+            && own.iter().zip(messages).all(|(own, message)| Arc::ptr_eq(own, message));
+        let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
+        let known = if wants_facts { Some(self.known_about(messages)?) } else { None };
+        let prompt = model::question(messages, known.as_deref(), budget)?;
+        let reply = match self.ask(&prompt)? {
+            Outcome::Answered(reply) => reply,
+            Outcome::Outage => return Ok(self.without_answer(messages, OUTAGE)),
+            Outcome::Refused => return Ok(self.without_answer(messages, REFUSED)),
         };
-        match model::read(&reply.text, messages) {
-            Ok(written) => {
-                self.keep(&reply);
-                self.count("answers_salvaged", u64::from(written.salvaged));
-                let provenance = reply.provenance(written.salvaged);
-                let asked = self.take_asked();
-                Ok(Text { text: written.text, timestamp: written.timestamp, provenance, asked })
-            }
+        let written = match model::read(&reply.text, messages) {
+            Ok(written) => written,
             Err(reason) => {
-                self.count("episodes_by_rules", 1);
                 self.count(reason.name(), 1);
                 log::warn!("unusable answer for an episode: {}", reason.name());
-                let mut text = by_rules(messages, reason.name(), self.take_asked());
+                let mut text = self.without_answer(messages, reason.name());
                 text.provenance.tokens = reply.tokens;
-                Ok(text)
+                return Ok(text);
             }
-        }
+        };
+        self.keep(&reply);
+        self.count("answers_salvaged", u64::from(written.salvaged));
+        self.count("unsupported_sentences", written.unsupported);
+        let provenance = reply.provenance(written.salvaged);
+        let asked = self.take_asked();
+        let stated = known.map(|_| {
+            let facts = facts::model::read(&reply.text, &own, &self.services.config);
+            // The whole answer was paid for once: its tokens are the episode's.
+            let cost = Provenance { tokens: 0, ..provenance.clone() };
+            self.stated(facts, cost, &own, asked.clone()).with_the_text()
+        });
+        let (text, timestamp) = (written.text, written.timestamp);
+        Ok(Text { text, timestamp, provenance, asked, stated })
+    }
+
+    fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> Text {
+        self.count("episodes_by_rules", 1);
+        by_rules(messages, reason, self.take_asked())
     }
 }
 
@@ -108,8 +144,8 @@ fn by_rules(messages: &[Arc<Message>], fallback: &str, asked: Asked) -> Text {
         method: "offline".to_owned(),
         prompt_version: RULES_VERSION.to_owned(),
         fallback: fallback.to_owned(),
-        pending_llm: !fallback.is_empty(),
+        pending_llm: !fallback.is_empty() && fallback != REFUSED,
         ..Provenance::default()
     };
-    Text { text: write_offline(messages), timestamp: None, provenance, asked }
+    Text { text: write_offline(messages), timestamp: None, provenance, asked, stated: None }
 }

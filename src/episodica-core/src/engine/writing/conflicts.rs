@@ -67,6 +67,11 @@ impl Learned {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
+    /// True if a fact of this step may conflict with a candidate.
+    pub fn may_concern(&self, candidate: &Candidate, conflicts: &Conflicts) -> bool {
+        self.latest.values().any(|fresh| conflicts.concern(candidate, fresh))
+    }
+
     /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is
     /// that of the candidate's vector.
     pub fn concerned(
@@ -92,9 +97,7 @@ impl Learned {
             }
         }
         for fresh in self.latest.values() {
-            if (fresh.text == conflicts.text || conflicts.stated.may_concern(&fresh.stated))
-                && concerns(candidate, &fresh.memory)
-            {
+            if conflicts.concern(candidate, fresh) {
                 let other = rows.zip(fresh.row).map(|(rows, row)| rows.row(row));
                 near.push((Arc::clone(&fresh.memory), cosine(vector, other)));
             }
@@ -113,6 +116,11 @@ pub(crate) struct Conflicts {
 }
 
 impl Conflicts {
+    fn concern(&self, candidate: &Candidate, fresh: &Fresh) -> bool {
+        (fresh.text == self.text || self.stated.may_concern(&fresh.stated))
+            && concerns(candidate, &fresh.memory)
+    }
+
     /// Finds the facts of the view that may conflict with a candidate.
     pub fn find(view: &View, candidate: &Candidate) -> Self {
         let (stated, text) = (Stated::by(candidate), normalized(&candidate.content));
@@ -146,5 +154,5 @@ fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> V
 }
 
 fn cosine(a: Option<ArrayView1<'_, f32>>, b: Option<ArrayView1<'_, f32>>) -> f32 {
-    a.zip(b).map_or(0.0, |(a, b)| a.dot(&b))
+    a.zip(b).filter(|(a, b)| a.len() == b.len()).map_or(0.0, |(a, b)| a.dot(&b))
 }

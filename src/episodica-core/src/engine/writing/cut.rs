@@ -15,14 +15,14 @@ use crate::error::Result;
 use crate::model::{BoundaryReason, Message};
 
 impl Conversation<'_> {
-    /// Cuts what can be cut from the front of a group. Asks only about messages that no question
+    /// Cuts what can be cut from the front of a group, up to `most` pieces and a few. Asks only about messages that no question
     /// has shown before, so that the calls are bounded by the messages, whatever the answers.
-    pub(crate) fn cut(&mut self, group: Group) -> Result<Vec<Draft>> {
+    pub(crate) fn cut(&mut self, group: Group, most: usize) -> Result<Vec<Draft>> {
         let config = &self.services.config;
         let session = group.messages.first().and_then(|message| message.session_id.clone());
         let mut drafts = Vec::new();
         let mut rest = &group.messages[..];
-        while !rest.is_empty() {
+        while !rest.is_empty() && drafts.len() < most {
             let shown = self.user.progress.seen.lock().get(&session).copied().unwrap_or(0);
             let seen = rest.iter().take_while(|message| message.seq < shown).count();
             let by_turns = config.boundary_mode == BoundaryMode::Message;
@@ -89,8 +89,8 @@ impl Conversation<'_> {
         complete: Option<BoundaryReason>,
     ) -> Result<Option<Vec<Segment>>> {
         let config = &self.services.config;
-        let prompt = window::question(messages, config)?;
-        let Some(reply) = self.ask(&prompt)? else { return Ok(None) };
+        let prompt = window::question(messages, config, self.budget())?;
+        let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
         let Some(Reading { segments, repaired, salvaged }) =
             window::read(&reply.text, messages, complete, config)
         else {
@@ -104,8 +104,8 @@ impl Conversation<'_> {
     }
 
     fn ask_turn(&mut self, messages: &[Arc<Message>]) -> Result<Option<Vec<Segment>>> {
-        let prompt = turn::question(messages)?;
-        let Some(reply) = self.ask(&prompt)? else { return Ok(None) };
+        let prompt = turn::question(messages, self.budget())?;
+        let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
         let Some(segment) = turn::read(&reply.text, messages, &self.services.config) else {
             self.count("boundary_answers_malformed", 1);
             return Ok(None);

@@ -1,200 +1,253 @@
-//! Learning from one episode with the model: predict from known facts, extract what was not
-//! predicted, reconcile; three questions at most.
+//! Learning from episodes with the model: their facts, if they were not found while the episode was
+//! written, and one question about all of them beside what is known.
 //!
 //! If the model does not answer, the rules learn in its place, and the episode is marked to be
 //! learned from again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 
-use crate::engine::asking::conversation::{Conversation, Reply};
+use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
-use crate::engine::writing::learn::{Advice, Found, LearningStep, NEAREST};
+use crate::engine::writing::learn::{Advice, AskedOf, Found, LearningStep, NEAREST, Origin};
 use crate::error::Result;
-use crate::generate::facts::model::{
-    prediction_question, read_prediction, read_statements, statements_question,
-};
+use crate::generate::facts::model::{Facts, Occurred, question, read};
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
 use crate::generate::reconcile::model as reconcile;
 use crate::model::{Episode, Message, Provenance, SemanticMemory};
 use crate::text::normalized_hash;
 
-/// Known facts that a prediction is made from, as in Nemori.
-const KNOWN_STATEMENTS: usize = 10;
+/// Known facts that the model is shown beside an episode, as many as in Nemori.
+const KNOWN_FACTS: usize = 10;
 /// A known fact with a lower cosine is unrelated to a candidate, unless it is about the same
 /// attribute of the same subject.
 const RELATED_COSINE: f32 = 0.3;
+/// Candidates that the model is asked about at once.
+const RECONCILED_AT_ONCE: usize = 40;
 
 /// The facts that an episode states, as the model or the rules read it.
-struct Statements {
-    extraction: Extraction,
+#[derive(Debug)]
+pub(crate) struct Stated {
+    pub extraction: Extraction,
+    /// By candidate; empty where nothing is known.
+    occurred: Vec<Occurred>,
     /// `None`: the rules'.
     provenance: Option<Provenance>,
     pending_llm: bool,
+    asked: Asked,
+    /// The episode's own trace has what was asked.
+    is_traced: bool,
+}
+
+impl Stated {
+    /// The same, asked together with the episode's text.
+    pub fn with_the_text(self) -> Self {
+        Self { is_traced: true, ..self }
+    }
+}
+
+impl Services {
+    /// Learns from episodes with the model. The caller has the user's turn.
+    pub(crate) fn learn_by_model(
+        &self,
+        conversation: &mut Conversation<'_>,
+        episodes: &[Arc<Episode>],
+    ) -> Result<()> {
+        let (user, control) = (conversation.user, conversation.control);
+        let mut stated: Vec<Option<Stated>> = {
+            let mut known = user.progress.stated.lock();
+            let of = |episode: &Arc<Episode>| {
+                known.remove(&episode.episode_id).filter(|(at, _)| *at == episode.revision)
+            };
+            episodes.iter().map(of).map(|found| found.map(|(_, stated)| stated)).collect()
+        };
+        let open: Vec<usize> = (0..episodes.len()).filter(|at| stated[*at].is_none()).collect();
+        let found = self.at_the_same_time(user, &open, control, |conversation, at| {
+            conversation.find_facts(&episodes[*at])
+        })?;
+        for (at, found) in open.into_iter().zip(found) {
+            stated[at] = Some(found);
+        }
+        let stated: Vec<Stated> = stated.into_iter().flatten().collect();
+        let relearned = episodes.iter().zip(&stated).filter(|(_, one)| one.provenance.is_some());
+        let relearned: Vec<&str> =
+            relearned.map(|(episode, _)| episode.episode_id.as_str()).collect();
+        self.withdraw_stand_ins(user, &relearned, control)?;
+        let (mut candidates, mut origins) = (Vec::<Found<'_>>::new(), Vec::new());
+        let (mut pending_llm, mut asked_of) = (HashSet::new(), Vec::new());
+        for (episode, one) in episodes.iter().zip(stated) {
+            self.count_rejected(&one.extraction);
+            let count = one.extraction.candidates.len();
+            conversation.count("episodes_without_facts", u64::from(count == 0));
+            if one.pending_llm {
+                pending_llm.insert(episode.episode_id.clone());
+            }
+            // The calls are paid for once, whatever the number of facts that came of them.
+            let provenance = one.provenance.map(|provenance| Provenance {
+                tokens: provenance.tokens.div_ceil(count.max(1) as u64),
+                ..provenance
+            });
+            let mut occurred = one.occurred.into_iter();
+            for candidate in one.extraction.candidates {
+                candidates.push((episode, candidate));
+                let occurred = occurred.next().unwrap_or_default();
+                origins.push(Origin { provenance: provenance.clone(), occurred });
+            }
+            let (episode_id, is_traced) = (episode.episode_id.clone(), one.is_traced);
+            asked_of.push((AskedOf { episode_id, is_traced }, one.asked));
+        }
+        let rows = self.embed_found(&candidates, control)?;
+        let advice = conversation.advice(&candidates, rows.as_ref(), &mut origins)?;
+        let step = LearningStep {
+            episodes,
+            found: &candidates,
+            rows,
+            advice,
+            origins,
+            pending_llm,
+            asked: conversation.take_asked(),
+            asked_of,
+        };
+        self.reconcile_and_commit(user, step, control)
+    }
 }
 
 impl Conversation<'_> {
-    /// Learns from one episode. The caller has the user's turn.
-    pub(crate) fn learn(&mut self, episode: &Arc<Episode>) -> Result<()> {
-        let services = self.services;
-        let messages = services.without_recalled(self.user, &episode.original_messages);
-        let stated = self.statements(episode, &messages)?;
-        services.count_rejected(&stated.extraction);
-        if stated.extraction.candidates.is_empty() {
-            self.count("episodes_without_statements", 1);
-        }
-        let found: Vec<Found<'_>> = stated
-            .extraction
-            .candidates
-            .into_iter()
-            .map(|candidate| (episode, candidate))
-            .collect();
-        let rows = services.embed_found(&found, self.control)?;
-        let mut provenance = stated.provenance;
-        let advice = match &mut provenance {
-            Some(provenance) => self.advice(&found, rows.as_ref(), provenance)?,
-            // The rules reconcile their own candidates: no call is spent on them while the model is
-            // out.
-            None => found.iter().map(|_| None).collect(),
-        };
-        // The calls are paid for once, whatever the number of facts that came of them.
-        if let Some(provenance) = &mut provenance {
-            provenance.tokens = provenance.tokens.div_ceil(found.len().max(1) as u64);
-        }
-        let step = LearningStep {
-            episodes: std::slice::from_ref(episode),
-            found: &found,
-            rows,
-            advice,
-            provenance,
-            pending_llm: stated.pending_llm,
-            asked: self.take_asked(),
-        };
-        services.reconcile_and_commit(self.user, step, self.control)
-    }
-
-    fn statements(
-        &mut self,
-        episode: &Arc<Episode>,
+    /// Facts that were read out of an answer, or the rules' in their place.
+    pub(crate) fn stated(
+        &self,
+        facts: Option<Facts>,
+        provenance: Provenance,
         messages: &[Arc<Message>],
-    ) -> Result<Statements> {
-        let config = &self.services.config;
-        let prediction = self.predict(episode)?;
-        let predicted = prediction.as_ref().map(|(text, _)| text.as_str());
-        let prompt = statements_question(messages, predicted)?;
-        let Some(reply) = self.ask(&prompt)? else {
-            return Ok(self.statements_by_rules(messages, true));
+        asked: Asked,
+    ) -> Stated {
+        let Some(facts) = facts else {
+            self.count("facts_answers_malformed", 1);
+            return self.facts_by_rules(messages, false, asked);
         };
-        let Some(read) = read_statements(&reply.text, messages, config) else {
-            self.count("statements_answers_malformed", 1);
-            return Ok(self.statements_by_rules(messages, false));
-        };
-        self.keep(&reply);
-        self.count("answers_salvaged", u64::from(read.salvaged));
-        let mut provenance = reply.provenance(read.salvaged);
-        provenance.tokens += prediction.map_or(0, |(_, reply)| reply.tokens);
-        Ok(Statements {
-            extraction: read.extraction,
+        self.count("answers_salvaged", u64::from(facts.salvaged));
+        let provenance =
+            Provenance { salvaged: provenance.salvaged || facts.salvaged, ..provenance };
+        Stated {
+            extraction: facts.extraction,
+            occurred: facts.occurred,
             provenance: Some(provenance),
             pending_llm: false,
-        })
-    }
-
-    fn statements_by_rules(&self, messages: &[Arc<Message>], pending_llm: bool) -> Statements {
-        self.count("statements_by_rules", 1);
-        let extraction = extract_offline(messages, &self.services.config);
-        Statements { extraction, provenance: None, pending_llm }
-    }
-
-    /// What known facts let expect of an episode; `None` without known facts, without an answer, or
-    /// if the configuration does not want it.
-    fn predict(&mut self, episode: &Arc<Episode>) -> Result<Option<(String, Reply)>> {
-        if !self.services.config.prediction_correction {
-            return Ok(None);
+            asked,
+            is_traced: false,
         }
-        let known = self.known_about(episode)?;
-        if known.is_empty() {
-            return Ok(None);
-        }
-        let prompt = prediction_question(episode, &known)?;
-        let Some(reply) = self.ask(&prompt)? else { return Ok(None) };
-        let Some(text) = read_prediction(&reply.text) else {
-            self.count("predictions_malformed", 1);
-            return Ok(None);
-        };
-        self.keep(&reply);
-        Ok(Some((text, reply)))
     }
 
-    /// The known facts nearest to an episode, nearest first. Without vectors, the latest.
-    fn known_about(&self, episode: &Arc<Episode>) -> Result<Vec<Arc<SemanticMemory>>> {
-        let indexed = {
-            let view = self.user.view.read();
-            let slot = view.episodes.slot(&episode.episode_id);
-            let vectors = view.abstracts.vectors().zip(slot);
-            vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)))
-        };
-        let vector = match indexed {
-            Some(vector) => Some(vector),
-            None => {
-                let text = episode.abstract_text();
-                let rows = self.services.indexing().embed(&[&text], self.control)?;
-                rows.map(|rows| rows.row(0).to_owned())
+    /// The facts of an episode that is written already.
+    fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<Stated> {
+        let messages = self.services.without_recalled(self.user, &episode.original_messages);
+        let known = self.known_about(&messages)?;
+        let prompt = question(&messages, &known, self.budget())?;
+        match self.ask(&prompt)? {
+            Outcome::Answered(reply) => {
+                let facts = read(&reply.text, &messages, &self.services.config);
+                if facts.is_some() {
+                    self.keep(&reply);
+                }
+                let asked = self.take_asked();
+                Ok(self.stated(facts, reply.provenance(false), &messages, asked))
             }
-        };
+            Outcome::Outage => {
+                let asked = self.take_asked();
+                Ok(self.facts_by_rules(&messages, true, asked))
+            }
+            // The same question would be refused again.
+            Outcome::Refused => {
+                let asked = self.take_asked();
+                Ok(self.facts_by_rules(&messages, false, asked))
+            }
+        }
+    }
+
+    fn facts_by_rules(&self, messages: &[Arc<Message>], pending_llm: bool, asked: Asked) -> Stated {
+        self.count("facts_by_rules", 1);
+        let extraction = extract_offline(messages, &self.services.config);
+        let occurred = Vec::new();
+        Stated { extraction, occurred, provenance: None, pending_llm, asked, is_traced: false }
+    }
+
+    /// The known facts nearest to messages, nearest first. Without vectors, the latest.
+    pub(crate) fn known_about(
+        &self,
+        messages: &[Arc<Message>],
+    ) -> Result<Vec<Arc<SemanticMemory>>> {
+        if !self.services.config.prediction_correction {
+            return Ok(Vec::new());
+        }
         let view = self.user.view.read();
+        let ids: HashSet<&str> =
+            messages.iter().map(|message| message.message_id.as_str()).collect();
+        // What was learned from these messages is to be learned again.
         let is_useful = |fact: &&Arc<SemanticMemory>| {
-            let is_of_episode = fact.source_episodes.iter().all(|id| *id == episode.episode_id);
-            fact.is_current() && !is_of_episode
+            fact.is_current() && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
         };
-        let Some(vector) = vector else {
+        let Some(vector) = mean_vector(&view, messages) else {
             let latest = view.facts.iter().rev().map(|(_, fact)| fact).filter(is_useful);
-            return Ok(latest.take(KNOWN_STATEMENTS).cloned().collect());
+            return Ok(latest.take(KNOWN_FACTS).cloned().collect());
         };
         let least = self.services.config.statement_similarity_threshold;
-        let near = view.statements.nearest(vector.view(), 3 * KNOWN_STATEMENTS)?;
+        let near = view.statements.nearest(vector.view(), 3 * KNOWN_FACTS)?;
         let near = near.into_iter().filter(|(_, cosine)| *cosine >= least);
         let facts = near.filter_map(|(slot, _)| view.facts.get(slot)).filter(is_useful);
-        Ok(facts.take(KNOWN_STATEMENTS).cloned().collect())
+        Ok(facts.take(KNOWN_FACTS).cloned().collect())
     }
 
-    /// The model's decisions about candidates that are related to known facts.
+    /// The model's decisions about its candidates that are related to known facts. The rules
+    /// reconcile their own: no call is spent on them while the model is out.
     fn advice(
         &mut self,
         candidates: &[Found<'_>],
         rows: Option<&Array2<f32>>,
-        provenance: &mut Provenance,
+        origins: &mut [Origin],
     ) -> Result<Advice> {
         let mut advice: Advice = candidates.iter().map(|_| None).collect();
-        let mut known: Vec<Arc<SemanticMemory>> = Vec::new();
-        let mut open: Vec<usize> = Vec::new();
+        let mut open: Vec<(usize, Vec<Arc<SemanticMemory>>)> = Vec::new();
         {
             let view = self.user.view.read();
             for (number, (_, candidate)) in candidates.iter().enumerate() {
-                let vector = rows.map(|rows| rows.row(number));
-                let related = related_to(&view, vector, candidate)?;
-                if related.is_empty() {
+                if origins[number].provenance.is_none() {
                     continue;
                 }
-                open.push(number);
-                for fact in related {
-                    if !known.iter().any(|other| other.memory_id == fact.memory_id) {
-                        known.push(fact);
-                    }
+                let vector = rows.map(|rows| rows.row(number));
+                let related = related_to(&view, vector, candidate)?;
+                if !related.is_empty() {
+                    open.push((number, related));
                 }
             }
         }
-        if open.is_empty() {
-            return Ok(advice);
+        for some in open.chunks(RECONCILED_AT_ONCE) {
+            self.advise(candidates, some, origins, &mut advice)?;
         }
-        let asking: Vec<_> = open.iter().map(|number| &candidates[*number].1).collect();
+        Ok(advice)
+    }
+
+    fn advise(
+        &mut self,
+        candidates: &[Found<'_>],
+        open: &[(usize, Vec<Arc<SemanticMemory>>)],
+        origins: &mut [Origin],
+        advice: &mut Advice,
+    ) -> Result<()> {
+        let mut known: Vec<Arc<SemanticMemory>> = Vec::new();
+        for fact in open.iter().flat_map(|(_, related)| related) {
+            if !known.iter().any(|other| other.memory_id == fact.memory_id) {
+                known.push(Arc::clone(fact));
+            }
+        }
+        let asking: Vec<_> = open.iter().map(|(number, _)| &candidates[*number].1).collect();
         let held: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
         let prompt = reconcile::question(&asking, &held)?;
-        let Some(reply) = self.ask(&prompt)? else {
+        let Some(reply) = self.ask(&prompt)?.reply() else {
             self.count("reconciled_by_rules", open.len() as u64);
-            return Ok(advice);
+            return Ok(());
         };
         let read = reconcile::read(&reply.text, &asking, &held);
         for (why, times) in &read.corrected {
@@ -205,17 +258,31 @@ impl Conversation<'_> {
         } else {
             self.keep(&reply);
         }
-        provenance.tokens += reply.tokens;
-        provenance.salvaged |= read.salvaged;
         self.count("answers_salvaged", u64::from(read.salvaged));
-        for (number, decision) in open.into_iter().zip(read.decisions) {
+        for ((number, _), decision) in open.iter().zip(read.decisions) {
+            if let Some(provenance) = &mut origins[*number].provenance {
+                provenance.tokens += reply.tokens.div_ceil(open.len() as u64);
+                provenance.salvaged |= read.salvaged;
+            }
             match decision {
-                Some(decision) => advice[number] = Some((decision, known.clone())),
+                Some(decision) => advice[*number] = Some((decision, known.clone())),
                 None => self.count("reconciled_by_rules", 1),
             }
         }
-        Ok(advice)
+        Ok(())
     }
+}
+
+/// The mean of the messages' vectors, of length 1; `None` if one lacks a vector.
+fn mean_vector(view: &View, messages: &[Arc<Message>]) -> Option<Array1<f32>> {
+    let slots: Option<Vec<u32>> =
+        messages.iter().map(|message| view.messages.slot(&message.message_id)).collect();
+    let mut mean = view.message_vectors(&slots?)?.mean_axis(Axis(0))?;
+    let length = mean.dot(&mean).sqrt();
+    (length > 0.0).then(|| {
+        mean /= length;
+        mean
+    })
 }
 
 /// Current facts related to a candidate, nearest first; none if one of them says the same, word for

@@ -11,11 +11,12 @@ use crate::clock::Moment;
 use crate::config::BoundaryMode;
 use crate::control::Control;
 use crate::engine::asking::conversation::Asked;
-use crate::engine::memory::indexing::rows_of;
+use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::compose::Text;
+use crate::engine::writing::extract::Stated;
 use crate::error::Result;
 use crate::ids::record_id;
 use crate::model::{BoundaryReason, Episode, Message};
@@ -23,6 +24,11 @@ use crate::store::{SessionState, StateRecord};
 
 /// Episodes that enter the view under one lock; searches wait no longer than that.
 const VIEW_BATCH: usize = 64;
+
+/// Episodes that are composed at the same time with a model, and a few more.
+pub(crate) const MOST_DRAFTS: usize = 8;
+/// Texts that are worth a request for vectors of their own.
+pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 /// How far the buffer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,8 +139,29 @@ impl Services {
         Ok(episodes)
     }
 
-    /// Forms episodes of what can be cut. The caller has the user's turn.
+    /// Forms episodes of all that can be cut. The caller has the user's turn.
     pub(crate) fn form_episodes(
+        &self,
+        user: &User,
+        cut: Cut<'_>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
+        let mut episodes = self.form_some(user, cut, control)?;
+        if self.llm.is_some() {
+            loop {
+                let more = self.form_some(user, cut, control)?;
+                if more.is_empty() {
+                    break;
+                }
+                episodes.extend(more);
+            }
+        }
+        Ok(episodes)
+    }
+
+    /// Forms episodes of what can be cut, with a model a few at a time. The caller has the user's
+    /// turn.
+    pub(crate) fn form_some(
         &self,
         user: &User,
         cut: Cut<'_>,
@@ -147,9 +174,10 @@ impl Services {
         );
         let drafts: Vec<Draft> = match self.conversation(user, control).filter(|_| by_model) {
             Some(mut conversation) => {
+                let most = MOST_DRAFTS.max(self.config.llm_concurrency);
                 let mut drafts = Vec::new();
                 for group in groups {
-                    drafts.extend(conversation.cut(group)?);
+                    drafts.extend(conversation.cut(group, most.saturating_sub(drafts.len()))?);
                 }
                 drafts
             }
@@ -179,11 +207,15 @@ impl Services {
         control.check()?;
         // Episodes are committed in the order of their ends, whatever their sessions.
         drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
-        let texts = self.compose(user, &drafts, control)?;
+        let messages: Vec<&[Arc<Message>]> =
+            drafts.iter().map(|draft| &draft.messages[..]).collect();
+        let texts = self.compose(user, &messages, control)?;
         let mut episodes = Vec::with_capacity(drafts.len());
-        for (draft, text) in drafts.into_iter().zip(texts) {
+        let mut stated: Vec<Option<Stated>> = Vec::with_capacity(drafts.len());
+        for (draft, mut text) in drafts.into_iter().zip(texts) {
             let mut asked = draft.asked;
             asked.extend(text.asked.clone());
+            stated.push(text.stated.take());
             let episode = Arc::new(self.episode(user, draft.messages, draft.segment, text));
             self.write_trace(user, asked.about(std::slice::from_ref(&episode.episode_id)));
             episodes.push(episode);
@@ -191,8 +223,44 @@ impl Services {
         if self.config.merge_episodes {
             return self.commit_merged(user, episodes, control);
         }
+        self.embed_ahead(user, &episodes, &stated, control)?;
         self.commit_with_vectors(user, &episodes, control)?;
+        let mut known = user.progress.stated.lock();
+        for (episode, stated) in episodes.iter().zip(stated) {
+            if let Some(stated) = stated {
+                known.insert(episode.episode_id.clone(), (episode.revision, stated));
+            }
+        }
         Ok(episodes)
+    }
+
+    /// Asks a server at once for all vectors that are needed soon: those of episodes and facts, and
+    /// of as many messages as make up a request. The embedder keeps them until they are asked for.
+    fn embed_ahead(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        stated: &[Option<Stated>],
+        control: &dyn Control,
+    ) -> Result<()> {
+        if self.embedder.is_local() {
+            return Ok(());
+        }
+        let episodes = episodes.iter().flat_map(|one| [one.abstract_text(), one.content.clone()]);
+        let facts = stated.iter().flatten().flat_map(|one| &one.extraction.candidates);
+        let facts = facts.map(|fact| fact.content.clone());
+        let mut texts: Vec<String> = episodes.chain(facts).collect();
+        let room = WORTH_A_REQUEST.saturating_sub(texts.len());
+        {
+            let view = user.view.read();
+            let unembedded = view.backlog.unembedded().iter().take(room);
+            texts.extend(unembedded.map(|slot| view.messages.get(*slot).content.clone()));
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        if texts.len() <= EMBED_BATCH {
+            self.indexing().embed(&texts, control)?;
+        }
+        Ok(())
     }
 
     /// Embeds episodes, then commits them.

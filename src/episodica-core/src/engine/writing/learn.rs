@@ -1,13 +1,14 @@
 //! From new episodes to facts: extract, reconcile with known facts, append, index.
 //!
-//! The rules learn from all episodes at once, a model from one after the other
-//! ([`Services::learn_next`]), so that the facts of one are known to the next.
+//! The rules learn from all episodes at once, a model from a few at a time
+//! ([`Services::learn_next`]), so that the facts of the first are known to the next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::control::Control;
 use crate::engine::asking::conversation::Asked;
@@ -18,6 +19,7 @@ use crate::engine::user::User;
 use crate::engine::writing::changes::ended_by;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::error::Result;
+use crate::generate::facts::model::Occurred;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
 use crate::generate::reconcile::{Decision, apply, close, reconcile_offline};
 use crate::model::{Episode, Provenance, SemanticMemory};
@@ -37,6 +39,14 @@ pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);
 /// leaves it to the rules.
 pub(crate) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
 
+/// Where a candidate comes from.
+pub(crate) struct Origin {
+    /// Stamped into a new fact; `None` = learned by the rules.
+    pub provenance: Option<Provenance>,
+    /// When it happened.
+    pub occurred: Occurred,
+}
+
 /// One step of learning: candidates, and how they came about.
 pub(crate) struct LearningStep<'a> {
     pub episodes: &'a [Arc<Episode>],
@@ -45,12 +55,33 @@ pub(crate) struct LearningStep<'a> {
     pub rows: Option<Array2<f32>>,
     /// By candidate.
     pub advice: Advice,
-    /// Stamped into new facts; `None` = learned by the rules.
-    pub provenance: Option<Provenance>,
-    /// Learned by the rules in a model's place: to be done again.
-    pub pending_llm: bool,
-    /// For the trace.
+    /// By candidate; empty if all are the rules'.
+    pub origins: Vec<Origin>,
+    /// Episodes from which the rules learned in a model's place: to be done again.
+    pub pending_llm: HashSet<String>,
+    /// For the trace: what was asked about all of them, and about single ones.
     pub asked: Asked,
+    pub asked_of: Vec<(AskedOf, Asked)>,
+}
+
+/// The episode that a question was about.
+pub(crate) struct AskedOf {
+    pub episode_id: String,
+    /// The episode's own trace has the question already.
+    pub is_traced: bool,
+}
+
+impl Origin {
+    /// Stamps a record that was made of the candidate.
+    fn mark(&self, record: &mut SemanticMemory) {
+        if let Some(provenance) = &self.provenance {
+            record.provenance = provenance.clone();
+        }
+        let dates = [("occurred_from", &self.occurred.from), ("occurred_to", &self.occurred.to)];
+        for (key, date) in dates.into_iter().filter(|(_, date)| !date.is_empty()) {
+            record.metadata.insert(key.to_owned(), Value::String(date.clone()));
+        }
+    }
 }
 
 impl Services {
@@ -85,9 +116,10 @@ impl Services {
             rows: self.embed_found(&found, control)?,
             advice: found.iter().map(|_| None).collect(),
             found: &found,
-            provenance: None,
-            pending_llm: false,
+            origins: Vec::new(),
+            pending_llm: HashSet::new(),
             asked: Asked::default(),
+            asked_of: Vec::new(),
         };
         self.reconcile_and_commit(user, step, control)
     }
@@ -99,6 +131,65 @@ impl Services {
             view.backlog.unlearned().keys().filter_map(|id| view.episodes.slot(id)).collect();
         episodes.sort_unstable();
         episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
+    }
+
+    /// Takes back the facts that the rules learned from these episodes in the model's place: the
+    /// model's take theirs. What they had ended holds again.
+    pub(crate) fn withdraw_stand_ins(
+        &self,
+        user: &User,
+        episodes: &[&str],
+        control: &dyn Control,
+    ) -> Result<()> {
+        let (withdrawn, restored) = {
+            let view = user.view.read();
+            let relearned: HashSet<&str> = episodes
+                .iter()
+                .copied()
+                .filter(|id| view.backlog.relearn().contains(*id))
+                .collect();
+            if relearned.is_empty() {
+                return Ok(());
+            }
+            let is_stand_in = |fact: &SemanticMemory| {
+                fact.provenance.method == "offline"
+                    && !fact.source_episodes.is_empty()
+                    && fact.source_episodes.iter().all(|id| relearned.contains(id.as_str()))
+            };
+            let facts = || view.facts.iter().map(|(_, fact)| fact);
+            let withdrawn: HashSet<String> = facts()
+                .filter(|fact| is_stand_in(fact))
+                .map(|fact| fact.memory_id.clone())
+                .collect();
+            let is_ended = |fact: &&Arc<SemanticMemory>| {
+                fact.superseded_by.as_ref().is_some_and(|by| withdrawn.contains(by))
+                    && !withdrawn.contains(&fact.memory_id)
+            };
+            let restore = |fact: &Arc<SemanticMemory>| {
+                Arc::new(SemanticMemory {
+                    valid_to: None,
+                    superseded_by: None,
+                    updated_at: self.clock.now(),
+                    revision_count: fact.revision_count + 1,
+                    ..(**fact).clone()
+                })
+            };
+            let restored: Vec<_> = facts().filter(is_ended).map(restore).collect();
+            (withdrawn, restored)
+        };
+        let texts: Vec<&str> = restored.iter().map(|fact| fact.content.as_str()).collect();
+        let rows = self.indexing().embed(&texts, control)?;
+        self.counters.count("facts_replaced", withdrawn.len() as u64);
+        let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
+        let _writer = user.lock_writer()?;
+        user.store.append_semantic(&restored, &gone, &[])?;
+        user.note_change();
+        let mut view = user.view.write();
+        for (row, fact) in restored.iter().enumerate() {
+            let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+            view.put_fact(Arc::clone(fact), vector, &self.indexing())?;
+        }
+        view.withdraw_facts(&gone)
     }
 
     pub(crate) fn count_rejected(&self, extraction: &Extraction) {
@@ -127,6 +218,13 @@ impl Services {
         control: &dyn Control,
     ) -> Result<()> {
         let learned = self.reconcile(user, &mut step);
+        for (of, asked) in std::mem::take(&mut step.asked_of) {
+            let facts = learned.latest.values().map(|fresh| &fresh.memory);
+            let facts = facts.filter(|fact| fact.source_episodes.contains(&of.episode_id));
+            let mut ids: Vec<String> = facts.map(|fact| fact.memory_id.clone()).collect();
+            ids.extend((!of.is_traced).then_some(of.episode_id));
+            self.write_trace(user, asked.about(&ids));
+        }
         let mut ids: Vec<String> = learned.latest.keys().cloned().collect();
         ids.extend(step.episodes.iter().map(|episode| episode.episode_id.clone()));
         self.commit_learned(user, &step, learned, control)?;
@@ -145,8 +243,10 @@ impl Services {
         for ((row, (episode, candidate)), advised) in step.found.iter().enumerate().zip(advice) {
             // Advice about a fact that this step has changed already is out of date.
             let advised = advised.filter(|(decision, known)| {
-                let target = decision.target.and_then(|target| known.get(target));
-                target.is_none_or(|fact| !learned.latest.contains_key(&fact.memory_id))
+                match decision.target.and_then(|target| known.get(target)) {
+                    Some(fact) => !learned.latest.contains_key(&fact.memory_id),
+                    None => !learned.may_concern(candidate, &conflicts[row]),
+                }
             });
             let (decision, known) = advised.unwrap_or_else(|| {
                 let view = user.view.read();
@@ -171,9 +271,10 @@ impl Services {
                 continue;
             }
             // The last record holds the candidate; one before it is only closed.
-            if let (Some(provenance), Some(record)) = (&step.provenance, applied.records.last_mut())
+            if let (Some(origin), Some(record)) =
+                (step.origins.get(row), applied.records.last_mut())
             {
-                record.provenance = provenance.clone();
+                origin.mark(record);
             }
             let current = applied.records.last().filter(|record| record.is_current());
             let successor = current.map(|record| (record.memory_id.clone(), record.valid_from));
@@ -240,7 +341,7 @@ impl Services {
                 episode_id: episode.episode_id.clone(),
                 revision: episode.revision,
                 at,
-                pending_llm: step.pending_llm,
+                pending_llm: step.pending_llm.contains(&episode.episode_id),
             })
             .collect();
         let _writer = user.lock_writer()?;
@@ -262,7 +363,8 @@ impl Services {
         let replaced = learned.records.iter().filter(|record| !learned.is_latest(record));
         replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
         for episode in step.episodes {
-            view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
+            let pending_llm = step.pending_llm.contains(&episode.episode_id);
+            view.backlog.learned(&episode.episode_id, episode.revision, pending_llm);
         }
         Ok(())
     }

@@ -88,7 +88,7 @@ impl Services {
             words: later.boundary_reason.clone(),
         };
         let draft = Draft { messages, segment, asked: Asked::default() };
-        let mut texts = self.compose(user, std::slice::from_ref(&draft), control)?;
+        let mut texts = self.compose(user, &[&draft.messages], control)?;
         let text = texts.remove(0);
         self.write_trace(user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));
         let mut metadata = earlier.metadata.clone();

@@ -12,11 +12,13 @@ use serde_json::{Map, Value, json};
 use super::offline::{EpisodeText, write_offline};
 use crate::clock::Moment;
 use crate::error::Result;
+use crate::generate::facts;
+use crate::generate::facts::model::{FACTS_TOKENS, facts_schema, known_lines, participants};
 use crate::llm::{
-    AnswerSchema, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render,
+    AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render,
     single_line,
 };
-use crate::model::Message;
+use crate::model::{Message, SemanticMemory};
 use crate::text::{Language, count_tokens, language, sentences};
 
 /// Bounds of a title (characters), of L0 and of L1 (tokens).
@@ -25,6 +27,8 @@ const MAX_SUMMARY_TOKENS: usize = 100;
 const MAX_NARRATIVE_TOKENS: usize = 2_000;
 /// A talk of at most so many tokens is its own narrative.
 const SHORT_TOKENS: usize = 50;
+/// Tokens that the text of an episode may take.
+const TEXT_TOKENS: u32 = 3_000;
 const MAX_TOPICS: usize = 6;
 const MAX_ENTITIES: usize = 16;
 /// Longest topic or name that is kept, in characters.
@@ -60,40 +64,57 @@ pub struct Written {
     pub timestamp: Option<Moment>,
     /// The JSON had to be pieced together, or the rules filled a gap.
     pub salvaged: bool,
+    /// Sentences that the messages don't bear out; they are left out.
+    pub unsupported: u64,
 }
 
 #[derive(Serialize)]
 struct Values {
+    facts: bool,
+    known: Option<String>,
     conversation: String,
 }
 
-/// The question about a segment.
+/// The question about a segment. With `known`, also for the facts beyond the known ones.
 ///
 /// # Errors
 /// `Internal` when the prompt can't be filled in.
-pub fn question(messages: &[Arc<Message>]) -> Result<Prompt> {
-    let (system, user) = render(
-        Template::Episode,
-        is_chinese(messages),
-        &Values { conversation: conversation(messages, 0) },
-    )?;
+pub fn question(
+    messages: &[Arc<Message>],
+    known: Option<&[Arc<SemanticMemory>]>,
+    budget: Budget,
+) -> Result<Prompt> {
+    let values = Values {
+        facts: known.is_some(),
+        known: known.and_then(known_lines),
+        conversation: conversation(messages, budget),
+    };
+    let (system, user) = render(Template::Episode, is_chinese(messages), &values)?;
     let list = json!({"type": "array", "items": {"type": "string"}});
     let text = json!({"type": "string"});
+    let mut properties = json!({
+        "title": text, "summary": text, "narrative": text, "timestamp": text, "topics": list,
+        "entities": list,
+    });
+    let mut required = vec!["title", "summary", "narrative", "timestamp", "topics", "entities"];
+    let (mut name, mut max_tokens) = ("episode", TEXT_TOKENS);
+    if known.is_some() {
+        properties["facts"] = facts_schema();
+        required.push("facts");
+        (name, max_tokens) = ("episode_and_facts", TEXT_TOKENS + FACTS_TOKENS);
+    }
     let schema = json!({
         "type": "object",
-        "properties": {
-            "title": text, "summary": text, "narrative": text, "timestamp": text, "topics": list,
-            "entities": list,
-        },
-        "required": ["title", "summary", "narrative", "timestamp", "topics", "entities"],
+        "properties": properties,
+        "required": required,
         "additionalProperties": false,
     });
     Ok(Prompt {
         phase: Template::Episode.phase(),
         system,
         user,
-        schema: AnswerSchema { name: "episode", schema },
-        max_tokens: 3_000,
+        schema: AnswerSchema { name, schema },
+        max_tokens,
     })
 }
 
@@ -120,6 +141,20 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
         return Err(Unusable::OtherLanguage);
     }
     let rules = write_offline(messages);
+    let (names, sources) = (participants(messages), by_reference(messages));
+    let mut unsupported = 0;
+    let mut supported_part = |text: &str| {
+        let (kept, dropped) = borne_out(text, &sources, &names);
+        unsupported += dropped;
+        kept
+    };
+    let (summary, narrative) = (supported_part(&summary), supported_part(&narrative));
+    let title = if title_supported(&title, &sources, &names) {
+        title
+    } else {
+        unsupported += 1;
+        rules.title.clone()
+    };
     let filled = summary.is_empty() || narrative.is_empty();
     let content = match source_if_short(messages) {
         Some(source) => source,
@@ -152,7 +187,34 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
         },
         timestamp: moment(&value, messages),
         salvaged: salvaged || filled,
+        unsupported,
     })
+}
+
+fn by_reference(messages: &[Arc<Message>]) -> Vec<&Message> {
+    messages.iter().map(|message| &**message).collect()
+}
+
+/// The sentences of a text that the messages bear out, and how many they don't. Nothing is left of
+/// a text of which most is not borne out.
+fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) {
+    let all = sentences(text);
+    let kept: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|sentence| facts::supported(sentence, sources, names).is_ok())
+        .collect();
+    let dropped = all.len() - kept.len();
+    match (dropped, 2 * kept.len() >= all.len()) {
+        (0, _) => (text.to_owned(), 0),
+        (_, true) => (kept.join(if text.is_ascii() { " " } else { "" }), dropped as u64),
+        (_, false) => (String::new(), dropped as u64),
+    }
+}
+
+/// Titles are checked without their capitals where every word has one.
+fn title_supported(title: &str, sources: &[&Message], names: &[&str]) -> bool {
+    facts::supported(title, sources, names).is_ok()
 }
 
 fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {

@@ -132,6 +132,13 @@ fn dates_supported(statement: &str, found: &[TimeMention], sources: &[&Message])
     })
 }
 
+/// Does an ISO date (year, month or day) occur in these messages, or follow from them?
+pub(super) fn date_supported(date: &str, sources: &[&Message]) -> bool {
+    let Some(first) = sources.first() else { return false };
+    let found = mentions(date, first.timestamp);
+    !found.is_empty() && dates_supported(date, &found, sources)
+}
+
 fn without(statement: &str, dates: &[TimeMention]) -> String {
     let mut rest = String::with_capacity(statement.len());
     let mut done = 0;

@@ -31,6 +31,8 @@ pub struct Items {
     pub lost: usize,
     /// There was a list, if an empty one. `false`: the text holds no answer at all.
     pub found: bool,
+    /// The text was one object with this list under its key.
+    pub keyed: bool,
 }
 
 /// The object in `text`; `None` where there is none with at least one readable member.
@@ -81,23 +83,26 @@ pub fn object(text: &str) -> Option<Salvaged> {
 /// ```
 pub fn items(text: &str, key: &str) -> Items {
     let text = relevant(text);
-    if let Some((values, salvaged)) =
-        serde_json::from_str(text).ok().and_then(|value| list(value, key))
-    {
-        return Items { values, salvaged, lost: 0, found: true };
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        let keyed = value.get(key).is_some_and(Value::is_array);
+        if let Some((values, salvaged)) = list(value, key) {
+            return Items { values, salvaged, lost: 0, found: true, keyed };
+        }
     }
     for inner in fences(text) {
-        if let Some((values, _)) = parse(inner).and_then(|value| list(value, key)) {
-            return Items { values, salvaged: true, lost: 0, found: true };
+        let value = parse(inner);
+        let keyed = value.as_ref().is_some_and(|one| one.get(key).is_some_and(Value::is_array));
+        if let Some((values, _)) = value.and_then(|value| list(value, key)) {
+            return Items { values, salvaged: true, lost: 0, found: true, keyed };
         }
     }
     let mut scan = Scan::new(text);
     let split = |scan: &mut Scan<'_>, start| {
         let (values, lost) = scan.elements(start)?;
-        Some(Items { values, salvaged: true, lost, found: true })
+        Some(Items { values, salvaged: true, lost, found: true, keyed: false })
     };
     if let Some(start) = scan.list_under(key) {
-        return split(&mut scan, start).unwrap_or_default();
+        return Items { keyed: true, ..split(&mut scan, start).unwrap_or_default() };
     }
     // Lists of objects are what is asked for, lists of strings likely; a list of anything else may
     // be a reference mark in prose.

@@ -24,6 +24,9 @@ impl Format {
     }
 }
 
+/// Room for the thoughts of a model that has run dry once.
+const THINKING_TOKENS: u32 = 8_000;
+
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
@@ -31,17 +34,19 @@ pub(super) struct Dialect {
     /// `max_completion_tokens` instead of `max_tokens`.
     completion_tokens: bool,
     temperature: bool,
+    /// The model thinks before it answers.
+    thinks: bool,
 }
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { format: Format::Schema, completion_tokens: false, temperature: true }
+        Self { format: Format::Schema, completion_tokens: false, temperature: true, thinks: false }
     }
 }
 
 impl Dialect {
     /// Requests that learning can cost one call: each step goes one way.
-    pub(super) const MAX_STEPS: usize = 4;
+    pub(super) const MAX_STEPS: usize = 5;
 
     /// The body of a request.
     pub(super) fn body(
@@ -86,6 +91,16 @@ impl Dialect {
             body[key.as_str()] = value.clone();
         }
         body
+    }
+
+    /// Tokens that an answer gets on top of the usual.
+    pub(super) fn more_tokens(self) -> u32 {
+        if self.thinks { THINKING_TOKENS } else { 0 }
+    }
+
+    /// What to try after an answer that ended before its first word.
+    pub(super) fn with_more_room(self) -> Option<Self> {
+        (!self.thinks).then_some(Self { thinks: true, ..self })
     }
 
     /// What to try after this refusal; `None` where nothing about the form of the request is to

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::dialect::Dialect;
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
-use crate::llm::chat::{Answer, LanguageModel, Prompt};
+use crate::llm::chat::{Answer, LanguageModel, NoAnswer, Prompt};
 use crate::llm::settings::LlmSettings;
 use crate::model::ServiceHealth;
 use crate::remote::{Cause, Failure, Remote, SystemTimer, Timer};
@@ -46,6 +46,10 @@ impl OpenAiModel {
                 "max_tokens of the model is not above 0: `0`",
             ));
         }
+        if settings.context_window.is_some_and(|window| window < MIN_WINDOW) {
+            let text = format!("context_window of the model must be at least {MIN_WINDOW}");
+            return Err(Error::new(ErrorKind::Config, text));
+        }
         let remote = Remote::with_timer(&settings.endpoint, Arc::clone(&timer))?;
         let fallback = match settings.fallback.take() {
             Some(fallback) => Some(Box::new(Self::with_timer(*fallback, timer)?)),
@@ -55,45 +59,98 @@ impl OpenAiModel {
     }
 
     /// This endpoint alone, without the fallback.
-    fn ask(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Failure> {
+    fn ask(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Unanswered> {
         let started = self.remote.seconds();
-        let max_tokens =
-            self.settings.max_tokens.map_or(prompt.max_tokens, |most| most.min(prompt.max_tokens));
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
-        let (reply, seconds) = loop {
+        // What answers without text have cost.
+        let mut spent = (0, 0);
+        loop {
+            let max_tokens = self.max_tokens(prompt, dialect);
             let body = dialect.body(&self.settings.model, prompt, max_tokens, &self.settings.extra);
             let outcome = self.remote.post("chat/completions", &body, control);
             attempts += outcome.as_ref().map_or_else(Failure::attempts, |reply| reply.attempts);
+            let parsed = outcome.and_then(|reply| reply.parse("a chat completion"));
+            let read = match &parsed {
+                Ok(value) => read(value, self.remote.origin()),
+                Err(_) => Read::default(),
+            };
             let seconds = self.remote.seconds() - started;
-            match outcome {
-                Ok(reply) => break (reply, seconds),
-                Err(failure) => match dialect.after(&failure) {
-                    Some(next) if steps < Dialect::MAX_STEPS => dialect = next,
-                    _ => return Err(failure.over(attempts, seconds)),
-                },
+            let failure = match (parsed, read.text) {
+                (Ok(_), Ok(text)) => {
+                    *self.dialect.lock() = dialect;
+                    let counted = || {
+                        let prompt = count_tokens(&prompt.system) + count_tokens(&prompt.user);
+                        (prompt as u64, count_tokens(&text) as u64)
+                    };
+                    let (prompt_tokens, completion_tokens) = read.usage.unwrap_or_else(counted);
+                    return Ok(Answer {
+                        text,
+                        model: self.settings.model.clone(),
+                        prompt_tokens: prompt_tokens + spent.0,
+                        completion_tokens: completion_tokens + spent.1,
+                        counted_locally: read.usage.is_none(),
+                        attempts,
+                        seconds,
+                    });
+                }
+                (Ok(_), Err(failure)) | (Err(failure), _) => failure,
+            };
+            let usage = read.usage.unwrap_or_default();
+            spent = (spent.0 + usage.0, spent.1 + usage.1);
+            let next = if read.is_dry && self.settings.max_tokens.is_none() {
+                dialect.with_more_room()
+            } else {
+                dialect.after(&failure)
+            };
+            match next.filter(|_| steps < Dialect::MAX_STEPS) {
+                Some(next) => dialect = next,
+                None => {
+                    let refused = read.is_silent || failure.is_about_content();
+                    let failure = failure.over(attempts, seconds);
+                    return Err(Unanswered { failure, refused, spent });
+                }
             }
             steps += 1;
-        };
-        let parsed =
-            reply.parse("a chat completion").and_then(|value| read(&value, self.remote.origin()));
-        let (text, usage) = parsed.map_err(|failure| failure.over(attempts, seconds))?;
-        *self.dialect.lock() = dialect;
-        let (prompt_tokens, completion_tokens) = usage.unwrap_or_else(|| {
-            (
-                (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
-                count_tokens(&text) as u64,
-            )
-        });
-        let model = self.settings.model.clone();
-        Ok(Answer {
-            text,
-            model,
-            prompt_tokens,
-            completion_tokens,
-            counted_locally: usage.is_none(),
+        }
+    }
+
+    /// The limit of an answer: as set, or what this question usually needs; within the window.
+    fn max_tokens(&self, prompt: &Prompt, dialect: Dialect) -> u32 {
+        let usual = prompt.max_tokens.saturating_add(dialect.more_tokens());
+        let wanted = self.settings.max_tokens.unwrap_or(usual);
+        let Some(window) = self.settings.context_window else { return wanted };
+        let asked = (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u32;
+        wanted.min(window.saturating_sub(asked + asked / 8 + FRAME_TOKENS)).max(MIN_ANSWER_TOKENS)
+    }
+}
+
+/// The smallest window that holds a task and a few messages.
+const MIN_WINDOW: u32 = 2_048;
+/// Tokens that a server's own form of a conversation takes.
+const FRAME_TOKENS: u32 = 32;
+/// The shortest limit of an answer that is sent, however full the window is.
+const MIN_ANSWER_TOKENS: u32 = 64;
+
+/// A question without an answer of this endpoint.
+struct Unanswered {
+    failure: Failure,
+    refused: bool,
+    /// Tokens of prompts and of answers, as far as the server counted them.
+    spent: (u64, u64),
+}
+
+impl From<Unanswered> for Box<NoAnswer> {
+    fn from(unanswered: Unanswered) -> Self {
+        let Unanswered { failure, refused, spent } = unanswered;
+        let (attempts, seconds) = (failure.attempts(), failure.seconds());
+        Self::new(NoAnswer {
+            refused,
             attempts,
+            prompt_tokens: spent.0,
+            completion_tokens: spent.1,
             seconds,
+            error: failure.into_error(ErrorKind::Llm),
         })
     }
 }
@@ -103,26 +160,41 @@ impl LanguageModel for OpenAiModel {
         &self.settings.model
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer> {
-        let failure = match self.ask(prompt, control) {
+    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
+        let first = match self.ask(prompt, control) {
             Ok(answer) => return Ok(answer),
-            Err(failure) => failure,
+            Err(unanswered) => unanswered,
         };
-        match &self.fallback {
-            Some(fallback) if failure.cause() != Cause::Stopped => {
-                let tried = failure.attempts();
-                match fallback.complete(prompt, control) {
-                    Ok(answer) => Ok(Answer {
-                        attempts: answer.attempts + tried,
-                        seconds: answer.seconds + failure.seconds(),
-                        ..answer
-                    }),
-                    Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
-                    Err(error) => Err(failure.into_error(ErrorKind::Llm).caused_by(error)),
-                }
+        let Some(fallback) =
+            self.fallback.as_ref().filter(|_| first.failure.cause() != Cause::Stopped)
+        else {
+            return Err(first.into());
+        };
+        let mut first = Box::<NoAnswer>::from(first);
+        match fallback.complete(prompt, control) {
+            Ok(answer) => Ok(Answer {
+                attempts: answer.attempts + first.attempts,
+                seconds: answer.seconds + first.seconds,
+                prompt_tokens: answer.prompt_tokens + first.prompt_tokens,
+                completion_tokens: answer.completion_tokens + first.completion_tokens,
+                ..answer
+            }),
+            Err(second) if second.error.kind() == ErrorKind::Interrupted => Err(second),
+            Err(second) => {
+                first.attempts += second.attempts;
+                first.seconds += second.seconds;
+                first.prompt_tokens += second.prompt_tokens;
+                first.completion_tokens += second.completion_tokens;
+                first.refused &= second.refused;
+                first.error = first.error.caused_by(second.error);
+                Err(first)
             }
-            _ => Err(failure.into_error(ErrorKind::Llm)),
         }
+    }
+
+    fn context_window(&self) -> Option<u32> {
+        let fallback = self.fallback.as_ref().and_then(|fallback| fallback.context_window());
+        self.settings.context_window.into_iter().chain(fallback).min()
     }
 
     fn is_available(&self) -> bool {
@@ -140,15 +212,35 @@ impl LanguageModel for OpenAiModel {
     }
 }
 
-/// Text and the server's own count of prompt and answer.
-fn read(reply: &Value, origin: &str) -> Result<(String, Option<(u64, u64)>), Failure> {
+/// What an answer holds.
+struct Read {
+    text: Result<String, Failure>,
+    /// The server's own count of prompt and answer.
+    usage: Option<(u64, u64)>,
+    /// All tokens allowed were used up before the first word.
+    is_dry: bool,
+    /// The server answered and said nothing.
+    is_silent: bool,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { text: Ok(String::new()), usage: None, is_dry: false, is_silent: false }
+    }
+}
+
+fn read(reply: &Value, origin: &str) -> Read {
     let unusable = |what: &str| {
         Failure::new(Cause::Unusable, format!("server answered without {what}: `{origin}`"))
     };
-    let choice = reply
-        .get("choices")
-        .and_then(|choices| choices.get(0))
-        .ok_or_else(|| unusable("a choice"))?;
+    let tokens = |key: &str| reply["usage"][key].as_u64();
+    let usage = match (tokens("prompt_tokens"), tokens("completion_tokens")) {
+        (Some(prompt), Some(completion)) if prompt + completion > 0 => Some((prompt, completion)),
+        _ => None,
+    };
+    let Some(choice) = reply.get("choices").and_then(|choices| choices.get(0)) else {
+        return Read { text: Err(unusable("a choice")), usage, ..Read::default() };
+    };
     let text = match &choice["message"]["content"] {
         Value::String(text) => text.clone(),
         // Parts: those with text, in order.
@@ -158,23 +250,17 @@ fn read(reply: &Value, origin: &str) -> Result<(String, Option<(u64, u64)>), Fai
             .collect(),
         _ => String::new(),
     };
-    if text.trim().is_empty() {
-        return Err(
-            match (choice["finish_reason"].as_str(), choice["message"]["refusal"].is_string()) {
-                (Some("length"), _) => unusable(
-                    "text, because all tokens allowed were used up (a reasoning model needs more)",
-                ),
-                (Some("content_filter"), _) | (_, true) => {
-                    unusable("text, because it refuses the content")
-                }
-                _ => unusable("text"),
-            },
-        );
+    if !text.trim().is_empty() {
+        return Read { text: Ok(text), usage, ..Read::default() };
     }
-    let tokens = |key: &str| reply["usage"][key].as_u64();
-    let usage = match (tokens("prompt_tokens"), tokens("completion_tokens")) {
-        (Some(prompt), Some(completion)) if prompt + completion > 0 => Some((prompt, completion)),
-        _ => None,
+    let reason = choice["finish_reason"].as_str();
+    let is_refusal = reason == Some("content_filter") || choice["message"]["refusal"].is_string();
+    let (is_dry, what) = match reason {
+        Some("length") => {
+            (true, "text, because all tokens allowed were used up (a reasoning model needs more)")
+        }
+        _ if is_refusal => (false, "text, because it refuses the content"),
+        _ => (false, "text"),
     };
-    Ok((text, usage))
+    Read { text: Err(unusable(what)), usage, is_dry, is_silent: true }
 }

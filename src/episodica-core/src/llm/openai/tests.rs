@@ -116,7 +116,7 @@ fn what_is_no_matter_of_form_is_asked_once() {
     ] {
         let server = FaultServer::script(vec![refuses(status, words)]);
         let model = model(&server);
-        let error = model.complete(&prompt(), &Uninterrupted).unwrap_err();
+        let error = model.complete(&prompt(), &Uninterrupted).unwrap_err().error;
         assert_eq!(error.kind(), ErrorKind::Llm);
         assert_eq!(server.requests().len(), 1, "{words}");
         assert_eq!(model.health().format, "json_schema");
@@ -190,7 +190,7 @@ fn an_answer_without_text_is_an_error_that_says_why() {
         (json!([1]), "a choice: "),
     ] {
         let server = FaultServer::script(vec![Act::Json(200, body.to_string())]);
-        let error = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err();
+        let error = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err().error;
         assert_eq!(error.kind(), ErrorKind::Llm);
         assert!(
             error.to_string().starts_with(&format!("server answered without {reason}")),
@@ -231,7 +231,7 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
     both.endpoint.api_key = Some(Secret::new("sk-1"));
     both.fallback = Some(Box::new(settings(&second)));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
-    let error = model.complete(&prompt(), &Uninterrupted).unwrap_err();
+    let error = model.complete(&prompt(), &Uninterrupted).unwrap_err().error;
     assert_eq!(error.kind(), ErrorKind::Llm);
     let chain = error.chain();
     assert!(chain.contains("status `401`") && chain.contains("status `503`"), "{chain}");
@@ -262,7 +262,7 @@ fn a_stop_is_no_reason_for_the_fallback() {
     both.fallback = Some(Box::new(settings(&second)));
     let flag = CancelFlag::default();
     flag.cancel();
-    let error = OpenAiModel::new(both).unwrap().complete(&prompt(), &flag).unwrap_err();
+    let error = OpenAiModel::new(both).unwrap().complete(&prompt(), &flag).unwrap_err().error;
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     assert!(second.requests().is_empty());
 }
