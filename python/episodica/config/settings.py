@@ -228,10 +228,10 @@ class MemoryConfig:
     semantic_memory : bool
         Learn facts from finished episodes.
     prediction_correction : bool
-        With an LLM, predict an episode from the known facts and learn the difference; otherwise
-        extract facts from each episode alone.
+        With an LLM, show it the known facts that are nearest to an episode, and learn what they
+        lack; otherwise learn from each episode alone.
     statement_similarity_threshold : float
-        Minimum similarity of a known fact that takes part in a prediction. Value: between 0 and
+        Minimum similarity of a known fact that is shown with an episode. Value: between 0 and
         1.
     min_confidence : float
         Minimum confidence of a fact. Value: between 0 and 1.

@@ -65,8 +65,8 @@ settings! {
         memory_budget_bytes: usize = 512 << 20, Bounds::at_least(0.0);
         /// Maximum length of a message, in bytes of UTF-8.
         max_message_bytes: usize = 16 << 20, Bounds::at_least(1.0);
-        /// Maximum time that a search waits for the vector of its question, in seconds. Then it ranks
-        /// by words and says so (`degraded`).
+        /// Maximum time that a search waits for the vector of its question, in seconds. Then it
+        /// ranks by words and says so (`degraded`).
         search_timeout_seconds: f64 = 2.0, Bounds::above(0.0);
         /// Maximum number of simultaneous model calls, over all users.
         llm_concurrency: usize = 8, Bounds::at_least(1.0);

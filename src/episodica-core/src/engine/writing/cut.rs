@@ -15,8 +15,9 @@ use crate::error::Result;
 use crate::model::{BoundaryReason, Message};
 
 impl Conversation<'_> {
-    /// Cuts what can be cut from the front of a group, up to `most` pieces and a few. Asks only about messages that no question
-    /// has shown before, so that the calls are bounded by the messages, whatever the answers.
+    /// Cuts what can be cut from the front of a group, up to `most` pieces and a few. Asks only
+    /// about messages that no question has shown before, so that the calls are bounded by the
+    /// messages, whatever the answers.
     pub(crate) fn cut(&mut self, group: Group, most: usize) -> Result<Vec<Draft>> {
         let config = &self.services.config;
         let session = group.messages.first().and_then(|message| message.session_id.clone());
