@@ -59,11 +59,9 @@ class LLMConfig:
     breaker_seconds
         How long no call is sent then, until a single one tests the endpoint, 0 to 3600.
     max_tokens
-        Maximum number of tokens of any answer, in place of the 200 to 6,000 that each question
-        gets. A reasoning model needs more; without a value it gets more once it has run dry.
+        Maximum number of tokens of any answer. Without a value: 200 to 6,000, more once it ran dry.
     context_window
-        Tokens that the model takes, prompt and answer together, at least 2,048. Prompts are made
-        to fit. Without a value: 32,768 or more.
+        Tokens of prompt and answer together, at least 2,048. Without a value: 32,768 or more.
     fallback
         Asked when this endpoint has no answer.
     extra
