@@ -35,6 +35,12 @@ def _begun(written: str, names: Iterable[str]) -> list[str]:
     ]
 
 
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three names like this one, the nearest first; case makes no difference."""
+    names = {one.lower(): one for one in known}
+    return [names[one] for one in get_close_matches(name.lower(), names, n=3, cutoff=_NEAR)]
+
+
 def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | None:
     """A hint that names the nearest of ``known``; where none is near, all of them if they are few.
 

@@ -110,6 +110,9 @@ def test_ingest(cli: Cli, chat: Path, tmp_path: Path) -> None:
     ]
     assert row.split()[:4] == ["alice", "2", "0", "0"]
     assert done.stderr == "chat.json: 2 messages added for alice\n"
+    again = cli("ingest", chat, "--user", "alice", "--store", "s")
+    assert again.stderr == "chat.json: 0 messages added for alice, 2 known already\n"
+    assert again.stdout.splitlines()[1].split()[:6] == ["alice", "0", "2", "0", "0", "0"]
     [again] = data_of(
         cli(
             "ingest",
@@ -199,14 +202,59 @@ def test_doctor_finds_what_is_wrong(cli: Cli) -> None:
         ),
         (
             ["context", "alice", "x", "--max-tokens", "-1"],
-            "error: max_tokens must be at least 1: `-1`",
+            "error: --max-tokens must be at least 1: `-1`",
             None,
         ),
-        (["search", "alice", "x", "-k", "0"], "error: top_k must be between 1 and 1000: `0`", None),
-        (["search", "alice", " "], "error: query is empty", "hint: "),
+        (
+            ["search", "alice", "x", "-k", "0"],
+            "error: --top-k must be between 1 and 1000: `0`",
+            None,
+        ),
+        (
+            ["search", "alice", " "],
+            "error: query is empty",
+            "hint: ask for something, or list records with `episodica episodes USER`",
+        ),
+        (["search", "alise", "x"], "error: no such user: `alise`", "hint: did you mean `alice`?"),
+        (["facts", "bob"], "error: no such user: `bob`", "hint: the store has `alice`"),
+        (["stats", "bob"], "error: no such user: `bob`", "hint: the store has `alice`"),
+        (["delete", "bob", "--yes"], "error: no such user: `bob`", None),
+        (["delete", "alice"], "error: deleting has to be confirmed", "hint: say `--yes`"),
+        (["facts", "alice", "--limit", "-1"], "error: --limit must be at least 0", None),
+        (
+            ["search", "alice", "x", "--since", "soon"],
+            "error: --since is not an ISO 8601 date: `soon`",
+            None,
+        ),
+        (
+            ["search", "alice", "x", "--since", "2025-01-01", "--until", "2024-01-01"],
+            "error: --since is later than --until:",
+            None,
+        ),
+        (
+            ["search", "alice", "x", "--where", "channel"],
+            "error: --where is not like KEY=VALUE: `channel`",
+            "hint: write `--where channel=sms`",
+        ),
+        (["search", "alice", "x", "--where", "{oops"], "error: --where is not a JSON", None),
+        (["history", "alice", "none"], "error: no record of this user has the id: `none`", None),
+        (["users", "--store", "none"], "error: there is no store: `none`", "--store"),
+        (["rebuild", "--store", "none"], "error: there is no store: `none`", "--store"),
+        (["remember", "alice", " "], "error: statement is empty", None),
+        (["remember", "alice", "x", "--metadata", "[1"], "error: --metadata is not JSON", None),
+        (["plot", "scores", "alice"], "error: the chart of scores needs a query", "--query"),
+        (["export", "alice", "no/such/a.jsonl"], "error: cannot write `", None),
+        (["backup", "."], "error: the directory for the backup is not empty", None),
+        (
+            ["ingest", "bad.jsonl", "--user", "u"],
+            "error: line 2 of `bad.jsonl`: `content` is empty",
+            None,
+        ),
     ],
 )
-def test_errors(filled: Cli, args: list[str], error: str, hint: str | None) -> None:
+def test_errors(filled: Cli, tmp_path: Path, args: list[str], error: str, hint: str | None) -> None:
+    bad = '{"role": "user", "content": "a"}\n{"role": "user", "content": ""}\n'
+    (tmp_path / "bad.jsonl").write_text(bad, encoding="utf-8")
     done = filled(*args)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(error)
@@ -215,12 +263,37 @@ def test_errors(filled: Cli, args: list[str], error: str, hint: str | None) -> N
 
 
 @pytest.mark.parametrize(
-    "args", ["", "serch", "search", "search a b --kind x", "search a b -k x", "ingest"]
+    "args", ["serch", "search", "search a b --kind x", "search a b -k x", "ingest"]
 )
 def test_wrong_arguments(cli: Cli, args: str) -> None:
     done = cli(*args.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage: episodica")
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "hint"),
+    [
+        ("serch alice x", "unknown command: `serch`", "did you mean `search`?"),
+        ("xyzzy", "unknown command: `xyzzy`", "`episodica --help` lists the commands"),
+        ("search a b --topk 3", "unknown arguments: `--topk 3`", "did you mean `--top-k`?"),
+        ("search a b --kind massage", "invalid choice", "did you mean `message`?"),
+        ("completion bush", "invalid choice", "did you mean `bash`?"),
+    ],
+)
+def test_mistyped_words_get_a_suggestion(cli: Cli, args: str, error: str, hint: str) -> None:
+    done = cli(*args.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    *_, told, last = done.stderr.splitlines()
+    assert error in told
+    assert last == f"hint: {hint}"
+
+
+def test_without_arguments_there_is_help(cli: Cli) -> None:
+    done = cli()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == cli("--help").stdout
+    assert "examples:" in done.stdout
 
 
 def test_help_and_version(cli: Cli) -> None:

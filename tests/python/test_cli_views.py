@@ -100,10 +100,13 @@ def test_timeline_without_unicode(filled: Cli) -> None:
 
 def test_timeline_of_nobody_and_of_wrong_numbers(filled: Cli) -> None:
     done = filled("timeline", "nobody")
+    told = "error: no such user: `nobody`\nhint: the store has `alice`\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+    done = filled("timeline", "alice", "--until", "1999-01-01")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "0 episodes, 0 facts\n")
     assert (
         filled("timeline", "alice", "--facts", "-1").stderr
-        == "error: facts must be at least 0: `-1`\n"
+        == "error: --facts must be at least 0: `-1`\n"
     )
 
 

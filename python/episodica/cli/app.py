@@ -12,11 +12,16 @@ from collections.abc import Sequence
 from ..errors import EpisodicaError
 from .arguments import Command, CommandLine
 from .output import Output, report
+from .words import in_words_of_the_line
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
-    args = CommandLine().parser.parse_args(argv)
+    line = CommandLine()
+    args = line.parser.parse_args(argv)
+    if "command" not in args:
+        line.parser.print_help()
+        return 0
     command: Command = args.command
     out = Output(args.json, args.color)
     try:
@@ -24,10 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except EpisodicaError as error:
-        report(error, args.color)
+        report(in_words_of_the_line(error), args.color)
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; everything stored before is kept\n")
+        sys.stderr.write("Interrupted. What was stored is kept; run the same command to resume.\n")
         return 1
     except BrokenPipeError:
         # The reader closed the pipe (`| head`). Nothing may be written at exit either.

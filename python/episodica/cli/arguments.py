@@ -8,12 +8,21 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from .. import _native
+from ..inputs.facts import FACT_KINDS
 from ..inputs.options import FORMATS, KINDS, METHODS
-from . import commands, completion, demo, views
+from ..readers import FORMATS as FILE_FORMATS
+from . import commands, completion, demo, transfers, upkeep, views
 from .output import COLOURS, Output
+from .parser import Parser
 
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
 
+_FILE = (
+    "an export of ChatGPT, Claude or mem0 (ZIP archives as well), ShareGPT, LoCoMo, LongMemEval, "
+    "messages of chat APIs as JSON or JSONL, CSV, or text with `Name:` on each line; "
+    "`-` is standard input"
+)
+_FORMAT = "the format of the file (default: its content tells)"
 _EPILOG = """\
 data goes to stdout (one JSON document with --json), everything else to stderr.
 examples:
@@ -30,7 +39,7 @@ class CommandLine:
     def __init__(self) -> None:
         self.files: list[argparse.Action] = []
         self.folders: list[argparse.Action] = []
-        self.parser = argparse.ArgumentParser(
+        self.parser = Parser(
             prog="episodica",
             description="Episodic memory for LLM agents: "
             "remembers conversations and finds the right moment again.",
@@ -41,11 +50,12 @@ class CommandLine:
         self.parser.add_argument("--version", action="version", version=version)
         self._add_common(self.parser, first=True)
         self._subparsers = self.parser.add_subparsers(
-            title="commands", metavar="COMMAND", required=True
+            title="commands", metavar="COMMAND", required=False
         )
         self._add_writing()
         self._add_asking()
         self._add_listings()
+        self._add_transfers()
         self._add_upkeep()
 
     def completion(self, shell: str) -> str:
@@ -104,28 +114,42 @@ class CommandLine:
         sample = self._add(
             "demo", demo.demo, "remember a sample conversation and answer questions about it"
         )
-        self.files.append(
-            sample.add_argument(
-                "file",
-                nargs="?",
-                metavar="FILE",
-                help="a file in LoCoMo's format instead of the sample",
-            )
-        )
-        ingest = self._add("ingest", commands.ingest, "remember the conversations of a file")
-        self.files.append(
-            ingest.add_argument(
-                "file",
-                metavar="FILE",
-                help="LoCoMo, LongMemEval, a JSON list of messages, or JSONL",
-            )
-        )
-        ingest.add_argument(
-            "--user", metavar="U", help="the user (LoCoMo and LongMemEval name their own)"
-        )
+        self._add_file(sample, "a file to show instead of the sample", nargs="?")
+        ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
+        self._add_file(ingest, _FILE)
+        ingest.add_argument("--user", metavar="U", help="the user, unless the file names its own")
+        ingest.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
         ingest.add_argument(
             "--no-flush", action="store_true", help="keep the last messages in the buffer"
         )
+        stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
+        stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
+        stated.add_argument("words", nargs="+", metavar="FACT", help="the fact, in words")
+        stated.add_argument(
+            "--kind", choices=FACT_KINDS, help="its category (default: the rules tell)"
+        )
+        stated.add_argument(
+            "--valid-from", metavar="DATE", help="from when on it held (default now)"
+        )
+        stated.add_argument("--metadata", metavar="JSON", help="a JSON object to keep with it")
+
+    def _add_transfers(self) -> None:
+        exported = self._add("export", transfers.export, "write a user's memories to a file")
+        _add_user(exported)
+        self._add_file(exported, "`.md` for Markdown, anything else for JSONL")
+        imported = self._add("import", transfers.import_, "add the memories of an export")
+        self._add_file(imported, f"an export; or {_FILE}")
+        imported.add_argument("--user", metavar="U", help="the user, unless the file's own")
+        imported.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
+        backup = self._add("backup", transfers.backup, "copy the store, while others write")
+        self.folders.append(
+            backup.add_argument("path", metavar="PATH", help="a directory that does not exist yet")
+        )
+
+    def _add_file(
+        self, parser: argparse.ArgumentParser, text: str, nargs: str | None = None
+    ) -> None:
+        self.files.append(parser.add_argument("file", nargs=nargs, metavar="FILE", help=text))
 
     def _add_asking(self) -> None:
         search = self._add("search", commands.search, "find messages, episodes and facts")
@@ -146,12 +170,14 @@ class CommandLine:
             "--format", choices=FORMATS, default="text", help="how it is written (default text)"
         )
         _add_range(context)
+        _add_where(context)
 
     def _add_listings(self) -> None:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
         facts = self._add("facts", commands.facts, "list a user's facts")
         facts.add_argument("--all", action="store_true", help="include superseded facts")
-        for listing in (episodes, facts):
+        messages = self._add("messages", commands.messages, "list a user's messages")
+        for listing in (messages, episodes, facts):
             _add_user(listing)
             listing.add_argument("--limit", type=int, metavar="N", help="maximum number of rows")
             listing.add_argument("--newest", action="store_true", help="newest first")
@@ -169,11 +195,34 @@ class CommandLine:
             help="maximum number of facts per episode (default 5)",
         )
         _add_range(timeline)
+        history = self._add("history", commands.history, "list the versions of a record")
+        _add_user(history)
+        history.add_argument("id", metavar="ID", help="id or URI of an episode or a fact")
+        plot = self._add("plot", upkeep.plot, "draw a chart into a file")
+        plot.add_argument("chart", choices=upkeep.CHARTS, help="which chart")
+        _add_user(plot)
+        plot.add_argument("--query", metavar="QUERY", help="what to search, for `scores`")
+        self.files.append(
+            plot.add_argument(
+                "-o",
+                "--output",
+                metavar="FILE",
+                help="the picture; .svg, .png or .pdf (default: the chart's name and .svg)",
+            )
+        )
 
     def _add_upkeep(self) -> None:
-        _add_user(self._add("stats", commands.stats, "count the records of the store"))
-        _add_user(self._add("verify", commands.verify, "check every record, index and file"))
-        self._add("doctor", commands.doctor, "check this installation and the store")
+        self._add("users", upkeep.users, "list the users of the store")
+        _add_user(self._add("stats", upkeep.stats, "count the records of the store"))
+        _add_user(self._add("verify", upkeep.verify, "check every record, index and file"))
+        _add_user(self._add("rebuild", upkeep.rebuild, "compute the indexes again"))
+        delete = self._add("delete", upkeep.delete, "delete a user, or one record, for good")
+        delete.add_argument("user_id", metavar="USER", help="the user")
+        delete.add_argument(
+            "id", metavar="ID", nargs="?", help="a record; without one, everything of the user"
+        )
+        delete.add_argument("--yes", action="store_true", help="do not ask")
+        self._add("doctor", upkeep.doctor, "check this installation and the store")
 
         def print_completion(args: argparse.Namespace, out: Output) -> int:
             out.line(self.completion(args.shell).rstrip())
@@ -193,7 +242,7 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
         type=int,
         default=top_k,
         metavar="N",
-        help=f"maximum number of hits of each kind (default {top_k})",
+        help=f"maximum number of hits (default {top_k})",
     )
     parser.add_argument(
         "--kind", action="append", choices=KINDS, help="only this kind; may be repeated"
@@ -201,7 +250,12 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
     parser.add_argument(
         "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
     )
+    parser.add_argument(
+        "--threshold", type=float, metavar="X", help="least cosine similarity, -1 to 1"
+    )
+    parser.add_argument("--all", action="store_true", help="include superseded facts")
     _add_range(parser)
+    _add_where(parser)
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:
@@ -224,3 +278,13 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="DATE", help="only from this date or time on")
     parser.add_argument("--until", metavar="DATE", help="only up to this date or time")
     parser.add_argument("--session", metavar="S", help="only this session")
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--where",
+        action="append",
+        metavar="KEY=VALUE",
+        help="only records whose metadata has this value, or a filter as a JSON object; "
+        "may be repeated",
+    )

@@ -13,8 +13,9 @@ from ..readers import Conversation, Question, read_conversations
 from ..results import Hit
 from ..system import MemorySystem
 from ..value import day
-from .commands import remember, settings_of
 from .output import Output, printable
+from .stores import settings_of
+from .transfers import remember
 
 _SAMPLE = "data/sample_conversation.json"
 _SAMPLE_QUESTIONS = (

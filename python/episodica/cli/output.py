@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from ..errors import EpisodicaError
@@ -85,6 +85,18 @@ class Output:
             separator = ","
         sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
 
+    def tree(self, data: Mapping[str, Any]) -> None:
+        """Names and values, those of inner mappings under the path of names; or JSON."""
+        if self.as_json:
+            self.json(data)
+        else:
+            self.table(("", ""), _leaves(data, ""))
+
+    def ask(self, text: str) -> None:
+        """A question on stderr."""
+        sys.stderr.write(visible(text))
+        sys.stderr.flush()
+
     def style(self, text: str, style: str) -> str:
         """``text`` in a style, if colours are on."""
         shown = visible(text)
@@ -130,6 +142,26 @@ class Output:
             )
             line = " " * indent + line.rstrip()
             self.line(self.style(line, "dim") if row == list(head) else line)
+
+
+def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield name, cell(value)
+
+
+def cell(value: object) -> str:
+    """A value for people."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, (int, float)):
+        return f"{value:,}"
+    if isinstance(value, (list, tuple, dict)):
+        return ", ".join(map(str, value)) or "-"
+    return str(value)
 
 
 def _fitted(widths: list[int], fixed: list[bool], room: int) -> list[int]:

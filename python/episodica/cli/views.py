@@ -14,8 +14,9 @@ from ..inputs import checks as check
 from ..records import Episode, SemanticMemory
 from ..results import Explanation
 from ..value import day
-from .commands import opened, print_hit, range_of, user_and_query, user_of
+from .commands import print_hit
 from .output import Output, counted, pad, printable
+from .stores import filters_of, opened, range_of, user_and_query, user_of
 
 # With and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
@@ -131,7 +132,9 @@ def explain(args: argparse.Namespace, out: Output) -> int:
             top_k=args.top_k,
             kinds=args.kind or None,
             method=args.method,
-            **range_of(args),
+            threshold=args.threshold,
+            include_superseded=args.all,
+            **filters_of(args),
             explain=True,
         )
         if out.as_json:

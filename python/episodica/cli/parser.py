@@ -1,0 +1,49 @@
+"""A parser whose errors say what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import NoReturn
+
+from ..hints import near, shown
+
+_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
+_UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """An ``ArgumentParser`` that hints at the nearest command, option or value."""
+
+    def error(self, message: str) -> NoReturn:
+        """Prints usage, error and hint; exits with status 2."""
+        text, hint = message, None
+        if choice := _CHOICE.search(message):
+            names = re.findall(r"[\w-]+", choice[2])
+            similar = near(choice[1], names)
+            hint = _did_you_mean(similar)
+            if message.startswith("argument COMMAND"):
+                text = f"unknown command: `{shown(choice[1])}`"
+                hint = hint or "`episodica --help` lists the commands"
+        elif unknown := _UNKNOWN.search(message):
+            given = unknown[1].split()
+            text = f"unknown arguments: `{shown(' '.join(given))}`"
+            hint = _did_you_mean(near(given[0].partition("=")[0], self.options()))
+        self.print_usage(sys.stderr)
+        lines = [f"{self.prog}: error: {text}", *([f"hint: {hint}"] if hint else [])]
+        self.exit(2, "\n".join(lines) + "\n")
+
+    def options(self) -> set[str]:
+        """The long options of this parser and of its commands."""
+        found: set[str] = set()
+        for action in self._actions:
+            found.update(name for name in action.option_strings if name.startswith("--"))
+            if isinstance(action, argparse._SubParsersAction):
+                for sub in action.choices.values():
+                    found |= sub.options()
+        return found
+
+
+def _did_you_mean(names: list[str]) -> str | None:
+    return f"did you mean `{names[0]}`?" if names else None

@@ -1,0 +1,149 @@
+"""What commands have in common: the store, the user and the filters that their arguments name."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInputError, StoreIOError
+from ..hints import near, shown
+from ..queries import MemoryReader
+from ..system import LightweightSearchSystem, MemorySystem
+
+# Users that an error names.
+_SHOWN_USERS = 5
+
+
+def store_of(args: argparse.Namespace) -> str:
+    """The store that the command works on."""
+    return args.store or os.environ.get("EPISODICA_STORE") or "memories"
+
+
+def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the command names; the others come from the environment."""
+    return {} if args.timezone is None else {"timezone": args.timezone}
+
+
+@contextmanager
+def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
+    """Opens the store for reading, beside a writer if need be."""
+    _check_store(args)
+    with LightweightSearchSystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
+        yield memory
+
+
+@contextmanager
+def writing(args: argparse.Namespace, create: bool = False) -> Iterator[MemorySystem]:
+    """Opens the store for writing; makes it only for commands that add something."""
+    if not create:
+        _check_store(args)
+    with MemorySystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
+        yield memory
+
+
+def _check_store(args: argparse.Namespace) -> None:
+    path = Path(store_of(args)).expanduser()
+    if not path.exists():
+        raise StoreIOError(
+            f"there is no store: `{path}`",
+            hint="name another with `--store`, or make one with `episodica ingest`",
+            path=str(path),
+            errno=2,
+        )
+
+
+def range_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The filters of a listing."""
+    return {"since": args.since, "until": args.until, "session_id": args.session}
+
+
+def filters_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The filters of a search."""
+    return {**range_of(args), "where": where_of(args.where)}
+
+
+def where_of(given: Sequence[str] | None) -> dict[str, Any] | None:
+    """``KEY=VALUE``, where VALUE is JSON or else text, or a JSON object; several must all hold."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        if text.lstrip().startswith("{"):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise InvalidInputError(f"where is not a JSON object: `{shown(text)}`") from error
+            parts = value.items()
+        else:
+            key, mark, written = text.partition("=")
+            if not mark or not key.strip():
+                raise InvalidInputError(
+                    f"where is not like KEY=VALUE: `{shown(text)}`",
+                    hint="""write `--where channel=sms` or `--where '{"channel": "sms"}'`""",
+                )
+            parts = {key.strip(): _value(written)}.items()
+        for key, value in parts:
+            if key in found:
+                raise InvalidInputError(f"where names a key twice: `{shown(key)}`")
+            found[key] = value
+    return found or None
+
+
+def _value(written: str) -> Any:
+    try:
+        return json.loads(written)
+    except (ValueError, RecursionError):
+        return written
+
+
+def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
+    """``USER QUERY…``; the user is that of ``--user`` or the store's only one if left out."""
+    words: list[str] = args.words
+    if args.user is not None:
+        return known(args.user, memory), " ".join(words)
+    if len(words) == 1:
+        return only_user(memory), words[0]
+    return known(words[0], memory), " ".join(words[1:])
+
+
+def user_of(args: argparse.Namespace, memory: MemoryReader) -> str:
+    """The named user, or the store's only one."""
+    named = args.user_id or args.user
+    return known(named, memory) if named else only_user(memory)
+
+
+def known(user: str, memory: MemoryReader) -> str:
+    """The user, if the store has them.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown user; the hint names those with a similar id.
+    """
+    users = memory.users()
+    if user not in users:
+        similar = near(user, users)
+        hint = f"did you mean {_listed(similar)}?" if similar else _users_hint(users)
+        raise InvalidInputError(f"no such user: `{shown(user)}`", hint=hint)
+    return user
+
+
+def only_user(memory: MemoryReader) -> str:
+    """The store's only user."""
+    users = memory.users()
+    if len(users) != 1:
+        raise InvalidInputError("which user?", hint=_users_hint(users))
+    return users[0]
+
+
+def _users_hint(users: list[str]) -> str:
+    more = ", …" if len(users) > _SHOWN_USERS else ""
+    named = ", ".join(f"`{shown(user)}`" for user in users[:_SHOWN_USERS])
+    return f"the store has {named}{more}" if users else "the store has no users yet"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(f"`{shown(name)}`" for name in names)

@@ -1,0 +1,207 @@
+"""The commands that bring memories in and out: ingest, remember, import, export and backup.
+
+Each takes the parsed arguments and returns an exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInputError
+from ..hints import shown
+from ..progress import ProgressCallback, Reporter
+from ..readers import Conversation, Source, iter_conversations
+from ..system import MemorySystem
+from ..transfer import add, is_export, owned
+from .output import Output, cell, counted, printable
+from .stores import known, opened, user_of, writing
+
+_COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
+_COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
+
+
+def ingest(args: argparse.Namespace, out: Output) -> int:
+    """Adds the conversations of a file."""
+    source = Source(args.file)
+    missing = InvalidInputError(
+        f"the file names no user: `{source.name}`", hint="name the user with `--user`"
+    )
+    rows: dict[str, dict[str, Any]] = {}
+    with source:
+        if is_export(source):
+            raise InvalidInputError(
+                f"the file is an export of episodica: `{source.name}`",
+                hint=f"`episodica import {args.file}` reads it",
+            )
+        talks = owned(iter_conversations(source, args.format), args.user, missing)
+        first = next(talks, None)
+        # A file that can't be read makes no store.
+        with writing(args, create=True) as memory:
+            for user, talk in [first] if first else []:
+                _sum(rows, remember(memory, user, talk, False, source))
+            for user, talk in talks:
+                _sum(rows, remember(memory, user, talk, False, source))
+            for user, row in rows.items():
+                _sum(rows, finish(memory, user, flush=not args.no_flush))
+                out.note(_told(source.name, user, row))
+    made = [{**row, "seconds": round(row["seconds"], 3)} for row in rows.values()]
+    if out.as_json:
+        out.json(made)
+    else:
+        names = [name.replace("_", " ") for name in _COLUMNS]
+        out.table(names, ([cell(row[name]) for name in _COLUMNS] for row in made))
+    return 0
+
+
+def _sum(rows: dict[str, dict[str, Any]], counts: dict[str, Any]) -> None:
+    row = rows.setdefault(counts["user"], dict.fromkeys(_COUNTS, 0) | {"user": counts["user"]})
+    for name in _COUNTS:
+        row[name] += counts[name]
+    row["buffered"] = counts["buffered"]
+
+
+def _told(name: str, user: str, row: dict[str, Any]) -> str:
+    """What became of a file, in one line."""
+    told = f"{name}: {counted(row['messages_added'], 'message')} added for {user}"
+    if row["duplicates"]:
+        told += f", {row['duplicates']:,} known already"
+    if row["skipped"]:
+        told += f", {row['skipped']:,} without words left out"
+    return told
+
+
+def remember(
+    memory: MemorySystem,
+    user: str,
+    conversation: Conversation,
+    flush: bool = True,
+    source: Source | None = None,
+) -> dict[str, Any]:
+    """Adds a conversation and counts the results; with ``flush``, waits for its facts, too."""
+    started = time.perf_counter()
+    path = conversation.name if source is None else source.path
+    with Reporter(True) as bar:
+        report, added = add(memory, user, conversation, path, bar)
+    counts: dict[str, Any] = {
+        "user": user,
+        "messages_added": added.messages_added,
+        "duplicates": report.known,
+        "buffered": added.buffered,
+        "episodes": len(added.episodes),
+        "facts": report.semantic_memories,
+        "skipped": report.skipped,
+        "seconds": time.perf_counter() - started,
+    }
+    if flush:
+        more = finish(memory, user)
+        for name in ("episodes", "facts", "seconds"):
+            counts[name] += more[name]
+        counts["buffered"] = more["buffered"]
+        counts["seconds"] = round(counts["seconds"], 3)
+    return counts
+
+
+def finish(memory: MemorySystem, user: str, flush: bool = True) -> dict[str, Any]:
+    """Closes the buffer and waits for the facts; counts what came of it."""
+    started = time.perf_counter()
+    before = _facts(memory, user)
+    with Reporter(True) as bar:
+        flushed = memory.flush(user) if flush else []
+        _wait(memory, user, bar)
+    stats = memory.stats(user)
+    return {
+        **dict.fromkeys(_COUNTS, 0),
+        "user": user,
+        "buffered": stats["buffered"],
+        "episodes": len(flushed),
+        "facts": _facts(memory, user) - before,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _facts(memory: MemorySystem, user: str) -> int:
+    stats = memory.stats(user)
+    return int(stats["semantic_memories"] + stats["superseded"])
+
+
+def _wait(memory: MemorySystem, user: str, bar: ProgressCallback | None) -> None:
+    """Waits in slices, so that the progress bar moves."""
+    seconds = 0
+    while not memory.wait(user, timeout=1.0):
+        seconds += 1
+        if bar is not None:
+            bar("learning", seconds, 0)
+
+
+def state(args: argparse.Namespace, out: Output) -> int:
+    """Adds a fact that is stated directly."""
+    metadata = None
+    if args.metadata is not None:
+        try:
+            metadata = json.loads(args.metadata)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError(f"metadata is not JSON: `{shown(args.metadata)}`") from error
+    with writing(args, create=True) as memory:
+        fact = memory.remember(
+            args.user_id,
+            " ".join(args.words),
+            kind=args.kind,
+            valid_from=args.valid_from,
+            metadata=metadata,
+        )
+        former = fact.metadata.get("supersedes")
+        ended = memory.get(args.user_id, former) if isinstance(former, str) else None
+    if out.as_json:
+        out.json(fact)
+    else:
+        out.line(printable(fact.content))
+        out.note(f"{fact.kind}, id {fact.memory_id}")
+        if ended is not None:
+            out.note(f"no longer holds: {printable(ended.content)}")
+    return 0
+
+
+def import_(args: argparse.Namespace, out: Output) -> int:
+    """Adds what a file holds: an export, or a chat history."""
+    with writing(args, create=True) as memory:
+        report = memory.import_(args.file, args.user, format=args.format, progress=True)
+    if out.as_json:
+        out.json(report)
+    else:
+        out.tree(report.to_dict())
+    return 0
+
+
+def export(args: argparse.Namespace, out: Output) -> int:
+    """Writes a user's records to a file."""
+    with opened(args) as memory:
+        user = known(args.user_id, memory) if args.user_id else user_of(args, memory)
+        target = Path(args.file)
+        report = memory.export(user, target)
+    if out.as_json:
+        out.json({**report.to_dict(), "file": str(target), "user": user})
+    else:
+        out.note(
+            f"{target}: {counted(report.messages, 'message')}, "
+            f"{counted(report.episodes, 'episode')} and "
+            f"{counted(report.semantic_memories, 'fact')} of {user}"
+        )
+    return 0
+
+
+def backup(args: argparse.Namespace, out: Output) -> int:
+    """Copies the store, all tenants."""
+    with opened(args) as memory:
+        report = memory.backup(args.path, progress=True)
+    if out.as_json:
+        out.json(report)
+    else:
+        out.note(
+            f"{args.path}: {counted(report.users, 'user')}, {counted(report.files, 'file')}, "
+            f"{report.bytes:,} bytes"
+        )
+    return 0

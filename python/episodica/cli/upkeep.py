@@ -1,0 +1,226 @@
+"""The commands that look after a store: counts, checks, deletions, charts.
+
+Each takes the parsed arguments and returns an exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import _native
+from ..config import MemoryConfig
+from ..errors import EpisodicaError, InvalidInputError, StoreIOError
+from ..hints import shown
+from ..progress import Reporter
+from ..queries import MemoryReader
+from .output import Output, counted
+from .stores import known, opened, store_of, user_of, writing
+
+CHARTS = ("timeline", "map", "scores")
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def users(args: argparse.Namespace, out: Output) -> int:
+    """Lists the users with what they have."""
+    with opened(args) as memory:
+        rows = [memory.stats(user) for user in memory.users()]
+        if out.as_json:
+            out.json_list(rows)
+        else:
+            names = ("user_id", "messages", "episodes", "semantic_memories")
+            head = ("user", "messages", "episodes", "facts")
+            out.table(
+                head,
+                (
+                    [f"{row[name]:,}" if name != "user_id" else row[name] for name in names]
+                    for row in rows
+                ),
+            )
+    return 0
+
+
+def stats(args: argparse.Namespace, out: Output) -> int:
+    """Prints counts and sizes, of one user or of the whole store."""
+    with opened(args) as memory:
+        named = args.user_id or args.user
+        found = memory.stats(known(named, memory)).to_dict() if named else _totals(memory)
+    out.tree(found)
+    return 0
+
+
+def _totals(memory: MemoryReader) -> dict[str, Any]:
+    """The sums over all users, then what the store says of itself."""
+    names = ("messages", "buffered", "episodes", "semantic_memories", "superseded")
+    sums = dict.fromkeys(names, 0)
+    all_users = memory.users()
+    with Reporter(True) as bar:
+        for done, user in enumerate(all_users, 1):
+            one = memory.stats(user)
+            for name in names:
+                sums[name] += one[name]
+            if bar is not None:
+                bar("users", done, len(all_users))
+    size = sum(file.stat().st_size for file in _files(memory.path))
+    own = memory.stats().to_dict()
+    return {
+        "store": str(memory.path),
+        "tenant": own["tenant"],
+        "users": own["users"],
+        **sums,
+        "bytes_on_disk": size,
+        "size_on_disk": _size(size),
+        "embedding_model": own["embedding_model"],
+        "embedding_dimension": own["embedding_dimension"],
+    }
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for top, _, names in os.walk(folder):
+        yield from (path for path in (Path(top, name) for name in names) if path.is_file())
+
+
+def _size(count: int) -> str:
+    """``1.5 MiB``."""
+    size, unit = float(count), _UNITS[0]
+    for larger in _UNITS[1:]:
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:,.1f} {unit}" if unit != _UNITS[0] else f"{count:,} {unit}"
+
+
+def verify(args: argparse.Namespace, out: Output) -> int:
+    """Checks records, indexes and files; 1 if there are errors."""
+    named = args.user_id or args.user
+    with opened(args) as memory:
+        found = memory.verify(known(named, memory) if named else None, progress=True)
+        if out.as_json:
+            out.json(found)
+        else:
+            for problem in found.problems:
+                out.line(str(problem))
+            out.line(
+                f"{found.total:,} checked, {found.indexed:,} indexed, {found.skipped:,} skipped, "
+                f"{found.errors:,} errors"
+            )
+    return 0 if found.ok else 1
+
+
+def doctor(args: argparse.Namespace, out: Output) -> int:
+    """Checks this installation and the store; 1 if a check fails."""
+    findings: dict[str, Any] = {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        **_native.system_info(),
+    }
+    failure: EpisodicaError | None = None
+    try:
+        settings, defaults = MemoryConfig.load().to_dict(), MemoryConfig().to_dict()
+        findings["settings"] = {
+            name: value for name, value in settings.items() if value != defaults[name]
+        } or "defaults"
+        findings["store"] = store_of(args)
+        findings["health"] = _health(args)
+    except EpisodicaError as error:
+        failure = error
+    healthy = failure is None and findings["health"]["status"] in ("ok", "no store yet")
+    out.tree({**findings, "healthy": healthy})
+    if failure is not None:
+        raise failure
+    return 0 if healthy else 1
+
+
+def _health(args: argparse.Namespace) -> dict[str, Any]:
+    if not Path(store_of(args)).expanduser().is_dir():
+        return {"status": "no store yet"}
+    with opened(args) as memory:
+        return memory.health().to_dict()
+
+
+def delete(args: argparse.Namespace, out: Output) -> int:
+    """Deletes a user, or one record, after a question on a terminal."""
+    with writing(args) as memory:
+        user = known(args.user_id, memory)
+        counts = memory.stats(user)
+        if args.id is None:
+            what = (
+                f"all memories of {user} ({counted(counts['messages'], 'message')}, "
+                f"{counted(counts['semantic_memories'], 'fact')})"
+            )
+        else:
+            record = memory.get(user, args.id)
+            if record is None:
+                raise InvalidInputError(f"no record of this user has the id: `{shown(args.id)}`")
+            what = repr(record)
+        if not (args.yes or _confirmed(what, out)):
+            out.note("nothing was deleted")
+            return 1
+        report = memory.delete_user_data(user) if args.id is None else memory.delete(user, args.id)
+    if out.as_json:
+        out.json(report)
+    else:
+        out.note(
+            f"deleted: {counted(report.messages, 'message')}, "
+            f"{counted(report.episodes, 'episode')}, {counted(report.semantic_memories, 'fact')}"
+        )
+    return 0
+
+
+def _confirmed(what: str, out: Output) -> bool:
+    """Asks on a terminal; nobody can be asked elsewhere."""
+    if not sys.stdin.isatty():
+        raise InvalidInputError(
+            "deleting has to be confirmed", hint="say `--yes` where nobody can be asked"
+        )
+    out.ask(f"delete {what} for good? [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def rebuild(args: argparse.Namespace, out: Output) -> int:
+    """Computes the indexes of one user or of all again."""
+    named = args.user_id or args.user
+    with writing(args) as memory:
+        report = memory.rebuild_indices(known(named, memory) if named else None, progress=True)
+    if out.as_json:
+        out.json(report)
+    else:
+        out.note(
+            f"{counted(report.users, 'user')}, {counted(report.records, 'record')}, "
+            f"{counted(report.vectors, 'vector')} in {report.seconds:.1f} s"
+        )
+    return 0
+
+
+def plot(args: argparse.Namespace, out: Output) -> int:
+    """Draws a chart into a file."""
+    with opened(args) as memory:
+        user = user_of(args, memory)
+        charts = memory.plot
+        if args.chart == "scores":
+            if not args.query:
+                raise InvalidInputError(
+                    "the chart of scores needs a query", hint="name it with `--query`"
+                )
+            figure = charts.scores(memory.search(user, args.query, explain=True))
+        else:
+            figure = charts.map(user) if args.chart == "map" else charts.timeline(user)
+    target = Path(args.output or f"{args.chart}.svg")
+    try:
+        figure.savefig(target)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"there is no format of pictures for the file: `{target}`",
+            hint="let its name end in .svg, .png or .pdf",
+        ) from error
+    except OSError as error:
+        raise StoreIOError(
+            f"cannot write `{target}`", path=str(target), errno=error.errno
+        ) from error
+    out.note(f"{args.chart} of {user}: {target}")
+    return 0

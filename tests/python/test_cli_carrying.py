@@ -1,0 +1,173 @@
+"""The commands that carry memories in and out and look after a store."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import MemorySystem
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+SAID = [
+    {
+        "role": "user",
+        "content": "I moved to Lyon.",
+        "timestamp": "2024-03-11T09:30:00+01:00",
+        "metadata": {"channel": "sms", "n": 3},
+    },
+    {
+        "role": "assistant",
+        "content": "Lyon is a fine city.",
+        "timestamp": "2024-03-11T09:31:00+01:00",
+        "metadata": {"channel": "app", "n": 4},
+    },
+]
+
+
+@pytest.fixture
+def filled(cli: Cli, tmp_path: Path) -> Cli:
+    """The command line with a talk of Alice and one of Bob in the default store."""
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps(SAID), encoding="utf-8")
+    for user in ("alice", "bob"):
+        done = cli("ingest", file, "--user", user)
+        assert done.returncode == 0, done.stderr
+    return cli
+
+
+def data_of(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_users_and_totals(filled: Cli, tmp_path: Path) -> None:
+    head, *rows = filled("users").stdout.splitlines()
+    assert head.split() == ["user", "messages", "episodes", "facts"]
+    assert [row.split()[:3] for row in rows] == [["alice", "2", "1"], ["bob", "2", "1"]]
+    assert [one["user_id"] for one in data_of(filled("users", "--json"))] == ["alice", "bob"]
+    stats = data_of(filled("stats", "--json"))
+    assert (stats["users"], stats["messages"], stats["episodes"]) == (2, 4, 2)
+    size = sum(one.stat().st_size for one in (tmp_path / "memories").rglob("*") if one.is_file())
+    assert stats["bytes_on_disk"] == size > 0
+    assert stats["size_on_disk"].endswith(("bytes", "KiB", "MiB"))
+    assert "memory bytes" not in filled("stats").stdout
+
+
+def test_messages_and_history(filled: Cli) -> None:
+    rows = filled("messages", "alice").stdout.splitlines()
+    assert rows[0].split() == ["date", "speaker", "message"]
+    assert "I moved to Lyon." in rows[1]
+    assert len(data_of(filled("messages", "alice", "--json", "--limit", "1"))) == 1
+    [episode] = data_of(filled("episodes", "alice", "--json"))
+    with MemorySystem("memories") as memory:
+        memory.update("alice", episode["episode_id"], "Told again.")
+    versions = filled("history", "alice", episode["episode_id"]).stdout.splitlines()
+    assert [row.split()[0] for row in versions] == ["version", "1", "2"]
+    assert versions[2].endswith("Told again.")
+
+
+def test_where(filled: Cli) -> None:
+    def found(*where: str) -> list[str]:
+        options = [part for one in where for part in ("--where", one)]
+        done = filled("search", "alice", "Lyon", "--kind", "message", "--json", *options)
+        return sorted(hit["metadata"]["channel"] for hit in messages(data_of(done)))
+
+    def messages(data: Any) -> list[Any]:
+        return [hit["messages"][0] for hit in data["hits"]]
+
+    assert found() == ["app", "sms"]
+    assert found("channel=sms") == ["sms"]
+    assert found("n=4") == ["app"]
+    assert found('{"channel": "sms", "n": 3}') == ["sms"]
+    assert found("channel=sms", "n=4") == []
+
+
+def test_delete_asks_and_deletes(filled: Cli, tmp_path: Path) -> None:
+    [message, _] = data_of(filled("messages", "alice", "--json"))
+    assert filled("delete", "alice", message["message_id"], "--yes").stderr.startswith(
+        "deleted: 1 message, "
+    )
+    assert len(data_of(filled("messages", "alice", "--json"))) == 1
+    done = filled("delete", "alice", "--yes", "--json")
+    assert data_of(done)["messages"] == 1
+    assert [one["user_id"] for one in data_of(filled("users", "--json"))] == ["bob"]
+
+
+def test_export_import_backup(filled: Cli, tmp_path: Path) -> None:
+    done = filled("export", "alice", "alice.jsonl")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("alice.jsonl: 2 messages, 1 episode and ")
+    assert data_of(filled("import", "alice.jsonl", "--user", "carol", "--json"))["messages"] == 2
+    assert data_of(filled("import", "alice.jsonl", "--user", "carol", "--json"))["known"] >= 3
+    assert filled("import", "alice.jsonl", "--store", "new").returncode == 0
+    assert data_of(filled("users", "--store", "new", "--json"))[0]["user_id"] == "alice"
+    done = filled("ingest", "alice.jsonl", "--user", "x")
+    assert done.returncode == 1
+    assert "hint: `episodica import alice.jsonl` reads it" in done.stderr
+    done = filled("backup", "copy")
+    assert done.stderr.startswith("copy: 3 users, ")
+    assert data_of(filled("verify", "--store", "copy", "--json"))["errors"] == 0
+    assert filled("export", "alice", "alice.md").returncode == 0
+    assert (tmp_path / "alice.md").read_text(encoding="utf-8").startswith("# Memories of alice")
+
+
+def test_standard_input_and_formats(cli: Cli, root: Path) -> None:
+    text = "Alice: I moved to Lyon.\nBob: Nice!\n"
+    done = cli("ingest", "-", "--user", "alice", stdin=text)
+    assert done.stderr == "standard input: 2 messages added for alice\n"
+    done = cli("ingest", "-", "--user", "alice", "--format", "csv", stdin=text)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no column with the text of messages in line 1 of standard input" in done.stderr
+    imports = root / "tests/fixtures/imports"
+    done = cli("ingest", imports / "chatgpt.json", "--user", "alice")
+    assert done.stderr == ("chatgpt.json: 7 messages added for alice, 2 without words left out\n")
+    [alice, bob] = data_of(cli("ingest", imports / "mem0.json", "--json"))
+    assert (alice["user"], alice["facts"], bob["facts"]) == ("alice", 2, 1)
+
+
+def test_a_file_that_cannot_be_read_makes_no_store(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}", encoding="utf-8")
+    assert cli("ingest", "a.json", "--user", "alice").returncode == 1
+    assert not (tmp_path / "memories").exists()
+
+
+def test_remember(cli: Cli) -> None:
+    assert cli("remember", "alice", "I", "live", "in", "Paris.", "--valid-from", "2020").returncode
+    done = cli("remember", "alice", "I live in Paris.", "--valid-from", "2020-01-01")
+    assert (done.returncode, done.stdout) == (0, "I live in Paris.\n")
+    assert done.stderr.startswith("personal_info, id ")
+    done = cli("remember", "alice", "I live in Lyon.", "--metadata", '{"a": 1}')
+    assert done.stderr.endswith("no longer holds: I live in Paris.\n")
+    [fact] = data_of(cli("facts", "alice", "--json"))
+    assert (fact["content"], fact["metadata"]["a"]) == ("I live in Lyon.", 1)
+
+
+def test_rebuild_and_plot(filled: Cli, tmp_path: Path) -> None:
+    done = filled("rebuild", "alice")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("1 user, ")
+    for args in (
+        ["timeline", "alice"],
+        ["map", "alice", "-o", "map.png"],
+        ["scores", "bob", "--query", "Lyon"],
+    ):
+        done = filled("plot", *args)
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert {"timeline.svg", "map.png", "scores.svg"} <= {one.name for one in tmp_path.iterdir()}
+    done = filled("plot", "map", "alice", "-o", "a.xyz")
+    assert "error: there is no format of pictures for the file: `a.xyz`" in done.stderr
+
+
+def test_the_reference_of_commands_is_current(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["cli_reference.py", "--check"])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(root / "tools/cli_reference.py"), run_name="__main__")
+    assert caught.value.code == 0, "run `python tools/cli_reference.py`"
