@@ -20,6 +20,7 @@ PARTS = (
     "deletion_audit",
     "faults",
     "graphs",
+    "interrupts",
     "kills",
     "model",
     "mutations",

@@ -34,7 +34,7 @@ def talk(count: int) -> list[dict[str, Any]]:
         {
             "role": "user",
             "name": "Ann",
-            "content": f"Today I saw kingfisher {n % 97} near bridge {n % 31}, and moved to {n}.",
+            "content": f"Did you see kingfisher {n % 97} near bridge {n % 31} today? Number {n}.",
             "timestamp": 1_700_000_000 + 40 * n,
             "session_id": f"s{n // 40}",
             "message_id": str(n),
