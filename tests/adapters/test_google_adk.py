@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,8 @@ async def test_entries_are_added_directly(store: Path) -> None:
         (found,) = (await service.search_memory(**where, query="What is she allergic to?")).memories
         assert found.id == "m1"
         assert found.content == entry.content
-        assert found.timestamp == "2026-03-01T08:00:00+00:00"
+        wanted = datetime.fromisoformat("2026-03-01T09:00:00+01:00")
+        assert datetime.fromisoformat(found.timestamp) == wanted
         assert found.custom_metadata == {"source": "form", "x": 1}
         assert (await service.search_memory(**where, query=" ")).memories == []
         await service.delete_memory(**where, memory_id=None)
