@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use crate::engine::memory::view::View;
 use crate::engine::writing::conflicts::Learned;
-use crate::generate::facts::{Candidate, Cues};
+use crate::generate::facts::{Candidate, Cues, endings};
 use crate::generate::reconcile::{ends, topics};
+use crate::index::stem;
 use crate::model::{Message, SemanticMemory};
+use crate::text::words::{for_each_bigram, for_each_word};
 
 /// A word that this share of the messages has is no topic, nor one that fewer than
 /// [`FEW_MESSAGES`] have.
@@ -35,22 +37,95 @@ pub(crate) fn ended_by(
     let [id] = &candidate.source_messages[..] else { return Vec::new() };
     let Some(slot) = view.messages.slot(id) else { return Vec::new() };
     let message = view.messages.get(slot);
-    let cues = Cues::of(&message.content);
-    if !cues.may_end() {
-        return Vec::new();
-    }
+    let cues = Cues::of_message(&message.content);
     let mut ended: Vec<Arc<SemanticMemory>> = Vec::new();
-    for (before, shared) in earlier(view, slot, message) {
-        let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
-        for fact in facts_of(view, learned, view.messages.get(before)) {
-            let own = fact.source_messages.contains(id);
-            let known = ended.iter().any(|other| other.memory_id == fact.memory_id);
-            if !own && !known && ends(candidate, cues, &fact, &shared) {
-                ended.push(fact);
+    let mut add = |fact: Arc<SemanticMemory>| {
+        let own = fact.source_messages.contains(id);
+        if !own && ended.iter().all(|other| other.memory_id != fact.memory_id) {
+            ended.push(fact);
+        }
+    };
+    if cues.may_end() {
+        for (before, shared) in earlier(view, slot, message) {
+            let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
+            let facts = facts_of(view, learned, view.messages.get(before)).into_iter();
+            facts
+                .filter(|fact| ends(candidate, &message.content, cues, fact, &shared))
+                .for_each(&mut add);
+        }
+    }
+    if !cues.dreamt {
+        for ending in sentences(&message.content).flat_map(endings) {
+            with_slots(view, learned, candidate, &ending.slots).into_iter().for_each(&mut add);
+            for phrase in &ending.phrases {
+                with_phrase(view, learned, slot, message, phrase).into_iter().for_each(&mut add);
             }
         }
     }
     ended
+}
+
+/// The sentences of a message that suppose nothing.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(['.', '!', '?', '。', '！', '？', '\n'])
+        .filter(|sentence| Cues::of(sentence).is_real())
+}
+
+/// The current facts that fill one of the slots for the speaker of a candidate.
+fn with_slots(
+    view: &View,
+    learned: &Learned,
+    candidate: &Candidate,
+    slots: &[&str],
+) -> Vec<Arc<SemanticMemory>> {
+    let speaker = candidate.subject.split("'s ").next().unwrap_or_default();
+    let mut facts = Vec::new();
+    for slot in slots {
+        let of_slot = Candidate {
+            subject: speaker.to_owned(),
+            attribute: (*slot).to_owned(),
+            value: String::new(),
+            ..candidate.clone()
+        };
+        let fills = |fact: &SemanticMemory| {
+            fact.is_current() && fact.attribute == *slot && fact.subject == speaker
+        };
+        let known = view.same_attribute(&of_slot).filter(|fact| fills(fact));
+        facts.extend(
+            known.filter(|fact| !learned.latest.contains_key(&fact.memory_id)).map(Arc::clone),
+        );
+        let fresh = learned.latest.values().map(|fresh| &fresh.memory);
+        facts.extend(fresh.filter(|fact| fills(fact)).map(Arc::clone));
+    }
+    facts
+}
+
+/// The facts with a phrase that the speaker of a message used in earlier messages.
+fn with_phrase(
+    view: &View,
+    learned: &Learned,
+    slot: u32,
+    message: &Message,
+    phrase: &str,
+) -> Vec<Arc<SemanticMemory>> {
+    let word = phrase.rsplit(' ').next().unwrap_or(phrase);
+    let mut term = String::new();
+    for_each_word(word, |word, unspaced| {
+        if unspaced {
+            for_each_bigram(word, |pair| pair.clone_into(&mut term));
+        } else {
+            term = stem(word).into_owned();
+        }
+    });
+    let has = |text: &str| text.to_lowercase().replace('’', "'").contains(phrase);
+    let before = view.messages.field.postings.postings(&term).iter().rev();
+    let before = before.map(|posting| posting.slot).filter(|other| *other < slot).take(SAME_WORD);
+    before
+        .map(|other| view.messages.get(other))
+        .filter(|other| other.speaker() == message.speaker() && has(&other.content))
+        .flat_map(|other| facts_of(view, learned, other))
+        .filter(|fact| fact.attribute.is_empty() && fact.content.to_lowercase().contains(word))
+        .collect()
 }
 
 /// Earlier messages of the same speaker that share a topic with the message in a slot, those that
@@ -79,7 +154,7 @@ fn earlier(view: &View, slot: u32, message: &Message) -> Vec<(u32, Vec<String>)>
     earlier
 }
 
-/// The current facts that were learned from a message, and only from it.
+/// The current facts that a message proves.
 fn facts_of(view: &View, learned: &Learned, message: &Message) -> Vec<Arc<SemanticMemory>> {
     let postings = &view.statements.postings;
     let mut words: Vec<(usize, String)> = topics(&message.content)
@@ -89,7 +164,7 @@ fn facts_of(view: &View, learned: &Learned, message: &Message) -> Vec<Arc<Semant
         .collect();
     words.sort_unstable();
     let mut facts: Vec<Arc<SemanticMemory>> = Vec::new();
-    let is_of = |fact: &SemanticMemory| fact.source_messages == [message.message_id.as_str()];
+    let is_of = |fact: &SemanticMemory| fact.source_messages.contains(&message.message_id);
     for (_, word) in words.into_iter().take(MAX_TOPICS) {
         for posting in postings.postings(&word).iter().rev().take(SAME_FACT_WORD) {
             let Some(fact) = view.facts.get(posting.slot) else { continue };
@@ -99,7 +174,7 @@ fn facts_of(view: &View, learned: &Learned, message: &Message) -> Vec<Arc<Semant
             }
         }
     }
-    facts.extend(learned.of_message(&message.message_id).filter(|fact| is_of(fact)).cloned());
+    facts.extend(learned.of_message(&message.message_id).cloned());
     facts.retain(|fact| fact.is_current());
     facts
 }

@@ -37,7 +37,7 @@ pub(crate) struct Learned {
     pub latest: BTreeMap<String, Fresh>,
     /// Every record to append, in order.
     pub records: Vec<Arc<SemanticMemory>>,
-    /// Ids of memories by the message that alone proves them.
+    /// Ids of memories by the messages that prove them.
     by_message: HashMap<String, Vec<String>>,
 }
 
@@ -47,7 +47,7 @@ impl Learned {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
         let (stated, text) = (Stated::by_memory(&memory), normalized(&memory.content));
-        if let [message] = &memory.source_messages[..] {
+        for message in &memory.source_messages {
             let ids = self.by_message.entry(message.clone()).or_default();
             if !ids.contains(&memory.memory_id) {
                 ids.push(memory.memory_id.clone());
@@ -56,7 +56,7 @@ impl Learned {
         self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, stated, text });
     }
 
-    /// The memories of this step that a message alone proves.
+    /// The memories of this step that a message proves.
     pub fn of_message(&self, message_id: &str) -> impl Iterator<Item = &Arc<SemanticMemory>> {
         let ids = self.by_message.get(message_id).into_iter().flatten();
         ids.filter_map(|id| self.latest.get(id).map(|fresh| &fresh.memory))

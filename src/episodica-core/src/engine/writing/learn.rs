@@ -277,14 +277,15 @@ impl Services {
                 origin.mark(record);
             }
             let current = applied.records.last().filter(|record| record.is_current());
-            let successor = current.map(|record| (record.memory_id.clone(), record.valid_from));
+            let successor = current.map(|record| record.memory_id.clone());
             for record in applied.records {
                 let same_text = record.content == candidate.content;
                 learned.put(record, same_text.then_some(row));
             }
-            if let Some((successor, since)) = successor {
+            if let Some(successor) = successor {
                 let ended = ended_by(&user.view.read(), &learned, candidate);
                 for known in ended.iter().filter(|known| known.memory_id != successor) {
+                    let since = candidate.valid_from;
                     learned.put(close(known, since, &successor, self.clock.now()), None);
                 }
             }

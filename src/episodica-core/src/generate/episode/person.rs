@@ -42,6 +42,11 @@ const ADVERBS: &str = "\
     suddenly simply truly certainly once almost nearly eventually barely hardly honestly literally \
     absolutely accidentally secretly then first officially";
 
+/// Verbs after which "and" rather joins nouns: "I have a dog and work".
+const TAKE_A_NOUN: &str = "\
+    admire adore appreciate dislike enjoy hate have hear help hope let like love mean miss need \
+    notice prefer recommend see suggest watch";
+
 /// Words for the listener or for a group: a sentence that holds one is quoted.
 const OTHERS_MEANT: &str = "\
     you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll \
@@ -207,13 +212,33 @@ impl Rewriting<'_> {
         if !goes_on {
             self.name_as(self.name);
         }
-        let taken = self.verb(at)?;
         // "My sister and I love it" is plural, "I came and I love it" is not.
         let plural = joined && before != "but" && first.is_none();
         if plural && !self.is_same_in_plural(at) {
-            return None;
+            return self.plural_verb(at);
         }
-        Some(taken)
+        self.verb(at)
+    }
+
+    /// Pushes the verb of "my sister and I" as it is: its plain form is the plural, too.
+    fn plural_verb(&mut self, at: usize) -> Option<usize> {
+        let mut verb = at + 1;
+        while ADVERB_SET.contains(self.bare(verb)) {
+            verb += 1;
+        }
+        let is_known = PRESENT_SET.contains(self.bare(verb)) || self.bare(verb) == "don't";
+        let is_verb = |word: &String| {
+            PRESENT_SET.contains(&**word)
+                || PAST_SET.contains(&**word)
+                || matches!(&**word, "is" | "are" | "has" | "does")
+                || is_regular_past(word)
+        };
+        let is_whole = self.bare(0) == "my" && at < 6 && !self.bares[1..at].iter().any(is_verb);
+        let is_plain = self.bare(at) == "i" && is_known && is_whole;
+        is_plain.then(|| {
+            self.out.extend(self.words[at + 1..=verb].iter().map(|word| (*word).to_owned()));
+            verb + 1 - at
+        })
     }
 
     /// Is the verb of the subject at `at` the same after "she" and after "they"?
@@ -268,12 +293,51 @@ impl Rewriting<'_> {
         };
         let is_modal = MODALS.split_whitespace().any(|modal| modal == verb) && verb != "was";
         let takes_base = is_modal || matches!(&*verb, "do" | "don't" | "dont");
-        if !takes_base && self.has_second_verb(next) {
-            return None;
-        }
+        let second = if takes_base || !self.has_second_verb(next) {
+            None
+        } else {
+            Some(self.second_verb(next, &verb)?)
+        };
         self.out.extend(adverbs);
         self.out.push(format!("{form}{}", tail(word)));
-        Some(next + 1 - at)
+        let Some(second) = second else { return Some(next + 1 - at) };
+        for between in next + 1..second {
+            match self.bare(between) {
+                "my" => self.name_as(&possessive(self.name)),
+                _ => self.out.push(self.words[between].to_owned()),
+            }
+        }
+        let form = third_person(self.bare(second));
+        self.out.push(format!("{form}{}", tail(self.words[second])));
+        Some(second + 1 - at)
+    }
+
+    /// The one other verb of the subject, where it is plain that it is a verb in the present: "I live
+    /// in Paris and work as a nurse". `None` where more may need an ending, or it may be a noun ("I
+    /// love cake and dance") or an infinitive ("I want to bake and sell").
+    fn second_verb(&self, first: usize, verb: &str) -> Option<usize> {
+        let is_plain = |verb: &str| {
+            PRESENT_SET.contains(verb) && !TAKE_A_NOUN.split_whitespace().any(|one| one == verb)
+        };
+        let second = (first + 2..self.bares.len())
+            .find(|at| PRESENT_SET.contains(self.bare(*at)) && self.bare(*at - 1) == "and")?;
+        let between = &self.bares[first + 1..second];
+        let opens_another = |word: &String| {
+            word == "to"
+                || word == "me"
+                || word == "that"
+                || MODALS.split_whitespace().any(|modal| modal == word)
+                || SUBJECT_SET.contains(&**word)
+                || PRESENT_SET.contains(&**word)
+                || is_subject(word)
+        };
+        let goes_on = self.bare(second + 1);
+        let is_verb = matches!(goes_on, "as" | "at" | "for" | "in" | "on" | "with" | "a" | "an")
+            || matches!(goes_on, "the" | "my" | "to" | "from" | "it" | "them" | "about");
+        let ends_there = !self.has_second_verb(second)
+            && !self.words[first..second - 1].iter().any(|word| word.ends_with(','));
+        (is_plain(verb) && is_verb && ends_there && !between.iter().any(opens_another))
+            .then_some(second)
     }
 
     /// Would a second verb need its ending, too: "I bake and sell", "I run, swim and dance"?
@@ -419,6 +483,13 @@ mod tests {
             ("When the lease ended I moved on.", "When the lease ended Maya moved on."),
             ("My brother and I moved.", "Maya's brother and Maya moved."),
             ("I'd been there before.", "Maya had been there before."),
+            ("I live in Paris and work as a nurse.", "Maya lives in Paris and works as a nurse."),
+            (
+                "I teach at my school and run a choir.",
+                "Maya teaches at Maya's school and runs a choir.",
+            ),
+            ("I have two cats and I'm happy.", "Maya has two cats and Maya is happy."),
+            ("My sister and I love hiking.", "Maya's sister and Maya love hiking."),
         ] {
             assert_eq!(english(said, "Maya").as_deref(), Some(told), "{said}");
         }
@@ -430,14 +501,17 @@ mod tests {
             "Did I tell you?",
             "We moved.",
             "I think you know.",
-            "I bake and sell bread.",
+            "I bake and sell.",
+            "I want to bake and sell the bread.",
+            "I love cake and dance with it.",
+            "I live, love, and work in Paris.",
             "I was ill but love it now.",
             "It rained.",
             "I yeet it.",
             "I taught myself.",
             "So am I.",
             "Oh my goodness.",
-            "My brother and I love it.",
+            "He hates my brother and I love him.",
             "I think that I know what I want.",
             "I'm a nurse and work at night.",
             "I cook, bake, and read.",

@@ -19,14 +19,33 @@ pub(crate) struct Cues {
     pub weak: bool,
     /// Something is over.
     pub end: bool,
-    /// Only for a while, or beside what holds.
+    /// Only for a while.
     pub limit: bool,
-    /// Supposed or dreamt.
-    pub once: bool,
+    /// Next to what holds.
+    pub beside: bool,
+    /// Supposed.
+    pub supposed: bool,
+    /// Dreamt.
+    pub dreamt: bool,
 }
 
 impl Cues {
-    /// Reads a text.
+    /// Reads a message: a sentence that supposes something, or adds to what holds, changes nothing.
+    pub fn of_message(text: &str) -> Self {
+        let mut cues = Self::default();
+        for sentence in text.split_inclusive(['.', '!', '?', '。', '！', '？', '\n']) {
+            let found = Self::of(sentence);
+            let adds = found.beside && !found.end;
+            cues.change |= found.change && !adds && !found.supposed;
+            cues.weak |= found.weak && !adds && !found.supposed;
+            cues.end |= found.end && !found.supposed;
+            cues.limit |= found.limit;
+            cues.dreamt |= found.dreamt;
+        }
+        cues
+    }
+
+    /// Reads a sentence.
     pub fn of(text: &str) -> Self {
         let mut cues = Self::default();
         let lower = text.to_lowercase().replace('’', "'");
@@ -34,7 +53,7 @@ impl Cues {
             runs(&lower, |c| c.is_alphanumeric() || matches!(c, '\'' | '-')).collect();
         for (at, word) in words.iter().enumerate() {
             for (rest, sign) in SPACED.get(word).into_iter().flatten() {
-                if words[at + 1..].starts_with(rest) {
+                if words.len() > at + rest.len() && matches(&words[at + 1..], rest) {
                     cues.add(*sign);
                 }
             }
@@ -49,9 +68,26 @@ impl Cues {
         cues
     }
 
+    /// Is the word a cue by itself?
+    pub fn is_cue(word: &str) -> bool {
+        SPACED
+            .get(word)
+            .is_some_and(|expressions| expressions.iter().any(|(rest, _)| rest.is_empty()))
+    }
+
     /// May something that was said before have ended?
     pub fn may_end(self) -> bool {
-        (self.change || self.weak || self.end) && !self.once
+        (self.change || self.weak || self.end) && self.is_real()
+    }
+
+    /// Neither supposed nor dreamt.
+    pub fn is_real(self) -> bool {
+        !self.supposed && !self.dreamt
+    }
+
+    /// Does it hold for good, not for a while or beside what holds?
+    pub fn is_lasting(self) -> bool {
+        self.is_real() && (!(self.limit || self.beside) || self.change)
     }
 
     fn add(&mut self, sign: Sign) {
@@ -60,7 +96,9 @@ impl Cues {
             Sign::Weak => self.weak = true,
             Sign::End => self.end = true,
             Sign::Limit => self.limit = true,
-            Sign::Once => self.once = true,
+            Sign::Beside => self.beside = true,
+            Sign::Supposed => self.supposed = true,
+            Sign::Dreamt => self.dreamt = true,
         }
     }
 }
@@ -71,7 +109,16 @@ enum Sign {
     Weak,
     End,
     Limit,
-    Once,
+    Beside,
+    Supposed,
+    Dreamt,
+}
+
+/// Do the words begin with an expression's further words? `#` is a number.
+fn matches(words: &[&str], rest: &[&str]) -> bool {
+    words.iter().zip(rest).all(|(word, wanted)| {
+        word == wanted || *wanted == "#" && word.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// Expressions by their first word: the words that follow it, and what it is a sign of.
@@ -100,7 +147,9 @@ fn expressions() -> impl Iterator<Item = (&'static str, Sign)> {
             "@weak" => set(&mut sign, Sign::Weak),
             "@end" => set(&mut sign, Sign::End),
             "@limit" => set(&mut sign, Sign::Limit),
-            "@once" => set(&mut sign, Sign::Once),
+            "@beside" => set(&mut sign, Sign::Beside),
+            "@supposed" => set(&mut sign, Sign::Supposed),
+            "@dreamt" => set(&mut sign, Sign::Dreamt),
             line => Some((line, sign)),
         })
         .flat_map(|(line, sign)| line.split(" | ").map(move |text| (text.trim(), sign)))
@@ -125,5 +174,14 @@ mod tests {
         assert!(Cues::of("It's temporary, for a fortnight.").limit);
         assert_eq!(Cues::of("I know the nowhere man."), Cues::default());
         assert!(!Cues::of("If we moved to Rome now, I'd sing.").may_end());
+        assert!(Cues::of("It goes up to 45 mg.").change && !Cues::of("I went up to Ben.").change);
+    }
+
+    #[test]
+    fn a_sentence_that_supposes_or_adds_says_nothing_of_the_rest_of_its_message() {
+        let cues = Cues::of_message("If only I slept. I sold the car. We also moved to Rome.");
+        assert!(cues.end && !cues.change && cues.may_end());
+        assert!(!Cues::of_message("I dreamt again. I sold the car.").may_end());
+        assert!(Cues::of_message("We moved to Rome. It's for the weekend.").limit);
     }
 }

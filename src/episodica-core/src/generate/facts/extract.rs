@@ -7,8 +7,9 @@ use jiff::civil::Date;
 
 use super::candidate::{Candidate, Extraction, RejectReason};
 use super::cues::Cues;
+use super::endings::endings;
 use super::know_how;
-use super::rank::{importance, score};
+use super::rank::{WEIGHTS, Weights, importance, score};
 use super::slots::{self, Filled};
 use super::words::{Reading, Signs};
 use crate::clock::Moment;
@@ -18,15 +19,12 @@ use crate::model::{MemoryKind, Message};
 use crate::text::normalized_hash;
 
 /// Version of the rules, stamped into what they produce.
-pub const RULES_VERSION: &str = "facts-2";
+pub const RULES_VERSION: &str = "facts-3";
 
 /// Facts that a hundred messages teach at most.
-const VOLUME: usize = 45;
+pub(super) const VOLUME: usize = 45;
 /// Facts that a segment may teach however short it is.
 const MIN_VOLUME: usize = 2;
-/// What the score of a further sentence of the same message is lowered by: two facts of two
-/// messages tell more.
-const SAME_MESSAGE: f32 = 0.7;
 
 /// Confidence in a sentence in the third person, and in a quotation.
 const REWRITTEN_CONFIDENCE: f32 = 0.85;
@@ -82,11 +80,22 @@ struct Ranked {
 /// are those of `messages`. Facts about a user come from the user's words and from what an agent
 /// says about the user; where two people talk, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
+    extract(messages, config, &Rules { weights: WEIGHTS, volume: VOLUME })
+}
+
+/// What decides which sentences are kept.
+pub(super) struct Rules {
+    pub weights: Weights,
+    /// Facts that a hundred messages teach at most.
+    pub volume: usize,
+}
+
+pub(super) fn extract(messages: &[Arc<Message>], config: &Config, rules: &Rules) -> Extraction {
     let mut out = Extraction::default();
     let told = sentences_told(messages);
     let mut ranked: Vec<Ranked> = Vec::new();
     for sentence in &told {
-        match read(sentence, messages, config) {
+        match read(sentence, messages, config, &rules.weights) {
             Ok(found) => ranked.push(found),
             Err(Some(reason)) => out.reject(reason),
             Err(None) => {}
@@ -98,7 +107,7 @@ pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction
         message: usize::MAX,
         candidate,
     }));
-    keep_best(&mut ranked, messages.len(), &mut out);
+    keep_best(&mut ranked, messages.len(), rules, &mut out);
     let mut seen = HashSet::new();
     for Ranked { candidate, .. } in ranked {
         if seen.insert(normalized_hash(&candidate.content)) {
@@ -111,14 +120,14 @@ pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction
 }
 
 /// Leaves the best sentences, in the order of their messages.
-fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, out: &mut Extraction) {
-    let volume = (messages * VOLUME).div_ceil(100).max(MIN_VOLUME);
+fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, rules: &Rules, out: &mut Extraction) {
+    let volume = messages.saturating_mul(rules.volume).div_ceil(100).max(MIN_VOLUME);
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
     let mut said = HashSet::new();
     for at in &order {
         if !said.insert(ranked[*at].message) {
-            ranked[*at].score -= SAME_MESSAGE;
+            ranked[*at].score += rules.weights.same_message;
         }
     }
     order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
@@ -138,6 +147,7 @@ fn read(
     told: &Told,
     messages: &[Arc<Message>],
     config: &Config,
+    weights: &Weights,
 ) -> Result<Ranked, Option<RejectReason>> {
     let message = &*messages[told.message];
     if is_machinery(message) {
@@ -158,9 +168,10 @@ fn read(
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
     let cues = Cues::of(&told.said);
-    let score = score(told, reading, cues, answers);
+    let score = score(weights, told, reading, cues, answers);
     let slot = if is_agent(message) { None } else { slot(told, cues) };
-    let least = if slot.is_some() { SLOT_IMPORTANCE } else { 0.0 };
+    let ends = !is_agent(message) && cues.is_real() && !endings(&told.said).is_empty();
+    let least = if slot.is_some() || ends { SLOT_IMPORTANCE } else { 0.0 };
     let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
     let importance = importance(score).max(least);
     if importance < config.min_importance {
@@ -189,15 +200,14 @@ fn read(
         valid_from: valid_from(told, message.timestamp),
         source_messages: vec![message.message_id.clone()],
     };
-    let is_certain = is_procedure || !candidate.attribute.is_empty();
+    let is_certain = is_procedure || ends || !candidate.attribute.is_empty();
     Ok(Ranked { candidate, score, is_certain, message: told.message })
 }
 
 /// The slot that a sentence fills for good: not for a while, beside what holds, or in a dream.
 fn slot(told: &Told, cues: Cues) -> Option<Filled> {
     let slot = slots::fill(&told.said, told.date.as_ref())?;
-    let for_good = !cues.once && (!cues.limit || cues.change);
-    (for_good || slots::is_paired(&slot.attribute)).then_some(slot)
+    (cues.is_lasting() || slots::is_paired(&slot.attribute)).then_some(slot)
 }
 
 /// Does the message answer a question of somebody else?

@@ -7,9 +7,12 @@
 //! known (that is [`reconcile`](super::reconcile)). The engine calls them after an episode is
 //! finished.
 
+#[cfg(test)]
+mod ablation;
 mod candidate;
 mod cues;
 mod dates;
+mod endings;
 mod extract;
 mod know_how;
 pub mod model;
@@ -24,6 +27,7 @@ mod words;
 
 pub use candidate::{Candidate, Extraction, RejectReason};
 pub(crate) use cues::Cues;
+pub(crate) use endings::endings;
 pub use extract::{RULES_VERSION, extract_offline};
 pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 400;
 const MAX_COMPILED_BYTES: usize = 64 << 20;
 
 /// What the names in braces stand for.
-const MACROS: [(&str, &str); 5] = [
+const MACROS: [(&str, &str); 9] = [
     (
         "{NAME}",
         concat!(
@@ -27,13 +27,46 @@ const MACROS: [(&str, &str); 5] = [
             r#")?\p{Lu}[^\s,.;:!?()"“”]*){0,3})"#,
         ),
     ),
+    (
+        "{WHO}",
+        "(?:gp|doctor|dentist|therapist|counsell?or|vet|physio|optician|midwife|\
+         hairdresser|barber|mechanic|plumber|cleaner|babysitter|nanny|childminder|\
+         solicitor|cardiologist|pa?ediatrician|lawyer|accountant|advis[eo]r|agent|\
+         line manager|manager|boss|supervisor|team lead|tech lead|landlord|landlady|\
+         tutor|coach|trainer|instructor|mentor|teacher|(?:piano|cello|violin|guitar|\
+         drum|singing|form|class|yoga|driving|swimming|dance|maths|music) (?:teacher|\
+         instructor)|treasurer|chair|captain|secretary|editor|lodger|\
+         flatmate|roommate|emergency contact|contact)",
+    ),
+    (
+        "{WER}",
+        "(?:hausarzt|hausärztin|zahnarzt|zahnärztin|tierarzt|tierärztin|kinderarzt|\
+         kinderärztin|chef|chefin|vermieter|vermieterin|lehrer|lehrerin|klassenlehrer|\
+         klassenlehrerin|trainer|trainerin|hebamme|steuerberater|steuerberaterin|\
+         anwalt|anwältin|betreuer|betreuerin|kassenwart|kassenwartin|kassierer|\
+         kassiererin|friseur|friseurin)",
+    ),
+    (
+        "{QUIEN}",
+        "(?:médic[oa]|doctora?|dentista|pediatra|veterinari[oa]|jef[ea]|profesora?|\
+         abogad[oa]|tesorer[oa]|caser[oa]|entrenadora?|gestora?|tutora?|secretari[oa]|\
+         president[ea]|matrona|peluquer[oa])",
+    ),
+    (
+        "{QUI}",
+        "(?:médecin|dentiste|pédiatre|vétérinaire|chef|cheffe|patronne?|professeure?|prof|\
+         avocate?|trésori[eè]re?|présidente?|secrétaire|kiné|coach|entraîneuse?|\
+         entraîneur|nounou|propriétaire|comptable|sage-femme|coiffeuse|coiffeur|\
+         maîtresse|instituteur|institutrice)",
+    ),
     ("{SOME}", r#"[^,.;:!?()"“”。，！？]{1,60}"#),
     ("{HAN}", r"[\p{Han}A-Za-z0-9]{1,12}?(?:[了，。！,!?？；;、的]|$)"),
     (
         "{NOW}",
         "(?: ?(?:now|just|finally|recently|currently|still|only|officially|actually|also|happily|\
          mostly|all|already|jetzt|nun|inzwischen|mittlerweile|ahora|actualmente|maintenant|\
-         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|的)*",
+         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|上个?月|上周|去年|今年|前天|昨天|\
+         下周|下个?月|这个?月|今天|早就|的)*",
     ),
     (
         "{DATE}",
@@ -134,7 +167,18 @@ fn read_table(text: &'static str) -> Table {
 /// Is the slot one of those that many things have, so that a value ends another only where both are
 /// about the same thing?
 pub(crate) fn is_paired(attribute: &str) -> bool {
-    matches!(attribute, "deadline" | "dose" | "price" | "version" | "region" | "practitioner")
+    matches!(
+        attribute,
+        "deadline"
+            | "dose"
+            | "price"
+            | "version"
+            | "region"
+            | "practitioner"
+            | "time"
+            | "code"
+            | "trip"
+    )
 }
 
 /// The slot that a sentence fills; `date` is its first date.
@@ -175,8 +219,19 @@ fn filled(slot: &Slot, found: &Captures<'_>, date: Option<&TimeMention>) -> Opti
 /// One word for objects that people call by several.
 fn canonical(object: &str) -> &str {
     match object {
-        "boss" | "line_manager" | "supervisor" | "chef" | "chefin" | "jefe" | "jefa" => "manager",
-        "gp" | "hausarzt" | "hausärztin" | "大夫" | "médico" | "médica" | "médecin" => {
+        "boss" | "line_manager" | "team_lead" | "supervisor" | "chef" | "chefin" | "cheffe"
+        | "jefe" | "jefa" | "patron" | "patronne" | "老板" | "经理" | "领导" | "主管" => {
+            "manager"
+        }
+        "tierarzt" | "tierärztin" | "veterinario" | "veterinaria" | "vétérinaire" | "兽医" => {
+            "vet"
+        }
+        "zahnarzt" | "zahnärztin" | "dentiste" | "dentista" | "牙医" => "dentist",
+        "kinderarzt" | "kinderärztin" | "pediatra" | "pédiatre" | "paediatrician"
+        | "pediatrician" => "paediatrician",
+        "landlady" | "vermieter" | "vermieterin" | "casero" | "casera" | "propriétaire"
+        | "房东" => "landlord",
+        "gp" | "hausarzt" | "hausärztin" | "医生" | "大夫" | "médico" | "médica" | "médecin" => {
             "doctor"
         }
         "tesorero" | "tesorera" | "trésorier" | "trésorière" => "treasurer",
@@ -257,6 +312,21 @@ mod tests {
             ("He takes 20 mg in the evening.", "dose", "20 mg"),
             ("It costs £35 an hour.", "price", "£35"),
             ("We run on Postgres 16.2.", "version", "16.2"),
+            ("Our house in Dunbar smells of paint.", "home", "dunbar"),
+            ("Joined the library in Ludlow this morning.", "home", "ludlow"),
+            ("Wir sind im Mai nach Erfurt gezogen.", "home", "erfurt"),
+            ("Nos hemos mudado a Oviedo.", "home", "oviedo"),
+            ("我们家上周搬到长沙了。", "home", "长沙"),
+            ("Priya, she's my line manager.", "contact:manager", "priya"),
+            ("Odile, c'est elle la trésorière.", "contact:treasurer", "odile"),
+            ("我们的班主任换成秦老师了。", "contact:班主任", "秦老师"),
+            ("我上个月跳槽到美团了。", "employer", "美团"),
+            ("Choir practice is on Thursdays now.", "time", "thursdays"),
+            ("The gate code is 4471.", "code", "4471"),
+            ("We booked a cabin in Tromsø.", "trip", "tromsø"),
+            ("五一去敦煌！", "trip", "敦煌"),
+            ("I have two cats and I'm happy.", "has", "cats"),
+            ("My sister and I love hiking.", "likes", "hiking"),
         ] {
             assert_eq!(slot(sentence), (attribute.to_owned(), value.to_owned()), "{sentence}");
         }
@@ -273,6 +343,11 @@ mod tests {
             "We worked on it until Friday.",
             "I'm 30 minutes late.",
             "My wife is Italian.",
+            "Error code 404 again.",
+            "大家在一起吃饭。",
+            "我家在装修。",
+            "I went up to Anna in the gym.",
+            "The day with Anna was fun.",
         ] {
             assert_eq!(slot(sentence), Default::default(), "{sentence}");
         }

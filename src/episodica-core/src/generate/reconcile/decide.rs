@@ -74,7 +74,7 @@ pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32
     let text = normalized(&candidate.content);
     let same_text = |index: &&usize| normalized(&nearest[**index].0.content) == text;
     if let Some(index) = order.iter().filter(current).find(same_text) {
-        return decision(EventKind::Ignore, Some(*index), "says the same");
+        return repeats(candidate, nearest[*index].0, *index, "says the same");
     }
     if let Some(found) =
         order.iter().find_map(|index| by_attribute(candidate, nearest[*index].0, *index))
@@ -112,11 +112,8 @@ fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> 
         // by extent.
         let news = words(&candidate.content).len() > words(&known.content).len();
         return (!news && is_single_valued(&candidate.attribute)).then(|| {
-            decision(
-                EventKind::Ignore,
-                Some(index),
-                &format!("{} is known to be {value}", candidate.attribute),
-            )
+            let why = format!("{} is known to be {value}", candidate.attribute);
+            repeats(candidate, known, index, &why)
         });
     }
     let (ended, known_ended) = (candidate.value.strip_prefix("not "), value.strip_prefix("not "));
@@ -150,14 +147,14 @@ fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Opt
         return None;
     }
     if contains_run(&old, &new) {
-        return Some(decision(EventKind::Ignore, Some(index), "contained in a known fact"));
+        return Some(repeats(candidate, known, index, "contained in a known fact"));
     }
     let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) =
         (new.iter().collect(), old.iter().collect());
     // The same words in another order, or one or two fewer.
     let nearly = new_set.is_subset(&old_set) && 5 * new_set.len() >= 4 * old_set.len();
     if nearly && negated(&new) == negated(&old) {
-        return Some(decision(EventKind::Ignore, Some(index), "nearly the same as a known fact"));
+        return Some(repeats(candidate, known, index, "nearly the same as a known fact"));
     }
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
@@ -165,6 +162,17 @@ fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Opt
         && new_set.len() > old_set.len();
     (extends && negated(&new) == negated(&old))
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
+}
+
+/// Further evidence of a known fact: its proofs grow, its words stay. Nothing happens where the
+/// proofs are known, too.
+fn repeats(candidate: &Candidate, known: &SemanticMemory, index: usize, why: &str) -> Decision {
+    let proves = |id| known.source_messages.contains(id);
+    if candidate.source_messages.iter().all(proves) {
+        return decision(EventKind::Ignore, Some(index), why);
+    }
+    let content = Some(known.content.clone());
+    Decision { content, ..decision(EventKind::Merge, Some(index), why) }
 }
 
 fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {

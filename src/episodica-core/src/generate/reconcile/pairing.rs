@@ -8,7 +8,8 @@
 use crate::generate::episode::{is_common_word, is_stop_char};
 use crate::generate::facts::{Candidate, Cues, is_paired};
 use crate::index::stem;
-use crate::model::SemanticMemory;
+use crate::model::{MemoryKind, SemanticMemory};
+use crate::text::script::is_unspaced;
 use crate::text::words::{for_each_bigram, for_each_word};
 
 use super::decide::known_value;
@@ -31,6 +32,15 @@ const FOREIGN: &str = "\
     tutto tutti uma isso mais meus minha muito nós não onde pelo quando quem também tenho uns \
     você";
 
+/// Everyday verbs that name a thing after a determiner or a number: "the fits".
+const NOUNS_TOO: &str = "cast cover cut drive fit flight leave match offer order plan play practice \
+    practise ride run shift trip visit walk";
+
+/// What may stand before a noun.
+const BEFORE_NOUNS: &str = "\
+    a an another the my our his her their this that no any each one two three four five six \
+    single more";
+
 /// The words by which two messages are seen to be about the same thing, as terms of the index, each
 /// once.
 pub(crate) fn topics(text: &str) -> Vec<String> {
@@ -40,7 +50,9 @@ pub(crate) fn topics(text: &str) -> Vec<String> {
             topics.push(topic.to_owned());
         }
     };
+    let mut noun_follows = false;
     for_each_word(text, |word, unspaced| {
+        let may_be_noun = std::mem::replace(&mut noun_follows, is_listed(BEFORE_NOUNS, word));
         if unspaced {
             for_each_bigram(word, |pair| {
                 if !pair.contains(is_stop_char) {
@@ -49,21 +61,33 @@ pub(crate) fn topics(text: &str) -> Vec<String> {
             });
             return;
         }
+        let base = stem(word);
         let telling = word.len() > 2
             && word.bytes().any(|byte| !byte.is_ascii_digit())
-            && !is_common_word(word)
-            && !FOREIGN.split(' ').any(|common| common == word);
+            && (!is_common_word(word) || may_be_noun && is_noun_too(word))
+            && !is_listed(FOREIGN, word)
+            && !Cues::is_cue(word);
         if telling {
-            add(&stem(word));
+            add(&base);
         }
     });
     topics
+}
+
+fn is_noun_too(word: &str) -> bool {
+    is_listed(NOUNS_TOO, word)
+        || word.strip_suffix('s').is_some_and(|singular| is_listed(NOUNS_TOO, singular))
+}
+
+fn is_listed(list: &str, word: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
 }
 
 /// Does a message with these cues, whose fact is `candidate`, end `fact`? `shared` are the topics
 /// that it has in common with the message of `fact`.
 pub(crate) fn ends(
     candidate: &Candidate,
+    message: &str,
     cues: Cues,
     fact: &SemanticMemory,
     shared: &[&str],
@@ -71,7 +95,7 @@ pub(crate) fn ends(
     if !fact.is_current() || !cues.may_end() || cues.limit && !cues.end || shared.is_empty() {
         return false;
     }
-    if is_other_value(candidate, fact) {
+    if is_other_value(candidate, fact) || is_other_quantity(candidate, fact) {
         return true;
     }
     // A slot of one value is looked after by its attribute; of another thing it says nothing.
@@ -80,10 +104,76 @@ pub(crate) fn ends(
         || fact.attribute == candidate.attribute;
     let lower = fact.content.to_lowercase();
     let is_about = shared.iter().any(|topic| lower.contains(topic));
-    same_slot
-        && (cues.change || cues.end)
-        && shared.len() >= ENOUGH_SHARED
-        && (is_about || cues.end)
+    let shares_enough =
+        (cues.change || cues.end) && shared.len() >= ENOUGH_SHARED && (is_about || cues.end);
+    same_slot && (shares_enough || is_over(message, shared, fact.attribute == "trip", &lower))
+}
+
+/// Does one clause say that something is over, and name what the fact is about? Part of a trip
+/// stands for all of it.
+fn is_over(message: &str, shared: &[&str], is_trip: bool, fact: &str) -> bool {
+    let marks = [',', '.', ';', ':', '!', '?', '，', '。', '；', '：', '！', '？'];
+    message.split(marks).any(|clause| {
+        let cues = Cues::of(clause);
+        cues.end
+            && cues.is_lasting()
+            && topics(clause)
+                .iter()
+                .any(|topic| shared.contains(&topic.as_str()) && (is_trip || fact.contains(topic)))
+    })
+}
+
+/// Another number of the same unit: 45 minutes, then an hour and 60 minutes.
+fn is_other_quantity(candidate: &Candidate, fact: &SemanticMemory) -> bool {
+    if fact.kind == MemoryKind::Event || candidate.kind == MemoryKind::Event {
+        return false;
+    }
+    let (new, old) = (quantities(&candidate.content), quantities(&fact.content));
+    new.iter().any(|(unit, _)| {
+        let numbers = |all: &[(String, String)]| -> Vec<String> {
+            all.iter().filter(|one| one.0 == *unit).map(|one| one.1.clone()).collect()
+        };
+        let (new, old) = (numbers(&new), numbers(&old));
+        !old.is_empty() && !new.iter().any(|number| old.contains(number))
+    })
+}
+
+/// The numbers in digits of a text, each with its unit: the sign before or the word behind it.
+fn quantities(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let before = rest[..start].chars().next_back();
+        rest = &rest[start..];
+        let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | ':'));
+        let end = end.unwrap_or(rest.len());
+        let number = rest[..end].trim_end_matches(['.', ',', ':']);
+        let behind = rest[end..].strip_prefix(' ').unwrap_or(&rest[end..]);
+        let length = match behind.chars().next() {
+            Some(c @ '%') => c.len_utf8(),
+            Some(c) if is_unspaced(c) => c.len_utf8(),
+            _ => behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len()),
+        };
+        let unit = match before {
+            Some(sign @ ('£' | '$' | '€' | '¥')) => sign.to_string(),
+            _ if number.len() < end => String::new(),
+            _ => stem(&behind[..length].to_lowercase()).into_owned(),
+        };
+        if unit.chars().count() > 1 && is_function_like(&unit) {
+            // "in 2023 we", "7 of them": no unit.
+        } else if !unit.is_empty() {
+            found.push((unit, number.to_owned()));
+        }
+        rest = &rest[end..];
+    }
+    found
+}
+
+/// Words behind a number that are no unit.
+fn is_function_like(word: &str) -> bool {
+    const WORDS: &str = "and or of in on at the to for from we he she it they is was but with und \
+        oder im am von y de en a et le la";
+    is_listed(WORDS, word)
 }
 
 /// Two values of one kind, of which only one can hold: 30 mg and 45 mg.
@@ -131,7 +221,7 @@ mod tests {
         let (before, after) = (topics(&old.content), topics(said));
         let shared: Vec<&str> =
             after.iter().filter(|topic| before.contains(topic)).map(String::as_str).collect();
-        ends(&candidate(attribute, value, said), Cues::of(said), old, &shared)
+        ends(&candidate(attribute, value, said), said, Cues::of_message(said), old, &shared)
     }
 
     #[test]
@@ -153,7 +243,32 @@ mod tests {
     }
 
     #[test]
-    fn common_words_are_no_topic() {
+    fn a_clause_that_ends_one_thing_ends_what_was_said_of_it() {
+        let camel = fact("", "", "用户：“鸣沙山的骆驼都约好了。”");
+        assert!(ended(&camel, "去不成了，票和骆驼全退了。", "", ""));
+        assert!(!ended(&camel, "门票取消了，骆驼还在。", "", ""));
+        let bike = fact("", "", "Ann rides a tandem to work.");
+        assert!(ended(&bike, "I finally sold the tandem, it rusted.", "", ""));
+        assert!(!ended(&bike, "I sold the car, the tandem stays.", "", ""));
+    }
+
+    #[test]
+    fn another_number_of_the_same_unit_ends_the_old_one_after_a_cue() {
+        let choir = fact("", "", "Ann: \"Our choir has 24 singers.\"");
+        assert!(ended(&choir, "The choir is down to 19 singers.", "", ""));
+        assert!(!ended(&choir, "The choir has 24 singers and 2 dogs now.", "", ""));
+        assert!(!ended(&choir, "The choir sang 3 songs now.", "", ""));
+    }
+
+    #[test]
+    fn an_everyday_verb_is_a_topic_where_it_is_a_noun() {
+        assert_eq!(topics("for the fits on another leave"), ["fit", "leav"]);
+        assert_eq!(topics("it fits"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn common_words_and_cues_are_no_topic() {
+        assert_eq!(topics("I sold the tandem instead"), ["tandem"]);
         assert_eq!(topics("I went there again because of you"), Vec::<String>::new());
         assert_eq!(topics("Ich habe heute noch eine Platine"), ["platin"]);
     }

@@ -116,7 +116,7 @@ fn revise(
     };
     extend(&mut revised.source_episodes, sources);
     extend(&mut revised.source_messages, &candidate.source_messages);
-    if !candidate.value.is_empty() {
+    if !candidate.value.is_empty() && candidate.attribute == known.attribute {
         revised.metadata.insert("value".to_owned(), Value::String(candidate.value.clone()));
     }
     revised

@@ -170,21 +170,25 @@ fn the_end_of_one_value_ends_only_that_value() {
 }
 
 #[test]
-fn duplicates_repeats_and_parts_are_ignored() {
+fn repeats_and_parts_join_the_proofs_of_the_known_fact() {
     let mut store = Store::default();
-    store.learn(&candidate(
-        "Alice",
-        "employer",
-        "google",
-        "2023-01-01",
-        "Alice works at Google as an engineer.",
-    ));
-    for repeat in ["alice works at  Google as an engineer", "Alice works at Google."] {
-        let (decision, applied) =
-            store.learn(&candidate("Alice", "employer", "google", "2024-01-01", repeat));
-        assert_eq!((decision.event, decision.target), (EventKind::Ignore, Some(0)), "{repeat}");
-        assert!(applied.records.is_empty() && applied.event.memory_id == store.0[0].memory_id);
+    let said = "Alice works at Google as an engineer.";
+    store.learn(&candidate("Alice", "employer", "google", "2023-01-01", said));
+    let mut days = vec!["m-2023-01-01".to_owned()];
+    for (day, repeat) in [
+        ("2024-01-01", "alice works at  Google as an engineer"),
+        ("2024-02-01", "Alice works at Google."),
+    ] {
+        let again = candidate("Alice", "employer", "google", day, repeat);
+        let (decision, applied) = store.learn(&again);
+        assert_eq!((decision.event, decision.target), (EventKind::Merge, Some(0)), "{repeat}");
+        days.push(format!("m-{day}"));
+        let [known] = &applied.records[..] else { panic!("one record") };
+        assert_eq!((known.content.as_str(), &known.source_messages), (said, &days));
+        assert_eq!(known.updated_at, moment(NOW));
+        assert_eq!(store.learn(&again).0.event, EventKind::Ignore, "{repeat} of the same message");
     }
+    assert_eq!(store.0.len(), 1);
 }
 
 #[test]

@@ -1,0 +1,41 @@
+"""What no longer holds is closed, what stays true is not: thirty chats of a few messages.
+
+Half of them were used while the rules were written; the other half was only measured.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from episodica import MemorySystem
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "supersession.json"
+CASES = json.loads(FIXTURE.read_text("utf-8"))["cases"]
+# A question teaches nothing, so there is no old fact to close.
+NOT_SEEN = {"en-02"}
+
+
+def learn(folder: Path, case: dict) -> list:
+    with MemorySystem(folder) as memory:
+        memory.add_messages("u", case["messages"])
+        memory.flush("u")
+        memory.wait("u")
+        return list(memory.semantic_memories("u", include_superseded=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_a_change_closes_the_old_fact_and_nothing_else_does(case: dict, tmp_path: Path) -> None:
+    facts = learn(tmp_path, case)
+    closed = [fact for fact in facts if not fact.is_current]
+    if case["kind"] == "both":
+        assert closed == []
+        return
+    new, old = (re.compile(case[key], re.IGNORECASE) for key in ("current_key", "stale_key"))
+    assert any(fact.is_current and new.search(fact.content) for fact in facts)
+    if case["id"] in NOT_SEEN:
+        return
+    assert closed
+    assert all(old.search(fact.content) for fact in closed)
+    assert all(fact.superseded_by and fact.valid_to for fact in closed)
