@@ -33,8 +33,9 @@ const FOREIGN: &str = "\
     você";
 
 /// Everyday verbs that name a thing after a determiner or a number: "the fits".
-const NOUNS_TOO: &str = "cast cover cut drive fit flight leave match offer order plan play practice \
-    practise ride run shift trip visit walk";
+const NOUNS_TOO: &str = "\
+    cast cover cut drive fit flight leave match offer order plan play practice practise ride run \
+    shift trip visit walk";
 
 /// What may stand before a noun.
 const BEFORE_NOUNS: &str = "\

@@ -1,0 +1,82 @@
+//! Chinese in the third person: no endings, so only the pronouns change.
+
+/// Chinese openings that carry nothing.
+const FILLERS_HAN: [&str; 9] = ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的", "唉"];
+
+/// A Chinese sentence that holds one of these is quoted.
+const QUOTED_HAN: [&str; 12] =
+    ["我们", "咱", "你", "您", "自我", "“", "\"", "？", "?", "吗", "…", "`"];
+
+/// Words for relatives, which follow 我 without 的: 我妈 is somebody's mother, not a name.
+const KIN_HAN: [char; 18] = [
+    '妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔', '姑',
+    '舅', '姨',
+];
+
+/// The third-person form of a Chinese sentence of `name`'s, or `None` where it must be quoted.
+///
+/// The first 我 becomes the name. A later one that opens a clause goes, as the subject is known by
+/// then; in the possessive it becomes 自己; anywhere else the sentence is quoted.
+pub(in crate::generate::episode) fn chinese(sentence: &str, name: &str) -> Option<String> {
+    let mut text = sentence;
+    while let Some(rest) = FILLERS_HAN
+        .iter()
+        .find_map(|filler| text.strip_prefix(filler)?.strip_prefix(['，', ',', '、', '！', '!']))
+    {
+        text = rest.trim_start();
+    }
+    if sentence.len() > 600 || QUOTED_HAN.iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let (before, after) = text.split_once('我')?;
+    let kin = after.starts_with(KIN_HAN);
+    let mut rest = String::with_capacity(after.len());
+    let mut pieces = after.split('我').peekable();
+    while let Some(piece) = pieces.next() {
+        rest.push_str(piece);
+        let Some(next) = pieces.peek() else { break };
+        if next.starts_with('的') {
+            rest.push_str("自己");
+        } else if !next.starts_with("自己") {
+            let opens = piece.ends_with(['，', ',', '；', '。', '！']);
+            if !opens || kin || next.starts_with(KIN_HAN) {
+                return None;
+            }
+        }
+    }
+    let spaced = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let mut out = format!(
+        "{before}{}{name}{}{}{rest}",
+        if spaced(before.chars().last()) { " " } else { "" },
+        if spaced(name.chars().last()) { " " } else { "" },
+        if kin { "的" } else { "" }
+    );
+    let end = out.trim_end_matches(['!', '！', '~', '～', ' ', '.', '。', '，', ',']).len();
+    out.truncate(end);
+    out.push('。');
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chinese_has_no_endings() {
+        for (said, name, told) in [
+            ("我上周五提了辞职!", "林晓禾", "林晓禾上周五提了辞职。"),
+            ("我妈买了一箱芒果", "林晓禾", "林晓禾的妈买了一箱芒果。"),
+            ("嗯，我搬到了我的新家", "Maya", "Maya 搬到了自己的新家。"),
+            ("上个月老板让我去上海", "林晓禾", "上个月老板让林晓禾去上海。"),
+            ("我辞职了，我打算休息", "林晓禾", "林晓禾辞职了，打算休息。"),
+        ] {
+            assert_eq!(chinese(said, name).as_deref(), Some(told), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_speaks_for_others_is_left_to_be_quoted() {
+        assert_eq!(chinese("我们走吧。", "林晓禾"), None);
+        assert_eq!(chinese("他让我说我不去", "林晓禾"), None);
+    }
+}
