@@ -308,9 +308,9 @@ impl Rewriting<'_> {
         Some(second + 1 - at)
     }
 
-    /// The one other verb of the subject, where it is plain that it is a verb in the present: "I live
-    /// in Paris and work as a nurse". `None` where more may need an ending, or it may be a noun ("I
-    /// love cake and dance") or an infinitive ("I want to bake and sell").
+    /// The one other verb of the subject, where it is plain that it is a verb in the present: "I
+    /// live in Paris and work as a nurse". `None` where more may need an ending, or it may be a noun
+    /// ("I love cake and dance") or an infinitive ("I want to bake and sell").
     fn second_verb(&self, first: usize, verb: &str) -> Option<usize> {
         let is_plain = |verb: &str| {
             PRESENT_SET.contains(verb) && !TAKE_A_NOUN.split_whitespace().any(|one| one == verb)
