@@ -309,8 +309,8 @@ impl Rewriting<'_> {
     }
 
     /// The one other verb of the subject, where it is plain that it is a verb in the present: "I
-    /// live in Paris and work as a nurse". `None` where more may need an ending, or it may be a noun
-    /// ("I love cake and dance") or an infinitive ("I want to bake and sell").
+    /// live in Paris and work as a nurse". `None` where more may need an ending, or it may be a
+    /// noun ("I love cake and dance") or an infinitive ("I want to bake and sell").
     fn second_verb(&self, first: usize, verb: &str) -> Option<usize> {
         let is_plain = |verb: &str| {
             PRESENT_SET.contains(verb) && !TAKE_A_NOUN.split_whitespace().any(|one| one == verb)
