@@ -75,9 +75,10 @@ impl CancelFlag {
 
 impl Control for CancelFlag {
     fn check(&self) -> Result<()> {
-        match self.0.load(Ordering::SeqCst) {
-            true => Err(Error::new(ErrorKind::Interrupted, "the operation was cancelled")),
-            false => Ok(()),
+        if self.0.load(Ordering::SeqCst) {
+            Err(Error::new(ErrorKind::Interrupted, "the operation was cancelled"))
+        } else {
+            Ok(())
         }
     }
 }

@@ -116,9 +116,10 @@ impl Rows {
             }
             many => {
                 let rows = many.into_half();
-                let halves = match rows.is_standard_layout() {
-                    true => rows.into_owned(),
-                    false => rows.as_standard_layout().into_owned(),
+                let halves = if rows.is_standard_layout() {
+                    rows.into_owned()
+                } else {
+                    rows.as_standard_layout().into_owned()
                 };
                 let (mut halves, first) = halves.into_raw_vec_and_offset();
                 halves.drain(..first.unwrap_or(0));

@@ -119,9 +119,10 @@ fn interrupted(whole: bool) -> u64 {
             let engine = open(&disk).unwrap();
             engine.load_user("alice", &NOW).unwrap();
             disk.fail_after(n, failure, IoKind::StorageFull);
-            let outcome = match whole {
-                true => engine.delete_user_data("alice", &NOW),
-                false => engine.delete("alice", "alice-0", &NOW),
+            let outcome = if whole {
+                engine.delete_user_data("alice", &NOW)
+            } else {
+                engine.delete("alice", "alice-0", &NOW)
             };
             let failed = disk.failures() > 0;
             disk.heal();

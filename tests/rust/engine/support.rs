@@ -210,9 +210,10 @@ impl VectorIndex for RowIndex {
     }
 
     fn vectors(&self) -> Matrix<'_> {
-        match self.rows.nrows() <= MANY {
-            true => self.rows.view().into(),
-            false => self.rows.mapv(half::f16::from_f32).into(),
+        if self.rows.nrows() <= MANY {
+            self.rows.view().into()
+        } else {
+            self.rows.mapv(half::f16::from_f32).into()
         }
     }
 

@@ -215,16 +215,15 @@ fn is_backchannel_word(word: &str) -> bool {
 
 /// Calls `visit` with the key of every content word, and the word.
 fn for_each_key(text: &str, mut visit: impl FnMut(u64, &str)) {
-    for_each_word(text, |word, unspaced| match unspaced {
-        true => {
+    for_each_word(text, |word, unspaced| {
+        if unspaced {
             let mut before: Option<(usize, char)> = None;
             for (at, c) in word.char_indices() {
                 if let Some((start, first)) = before.replace((at, c)) {
                     visit(u64::from(first) << 32 | u64::from(c), &word[start..at + c.len_utf8()]);
                 }
             }
-        }
-        false => {
+        } else {
             if word.len() > 2
                 && !word.contains('\'')
                 && !is_function_word(word)
@@ -299,9 +298,10 @@ fn is_backchannel(folded: &str) -> bool {
         if words > 7 {
             return false;
         }
-        let known = match word.starts_with(is_unspaced) {
-            true => word.chars().all(|c| cues::BACKCHANNEL_CHARS.contains(c)),
-            false => is_backchannel_word(word) || stretched(word),
+        let known = if word.starts_with(is_unspaced) {
+            word.chars().all(|c| cues::BACKCHANNEL_CHARS.contains(c))
+        } else {
+            is_backchannel_word(word) || stretched(word)
         };
         if !known {
             return false;

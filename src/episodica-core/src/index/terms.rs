@@ -63,16 +63,16 @@ impl Terms {
 
 /// Calls `visit` with every term of a record's text, repetitions included.
 pub fn for_each_term(text: &str, mut visit: impl FnMut(Term<'_>)) {
-    for_each_word(text, |word, unspaced| match unspaced {
-        true => {
+    for_each_word(text, |word, unspaced| {
+        if unspaced {
             let single =
                 for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
             for (at, c) in word.char_indices() {
                 visit(Term { text: &word[at..at + c.len_utf8()], counts: single });
             }
+        } else if !is_function_word(word) {
+            with_stem(word, |stem| visit(Term { text: stem, counts: true }));
         }
-        false if is_function_word(word) => {}
-        false => with_stem(word, |stem| visit(Term { text: stem, counts: true })),
     });
 }
 

@@ -110,9 +110,10 @@ impl Permit<'_> {
                 State::Closed { failures } => failures + 1,
                 State::Testing | State::Open { .. } => breaker.limit,
             };
-            match failures >= breaker.limit {
-                true => inner.turn(State::Open { until: now + breaker.pause_seconds }),
-                false => inner.state = State::Closed { failures },
+            if failures >= breaker.limit {
+                inner.turn(State::Open { until: now + breaker.pause_seconds })
+            } else {
+                inner.state = State::Closed { failures }
             }
         });
     }

@@ -289,9 +289,10 @@ impl MessageRanking<'_> {
 
     /// All messages where all are scored, else [`SAMPLE`] of them evenly spread.
     fn sample(&self, all: &[u32]) -> Vec<u32> {
-        match self.index.len() <= SCORE_ALL {
-            true if !all.is_empty() => all.to_vec(),
-            _ => self.index.spread(SAMPLE),
+        if self.index.len() <= SCORE_ALL && !all.is_empty() {
+            all.to_vec()
+        } else {
+            self.index.spread(SAMPLE)
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::index::{Day, MessageIndex, SpeakerId, name_forms, stem};
 use crate::text::script::is_unspaced;
 use crate::text::time::{DatePart, DateRange, date_parts, query_range};
 use crate::text::vocabulary::is_function_word;
-use crate::text::words::{fold, for_each_bigram, for_each_word};
+use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
 
 /// Chinese characters that hold a sentence together; a run is cut at them before it is read as
 /// bigrams.
@@ -259,13 +259,15 @@ fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryT
 /// Distinct terms in order of first appearance. Function words only if there is nothing else.
 pub fn query_terms(text: &str) -> Vec<String> {
     let (mut terms, mut weak) = (Vec::new(), Vec::new());
-    for_each_word(text, |word, unspaced| match unspaced {
-        false if is_function_word(word) => {}
-        false => terms.push(stem(word).into_owned()),
-        true if word.chars().nth(2).is_none() => push_run(word, &mut terms),
-        true => {
-            for run in word.split(|c| FUNCTION_CHARACTERS.contains(c)).filter(|run| !run.is_empty())
-            {
+    for_each_word(text, |word, unspaced| {
+        if !unspaced {
+            if !is_function_word(word) {
+                terms.push(stem(word).into_owned());
+            }
+        } else if word.chars().nth(2).is_none() {
+            push_run(word, &mut terms);
+        } else {
+            for run in runs(word, |c| !FUNCTION_CHARACTERS.contains(c)) {
                 let single = run.chars().nth(1).is_none();
                 push_run(run, if single { &mut weak } else { &mut terms });
             }
@@ -275,9 +277,8 @@ pub fn query_terms(text: &str) -> Vec<String> {
         terms = weak;
     }
     if terms.is_empty() {
-        for_each_word(text, |word, unspaced| match unspaced {
-            true => push_run(word, &mut terms),
-            false => terms.push(word.to_owned()),
+        for_each_word(text, |word, unspaced| {
+            if unspaced { push_run(word, &mut terms) } else { terms.push(word.to_owned()) }
         });
     }
     let mut seen = BTreeSet::new();

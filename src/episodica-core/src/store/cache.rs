@@ -167,10 +167,7 @@ pub(super) fn read_vectors(
     }
     let mut source = Summing::new(source);
     let vectors = npy::decode(&mut source, length, shape)?;
-    match source.sum_to_end()? == *expected {
-        true => Ok(vectors),
-        false => other(),
-    }
+    if source.sum_to_end()? == *expected { Ok(vectors) } else { other() }
 }
 
 /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the index

@@ -186,13 +186,15 @@ impl Layout {
         let (top, mut open) = (self.root.join("tenants"), vec![String::new()]);
         while let Some(prefix) = open.pop() {
             for (name, kind) in list(backend, &top.join(&prefix))? {
+                if kind != EntryKind::Directory {
+                    continue;
+                }
                 let whole = format!("{prefix}{name}");
-                match name.ends_with('~') {
-                    _ if kind != EntryKind::Directory => {}
-                    true => open.push(format!("{whole}/")),
-                    false => tenants.extend(
-                        decode_file_name(&whole).filter(|id| encode_file_name(id) == whole),
-                    ),
+                if name.ends_with('~') {
+                    open.push(format!("{whole}/"));
+                } else {
+                    let id = decode_file_name(&whole);
+                    tenants.extend(id.filter(|id| encode_file_name(id) == whole));
                 }
             }
         }

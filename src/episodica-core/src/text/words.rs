@@ -61,9 +61,10 @@ pub fn word_count(text: &str) -> usize {
 /// Hangul stay).
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
-        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(text.to_ascii_lowercase()),
-            false => Cow::Borrowed(text),
+        return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(text.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(text)
         };
     }
     let decomposed =
@@ -91,11 +92,12 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
         let belongs = |c: char| c.is_alphanumeric() && is_unspaced(c) == unspaced;
         let mut end = rest.find(|c: char| !belongs(c)).unwrap_or(rest.len());
         let word = &rest[..end];
-        let tail = match unspaced {
-            true => None,
-            false => rest[end..]
+        let tail = if unspaced {
+            None
+        } else {
+            rest[end..]
                 .strip_prefix('\'')
-                .map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())]),
+                .map(|tail| &tail[..tail.find(|c: char| !belongs(c)).unwrap_or(tail.len())])
         };
         match tail {
             None | Some("") => visit(word, unspaced),

@@ -100,9 +100,10 @@ impl World {
             };
             let word = last.id.strip_prefix("m-").unwrap();
             let hits = found(self.engine(), name, word, Method::Bm25);
-            match owner == user {
-                true => assert_eq!(hits.first(), Some(&last.content), "not found: {word}"),
-                false => assert!(!hits.contains(&last.content), "found by another user: {word}"),
+            if owner == user {
+                assert_eq!(hits.first(), Some(&last.content), "not found: {word}")
+            } else {
+                assert!(!hits.contains(&last.content), "found by another user: {word}")
             }
         }
     }

@@ -190,12 +190,10 @@ fn answers_of_another_shape_are_refused() {
 #[test]
 fn a_refused_text_is_found_and_named() {
     let server = FaultServer::start(|_, request| {
-        match inputs(request).iter().any(|text| text.contains("secret")) {
-            true => Act::Json(
-                400,
-                r#"{"error":{"message":"secret is too long","code":"too_long"}}"#.into(),
-            ),
-            false => embeddings(request),
+        if inputs(request).iter().any(|text| text.contains("secret")) {
+            Act::Json(400, r#"{"error":{"message":"secret is too long","code":"too_long"}}"#.into())
+        } else {
+            embeddings(request)
         }
     });
     let (embedder, _) = embedder(&server, |_| {});

@@ -175,9 +175,10 @@ fn bare(value: &str) -> &str {
 
 fn key(subject: &str, attribute: &str, value: &str) -> u64 {
     let mut hasher = FxHasher::default();
-    match subject.is_ascii() {
-        true => subject.bytes().for_each(|byte| hasher.write_u8(byte.to_ascii_lowercase())),
-        false => subject.to_lowercase().hash(&mut hasher),
+    if subject.is_ascii() {
+        subject.bytes().for_each(|byte| hasher.write_u8(byte.to_ascii_lowercase()))
+    } else {
+        subject.to_lowercase().hash(&mut hasher)
     }
     (0xff_u8, attribute, value).hash(&mut hasher);
     hasher.finish() | 1

@@ -320,7 +320,7 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
         let shouted = text.chars().filter(|c| c.is_alphabetic()).count() > 4
             && !text.chars().any(char::is_lowercase);
         let opens = at == 0 && opens_name(salience, words);
-        match word.capital
+        if word.capital
             && !word.technical
             && !opens
             && (shouted
@@ -329,8 +329,9 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
                     && !salience.may_be_name(turn, word, words.len() > 1)
                     && text.chars().skip(1).any(char::is_lowercase))
         {
-            true => out.push_str(&text.to_lowercase()),
-            false => out.push_str(text),
+            out.push_str(&text.to_lowercase())
+        } else {
+            out.push_str(text)
         }
     }
     out

@@ -94,12 +94,12 @@ pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]
 /// Content words by their first letters; unspaced scripts by pairs of characters.
 fn keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
-    for_each_word(text, |word, unspaced| match unspaced {
-        true => drop(for_each_bigram(word, |pair| keys.push(pair.to_owned()))),
-        false if word.chars().count() > 2 && !is_function_word(word) => {
-            keys.push(word.chars().take(KEY_LETTERS).collect())
+    for_each_word(text, |word, unspaced| {
+        if unspaced {
+            for_each_bigram(word, |pair| keys.push(pair.to_owned()));
+        } else if word.chars().count() > 2 && !is_function_word(word) {
+            keys.push(word.chars().take(KEY_LETTERS).collect());
         }
-        false => {}
     });
     keys
 }
