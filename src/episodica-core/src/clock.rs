@@ -77,17 +77,17 @@ impl Moment {
     }
 
     /// Microseconds since 1970 in UTC.
-    pub fn micros(self) -> i64 {
+    pub(crate) fn micros(self) -> i64 {
         self.micros
     }
 
     /// Seconds east of Greenwich of the clock that recorded it.
-    pub fn offset_seconds(self) -> i32 {
+    pub(crate) fn offset_seconds(self) -> i32 {
         self.offset_seconds
     }
 
     /// Seconds from `earlier` to `self`, negative if `self` comes first.
-    pub fn seconds_since(self, earlier: Moment) -> f64 {
+    pub(crate) fn seconds_since(self, earlier: Moment) -> f64 {
         (self.micros as f64 - earlier.micros as f64) / 1e6
     }
 
@@ -219,7 +219,8 @@ impl FixedClock {
     }
 
     /// Advances it by `seconds`.
-    pub fn advance(&self, seconds: f64) {
+    #[cfg(test)]
+    pub(crate) fn advance(&self, seconds: f64) {
         self.0.fetch_add((seconds * 1e6) as i64, Ordering::SeqCst);
     }
 }

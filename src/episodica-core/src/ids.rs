@@ -52,7 +52,7 @@ impl Owner {
 
     /// The kind and id of a record that [`Owner::uri`] addressed; `None` for another owner's or a
     /// malformed address.
-    pub fn parse_uri(&self, uri: &str) -> Option<(String, String)> {
+    pub(crate) fn parse_uri(&self, uri: &str) -> Option<(String, String)> {
         let rest = uri.strip_prefix("episodica://")?;
         let mut parts = rest.split('/');
         let (tenant, user) = (percent_decode(parts.next()?)?, percent_decode(parts.next()?)?);
@@ -154,7 +154,7 @@ pub(crate) fn uuid8(hash: &[u8; 32]) -> String {
 }
 
 /// The id of a record of `kind`, derived from `parts`, which distinguish it among the owner's.
-pub fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
+pub(crate) fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
     let mut all: Vec<&[u8]> = vec![owner.tenant.as_bytes(), owner.user.as_bytes(), kind.as_bytes()];
     all.extend_from_slice(parts);
     uuid8(&digest(&all))

@@ -7,20 +7,20 @@
 
 #![forbid(unsafe_code)]
 
-pub mod boundary;
+pub(crate) mod boundary;
 pub mod clock;
 pub mod config;
 pub mod control;
 pub mod embed;
 pub mod engine;
-pub mod error;
-pub mod generate;
+pub(crate) mod error;
+pub(crate) mod generate;
 pub mod ids;
 pub mod index;
 pub mod llm;
-pub mod matrix;
+pub(crate) mod matrix;
 pub mod model;
-pub mod pack;
+pub(crate) mod pack;
 pub mod remote;
 pub mod score;
 pub mod store;

@@ -16,7 +16,7 @@ const CHUNK: usize = 4_096;
 /// A matrix of vectors, one a row: borrowed (from an index) or owned (read from a file; `'static`).
 ///
 /// ```
-/// use episodica_core::matrix::Matrix;
+/// use episodica_core::index::Matrix;
 ///
 /// let rows = Matrix::from(ndarray::array![[1.0_f32, 0.0], [0.6, 0.8]]);
 /// assert_eq!((rows.dim(), rows.is_half()), ((2, 2), false));
@@ -128,7 +128,7 @@ impl<'a> Matrix<'a> {
     ///
     /// # Errors
     /// `Internal` for parts of different widths, or none.
-    pub fn concatenate(mut parts: Vec<Self>) -> Result<Self> {
+    pub(crate) fn concatenate(mut parts: Vec<Self>) -> Result<Self> {
         fn joined<A: Clone>(parts: &[ArrayView2<'_, A>]) -> Result<Array2<A>> {
             ndarray::concatenate(Axis(0), parts).map_err(|error| {
                 Error::internal("vectors of a user differ in length").caused_by(error)
@@ -176,7 +176,7 @@ impl<'a> Matrix<'a> {
     ///
     /// # Errors
     /// The first error of `each`; then no more rows follow.
-    pub fn for_each_chunk(
+    pub(crate) fn for_each_chunk(
         &self,
         mut each: impl FnMut(usize, ArrayView2<'_, f32>) -> Result<()>,
     ) -> Result<()> {

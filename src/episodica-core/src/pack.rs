@@ -100,7 +100,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// Was this the expected pack, read to its end?
-    pub fn is_whole(self) -> bool {
+    pub(crate) fn is_whole(self) -> bool {
         self.left == 0 && self.heads.finalize() == self.expected.crc32
     }
 }

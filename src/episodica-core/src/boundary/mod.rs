@@ -20,6 +20,6 @@ mod tests_model;
 pub mod turn;
 pub mod window;
 
-pub use heuristic::{flush, segments, segments_read};
+pub use heuristic::{flush, segments_read};
 pub use reading::Readings;
 pub use scan::{Segment, describe, topic_summary};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ndarray::{Array2, Axis, Slice};
 use proptest::prelude::*;
 
-use super::{Segment, flush, keyword_overlap, segments};
+use super::heuristic::segments;
+use super::{Segment, flush, keyword_overlap};
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::model::{BoundaryReason, DetectionMethod, Message};

@@ -86,7 +86,7 @@ impl Config {
     ///
     /// # Errors
     /// `Config`, naming the field and its value.
-    pub fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         self.check_bounds()?;
         let fail = |text: String| Err(Error::new(ErrorKind::Config, text));
         if self.buffer_size_min > self.buffer_size_max {

@@ -111,7 +111,7 @@ impl StaticTable {
     }
 
     /// The median length of the vocabulary's vectors.
-    pub fn median_norm(&self) -> f32 {
+    pub(crate) fn median_norm(&self) -> f32 {
         self.median_norm
     }
 
@@ -134,7 +134,7 @@ impl StaticTable {
     }
 
     /// The vector of a text that was tokenised already: length 1, or all zeros for no tokens.
-    pub fn embed_ids(&self, ids: &[u16]) -> [f32; STATIC_DIMENSION] {
+    pub(crate) fn embed_ids(&self, ids: &[u16]) -> [f32; STATIC_DIMENSION] {
         let mut sum = [0.0; STATIC_DIMENSION];
         for id in ids {
             let token = self.token(*id);
@@ -151,7 +151,7 @@ impl StaticTable {
 
     /// The vector of a text: length 1, or all zeros for a text without tokens. A text longer than
     /// [`STATIC_MAX_TOKENS`] is judged by its beginning.
-    pub fn embed_text(&self, text: &str) -> [f32; STATIC_DIMENSION] {
+    pub(crate) fn embed_text(&self, text: &str) -> [f32; STATIC_DIMENSION] {
         self.embed_ids(&self.token_ids(text))
     }
 }

@@ -17,7 +17,7 @@ pub struct Field {
 
 impl Field {
     /// Words without vectors so far.
-    pub fn of_words(postings: Postings) -> Self {
+    pub(crate) fn of_words(postings: Postings) -> Self {
         Self { postings, vectors: None }
     }
 
@@ -27,17 +27,17 @@ impl Field {
     }
 
     /// How many vectors.
-    pub fn vector_count(&self) -> usize {
+    pub(crate) fn vector_count(&self) -> usize {
         self.vectors().map_or(0, VectorIndex::len)
     }
 
     /// Takes over the vectors of another field.
-    pub fn take_vectors(&mut self, other: Self) {
+    pub(crate) fn take_vectors(&mut self, other: Self) {
         self.vectors = other.vectors;
     }
 
     /// Takes over vectors that were read from a cache.
-    pub fn set_vectors(&mut self, vectors: Box<dyn VectorIndex>) {
+    pub(crate) fn set_vectors(&mut self, vectors: Box<dyn VectorIndex>) {
         self.vectors = Some(vectors);
     }
 

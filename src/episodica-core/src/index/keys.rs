@@ -90,7 +90,7 @@ impl<S: BuildHasher + Default> Keys<S> {
     }
 
     /// From a snapshot.
-    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
         let (text, ends, hasher) = (unpacker.text()?, unpacker.column::<u32>()?, S::default());
         let mut numbers = HashTable::with_capacity(ends.len());
         let mut start = 0;

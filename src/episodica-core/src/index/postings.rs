@@ -68,7 +68,7 @@ impl Postings {
     ///
     /// # Panics
     /// As [`Postings::add`].
-    pub fn add_terms(&mut self, slot: u32, terms: &Terms) {
+    pub(crate) fn add_terms(&mut self, slot: u32, terms: &Terms) {
         assert!(
             slot as usize >= self.documents.len(),
             "invariant: slots are given out in rising order"
@@ -128,13 +128,13 @@ impl Postings {
     }
 
     /// How many living records contain `term`.
-    pub fn document_frequency(&self, term: &str) -> usize {
+    pub(crate) fn document_frequency(&self, term: &str) -> usize {
         self.list(term).map_or(0, |list| list.alive as usize)
     }
 
     /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df +
     /// 1/2) / (df + 1/2))`, never negative.
-    pub fn idf(&self, frequency: usize) -> f32 {
+    pub(crate) fn idf(&self, frequency: usize) -> f32 {
         let (n, df) = (self.alive as f32, frequency as f32);
         (1.0 + (n - df + 0.5).max(0.0) / (df + 0.5)).ln()
     }
@@ -170,7 +170,7 @@ impl Postings {
     }
 
     /// Mean number of terms of a living record; at least 1.
-    pub fn mean_length(&self) -> f32 {
+    pub(crate) fn mean_length(&self) -> f32 {
         (self.total_length as f32 / self.alive.max(1) as f32).max(1.0)
     }
 
@@ -205,7 +205,7 @@ impl Postings {
     }
 
     /// From a snapshot.
-    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
         let dictionary = Keys::unpack(unpacker)?;
         let sizes: Vec<[u32; 2]> = unpacker.column()?;
         let postings: Vec<Posting> = unpacker.column()?;

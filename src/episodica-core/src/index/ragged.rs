@@ -20,7 +20,7 @@ impl<T: Pod> Ragged<T> {
     }
 
     /// Appends empty lists until there are `len`.
-    pub fn pad(&mut self, len: usize) {
+    pub(crate) fn pad(&mut self, len: usize) {
         self.ends.resize(len.max(self.ends.len()), self.values.len() as u32);
     }
 
@@ -58,7 +58,7 @@ impl<T: Pod> Ragged<T> {
     }
 
     /// From a snapshot.
-    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
         let (values, ends): (Vec<T>, Vec<u32>) = (unpacker.column()?, unpacker.column()?);
         let whole = ends.last().map_or(0, |end| *end as usize) == values.len();
         (whole && ends.is_sorted()).then_some(Self { values, ends })

@@ -62,7 +62,7 @@ pub struct Episode {
 
 impl Episode {
     /// L0 as it is indexed: title, a full stop, summary.
-    pub fn abstract_text(&self) -> String {
+    pub(crate) fn abstract_text(&self) -> String {
         if self.summary.is_empty() {
             self.title.clone()
         } else {

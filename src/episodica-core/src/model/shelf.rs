@@ -146,7 +146,7 @@ pub struct Shelf<R> {
 
 impl<R> Shelf<R> {
     /// From a snapshot; `read` reads a row that its writer was given.
-    pub fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
         let pages =
             Pages { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
         if !pages.is_sound() {
@@ -157,7 +157,7 @@ impl<R> Shelf<R> {
     }
 
     /// True once a row could not be read.
-    pub fn is_unsound(&self) -> bool {
+    pub(crate) fn is_unsound(&self) -> bool {
         self.unsound.load(Ordering::Relaxed)
     }
 

@@ -96,7 +96,7 @@ pub struct Permit<'b> {
 
 impl Permit<'_> {
     /// The server answered: closes the breaker, and forgets earlier failures.
-    pub fn succeed(mut self) {
+    pub(crate) fn succeed(mut self) {
         self.settle(|inner, _| match inner.state {
             State::Closed { .. } => inner.state = State::Closed { failures: 0 },
             State::Testing | State::Open { .. } => inner.turn(State::Closed { failures: 0 }),

@@ -23,7 +23,7 @@ impl Secret {
     }
 
     /// The text itself, to be sent and never to be shown.
-    pub fn expose(&self) -> &str {
+    pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 }
@@ -113,7 +113,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`ErrorKind::Config`] names the value that is out of its bounds.
-    pub fn url(&self) -> Result<Url> {
+    pub(crate) fn url(&self) -> Result<Url> {
         let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
         let url = match Url::parse(self.base_url.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,

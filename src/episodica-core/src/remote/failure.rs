@@ -147,12 +147,12 @@ impl Failure {
     }
 
     /// Does it speak against the server, as opposed to the request? The breaker counts these.
-    pub fn is_outage(&self) -> bool {
+    pub(crate) fn is_outage(&self) -> bool {
         self.is_temporary() || self.cause == Cause::Unusable
     }
 
     /// As the engine's error; `kind` says whose call it was.
-    pub fn into_error(self, kind: ErrorKind) -> Error {
+    pub(crate) fn into_error(self, kind: ErrorKind) -> Error {
         if let Some(error) = self.stop {
             return *error;
         }

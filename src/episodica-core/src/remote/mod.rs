@@ -25,4 +25,4 @@ pub use failure::{Cause, Failure};
 pub use http::MAX_ANSWER_BYTES;
 pub use retry::RetryPolicy;
 pub use service::{Remote, Reply};
-pub use timer::{SystemTimer, Timer, VirtualTimer};
+pub use timer::{SystemTimer, Timer};

@@ -46,8 +46,9 @@ pub(super) fn retry_after(header: &str, timer: &dyn Timer) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cause, VirtualTimer};
+    use super::super::Cause;
     use super::*;
+    use crate::remote::testing::VirtualTimer;
 
     const POLICY: RetryPolicy = RetryPolicy { max_attempts: 3, wait_seconds: 1.0 };
 

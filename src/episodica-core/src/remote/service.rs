@@ -105,7 +105,7 @@ impl Remote {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_timer(endpoint: &Endpoint, timer: Arc<dyn Timer>) -> Result<Self> {
+    pub(crate) fn with_timer(endpoint: &Endpoint, timer: Arc<dyn Timer>) -> Result<Self> {
         Ok(Self {
             http: Http::new(endpoint)?,
             policy: RetryPolicy {
@@ -127,7 +127,12 @@ impl Remote {
     /// # Errors
     /// The last attempt's failure; [`Cause::Refused`] while the breaker is open; [`Cause::Stopped`]
     /// soon after `control` says so.
-    pub fn post(&self, path: &str, body: &Value, control: &dyn Control) -> Result<Reply, Failure> {
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        body: &Value,
+        control: &dyn Control,
+    ) -> Result<Reply, Failure> {
         let body = serde_json::to_vec(body).expect("invariant: a value is JSON");
         let started = self.timer.seconds();
         add(&self.counts.calls, 1);
@@ -230,7 +235,7 @@ impl Remote {
     }
 
     /// Scheme, host and port of the server.
-    pub fn origin(&self) -> &str {
+    pub(crate) fn origin(&self) -> &str {
         self.http.origin()
     }
 

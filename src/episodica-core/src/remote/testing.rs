@@ -1,5 +1,5 @@
-//! A server on the loopback interface that fails on purpose, for unit tests. It stops when dropped,
-//! and by itself after a minute.
+//! For unit tests: a server on the loopback interface that fails on purpose, and a timer that does
+//! not wait. The server stops when dropped, and by itself after a minute.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::Endpoint;
+use super::{Endpoint, Timer};
+use crate::clock::Moment;
+use crate::control::Control;
+use crate::error::Result;
 
 const LIFE: Duration = Duration::from_secs(60);
 
@@ -177,5 +180,51 @@ fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result
             std::thread::sleep(wait);
             answer(stream, *act, stop)
         }
+    }
+}
+
+/// A timer that does not wait: sleeping advances it at once and is recorded. Clones share their
+/// time; chance is always 0.5.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct VirtualTimer(Arc<Mutex<VirtualTime>>);
+
+#[derive(Debug, Default)]
+struct VirtualTime {
+    seconds: f64,
+    slept: Vec<f64>,
+}
+
+impl VirtualTimer {
+    /// Advances it by `seconds`.
+    pub(crate) fn advance(&self, seconds: f64) {
+        self.0.lock().seconds += seconds;
+    }
+
+    /// Every wait so far, in seconds and in order.
+    pub(crate) fn slept(&self) -> Vec<f64> {
+        self.0.lock().slept.clone()
+    }
+}
+
+impl Timer for VirtualTimer {
+    fn seconds(&self) -> f64 {
+        self.0.lock().seconds
+    }
+
+    /// 1970 and the seconds since this timer was made.
+    fn now(&self) -> Moment {
+        Moment::new((self.seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
+    }
+
+    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()> {
+        control.check()?;
+        let mut time = self.0.lock();
+        time.seconds += seconds;
+        time.slept.push(seconds);
+        Ok(())
+    }
+
+    fn chance(&self) -> f64 {
+        0.5
     }
 }

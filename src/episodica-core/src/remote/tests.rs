@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::testing::{Act, FaultServer};
-use super::{Cause, Endpoint, Failure, Remote, Secret, VirtualTimer};
+use super::testing::{Act, FaultServer, VirtualTimer};
+use super::{Cause, Endpoint, Failure, Remote, Secret};
 use crate::control::{CancelFlag, Uninterrupted};
 use crate::error::ErrorKind;
 

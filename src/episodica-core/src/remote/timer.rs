@@ -1,10 +1,7 @@
-//! Waiting: a real timer, and one that only says it waited.
+//! Waiting, and the time that retries and breakers see.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment, SystemClock};
 use crate::control::Control;
@@ -66,52 +63,6 @@ impl Timer for SystemTimer {
     fn chance(&self) -> f64 {
         // Each `RandomState` has other keys; that is all the chance that jitter needs.
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
-    }
-}
-
-/// A timer for tests: sleeping moves it on at once and is written down. Clones share their time;
-/// chance is always 0.5.
-#[derive(Debug, Clone, Default)]
-pub struct VirtualTimer(Arc<Mutex<VirtualTime>>);
-
-#[derive(Debug, Default)]
-struct VirtualTime {
-    seconds: f64,
-    slept: Vec<f64>,
-}
-
-impl VirtualTimer {
-    /// Moves on by `seconds`.
-    pub fn advance(&self, seconds: f64) {
-        self.0.lock().seconds += seconds;
-    }
-
-    /// Every wait so far, in seconds and in order.
-    pub fn slept(&self) -> Vec<f64> {
-        self.0.lock().slept.clone()
-    }
-}
-
-impl Timer for VirtualTimer {
-    fn seconds(&self) -> f64 {
-        self.0.lock().seconds
-    }
-
-    /// 1970 and the seconds since this timer was made.
-    fn now(&self) -> Moment {
-        Moment::new((self.seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
-    }
-
-    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()> {
-        control.check()?;
-        let mut time = self.0.lock();
-        time.seconds += seconds;
-        time.slept.push(seconds);
-        Ok(())
-    }
-
-    fn chance(&self) -> f64 {
-        0.5
     }
 }
 

@@ -118,7 +118,7 @@ impl<'a> Best<'a> {
     }
 
     /// Brings `least` up to date.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.kept.len() >= self.wanted {
             let index = self.index;
             let order = |a: &(f32, u32), b: &(f32, u32)| {

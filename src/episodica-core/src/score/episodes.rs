@@ -73,7 +73,7 @@ impl<'a> EpisodeLayers<'a> {
 
     /// The score without the tree behind it, up to rounding: enough to choose whom to score in
     /// full.
-    pub fn estimate(&self, slot: u32, members: &[u32]) -> f64 {
+    pub(crate) fn estimate(&self, slot: u32, members: &[u32]) -> f64 {
         let total: f64 = self
             .weights
             .iter()

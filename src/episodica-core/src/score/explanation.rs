@@ -19,7 +19,7 @@ pub struct Explanation {
 
 impl Explanation {
     /// A term without parts.
-    pub fn leaf(name: impl Into<String>, value: f64, detail: impl Into<String>) -> Self {
+    pub(crate) fn leaf(name: impl Into<String>, value: f64, detail: impl Into<String>) -> Self {
         Self { name: name.into(), value, detail: detail.into(), children: Vec::new() }
     }
 
@@ -29,12 +29,12 @@ impl Explanation {
     }
 
     /// `weight x raw` with words that say what the term measures.
-    pub fn described(name: &str, weight: f64, raw: f64, measures: &str) -> Self {
+    pub(crate) fn described(name: &str, weight: f64, raw: f64, measures: &str) -> Self {
         Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}, {measures}"))
     }
 
     /// The relevance that a raw score was mapped to: the only node that is not a sum.
-    pub fn relevance(value: f64, raw: Self) -> Self {
+    pub(crate) fn relevance(value: f64, raw: Self) -> Self {
         let detail = format!("from a raw score of {:.4}", raw.value);
         Self { name: "relevance".to_owned(), value, detail, children: vec![raw] }
     }

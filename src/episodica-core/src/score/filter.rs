@@ -28,19 +28,19 @@ impl Filter {
     }
 
     /// True if any part of the time from `start` to `end` is inside.
-    pub fn admits_time(&self, start: Moment, end: Moment) -> bool {
+    pub(crate) fn admits_time(&self, start: Moment, end: Moment) -> bool {
         self.since.is_none_or(|since| end >= since) && self.until.is_none_or(|until| start <= until)
     }
 
     /// Tests a message by when it was said, its session and its metadata.
-    pub fn admits_message(&self, message: &Message) -> bool {
+    pub(crate) fn admits_message(&self, message: &Message) -> bool {
         self.admits_time(message.timestamp, message.timestamp)
             && self.is_session(message.session_id.as_deref())
             && self.admits_metadata_of(message)
     }
 
     /// Tests an episode by its time; one of its messages may have the session or the metadata.
-    pub fn admits_episode(&self, episode: &Episode) -> bool {
+    pub(crate) fn admits_episode(&self, episode: &Episode) -> bool {
         let messages = &episode.original_messages;
         self.admits_time(episode.timestamp, episode.ended_at)
             && (self.session_id.is_none()
@@ -50,7 +50,7 @@ impl Filter {
     }
 
     /// Tests a fact by the time for which it held, its session and its metadata.
-    pub fn admits_fact(&self, fact: &SemanticMemory) -> bool {
+    pub(crate) fn admits_fact(&self, fact: &SemanticMemory) -> bool {
         let session = || fact.metadata.get("session_id").and_then(Value::as_str);
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && self.is_session(session())

@@ -39,7 +39,7 @@ impl Intent {
     }
 
     /// The seeds' threshold for cosines of questions of this intent (preset `cortex`).
-    pub fn cortex_threshold(self) -> f32 {
+    pub(crate) fn cortex_threshold(self) -> f32 {
         match self {
             Self::Entity | Self::Factual => 0.4,
             Self::Relational | Self::Temporal => 0.45,

@@ -184,7 +184,7 @@ impl Query {
     /// The share of the date parts in the question that `day` has, 0 if the question names none; 1
     /// for a day in the range that a relative date names, half more for the very Friday that "last
     /// Friday" was.
-    pub fn date_match(&self, day: Day) -> f32 {
+    pub(crate) fn date_match(&self, day: Day) -> f32 {
         let meant = self.range.is_some_and(|range| {
             let date = Date::new(day.year, day.month, day.day).ok();
             date.is_some_and(|date| {
@@ -205,12 +205,12 @@ impl Query {
     }
 
     /// Does it name a day, or a part of its date?
-    pub fn names_a_day(&self) -> bool {
+    pub(crate) fn names_a_day(&self) -> bool {
         !self.dates.is_empty() || self.range.is_some()
     }
 
     /// The most that [`Query::date_match`] can give.
-    pub fn most_date_match(&self) -> f32 {
+    pub(crate) fn most_date_match(&self) -> f32 {
         match (self.dates.is_empty(), self.range.is_some()) {
             (true, false) => 0.0,
             (false, true) => 1.5,

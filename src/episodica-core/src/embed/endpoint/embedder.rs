@@ -103,7 +103,7 @@ impl EndpointEmbedder {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_timer(
+    pub(crate) fn with_timer(
         settings: EmbeddingSettings,
         ledger: Arc<Ledger>,
         timer: Arc<dyn Timer>,

@@ -7,7 +7,7 @@ use crate::control::CancelFlag;
 use crate::embed::Embedder;
 use crate::error::ErrorKind;
 use crate::llm::Ledger;
-use crate::remote::VirtualTimer;
+use crate::remote::testing::VirtualTimer;
 use crate::remote::testing::{Act, FaultServer, Request};
 
 /// Vectors (length of the text, 1), in reverse order, 2 tokens a text.

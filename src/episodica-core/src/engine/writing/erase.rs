@@ -10,6 +10,7 @@ use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::derived::{TextsLost, episode_without};
 use crate::error::{Error, Result};
+use crate::generate::reconcile::restore;
 use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
 use crate::store::{Erasure, StateRecord};
 
@@ -34,12 +35,8 @@ impl Services {
             AnyRecord::Semantic(known) => {
                 let fact = Arc::new(SemanticMemory {
                     content: content.to_owned(),
-                    valid_to: None,
-                    superseded_by: None,
-                    updated_at: self.clock.now(),
-                    revision_count: known.revision_count + 1,
                     provenance,
-                    ..(*known).clone()
+                    ..restore(&known, self.clock.now())
                 });
                 let to = self.indexing();
                 let rows = to.embed(&[content], control)?;

@@ -25,11 +25,13 @@ mod support;
 mod tests;
 mod words;
 
-pub use candidate::{Candidate, Extraction, RejectReason};
+#[cfg(test)]
+pub(crate) use candidate::RejectReason;
+pub use candidate::{Candidate, Extraction};
 pub(crate) use cues::Cues;
 pub(crate) use endings::endings;
 pub use extract::{RULES_VERSION, extract_offline};
 pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;
 pub(crate) use stated::{of_kind, stated};
-pub use support::{shares_words, supported};
+pub use support::supported;

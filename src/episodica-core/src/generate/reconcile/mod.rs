@@ -16,5 +16,5 @@ mod tests;
 pub use decide::{Decision, is_single_valued, reconcile_offline};
 pub(crate) use decide::{Signature, concerns, known_value};
 pub(crate) use pairing::{ends, topics};
-pub(crate) use records::close;
-pub use records::{Applied, apply, restore};
+pub use records::apply;
+pub(crate) use records::{close, restore};

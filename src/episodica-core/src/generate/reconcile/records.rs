@@ -71,15 +71,15 @@ pub fn apply(
     }
 }
 
-/// Undoes a supersession: the next revision of `superseded`, current again. What replaced it is
-/// left as it is.
-pub fn restore(superseded: &SemanticMemory, now: Moment) -> SemanticMemory {
+/// The next revision of `fact`, current again if it was superseded. The fact that replaced it stays
+/// as it is.
+pub(crate) fn restore(fact: &SemanticMemory, now: Moment) -> SemanticMemory {
     SemanticMemory {
         valid_to: None,
         superseded_by: None,
         updated_at: now,
-        revision_count: superseded.revision_count + 1,
-        ..superseded.clone()
+        revision_count: fact.revision_count + 1,
+        ..fact.clone()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::records::Applied;
 use super::*;
 use crate::clock::Moment;
 use crate::generate::facts::Candidate;

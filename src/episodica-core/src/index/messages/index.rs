@@ -55,7 +55,11 @@ impl MessageIndex {
     }
 
     /// [`MessageIndex::add`] of a message that was read ahead.
-    pub fn add_read(&mut self, message: Arc<Message>, reading: &MessageReading) -> Option<u32> {
+    pub(crate) fn add_read(
+        &mut self,
+        message: Arc<Message>,
+        reading: &MessageReading,
+    ) -> Option<u32> {
         let (slot, new) = self.ids.intern(&message.message_id);
         if !new {
             return None;
@@ -176,7 +180,7 @@ impl MessageIndex {
     }
 
     /// Was anything said in this session?
-    pub fn has_session(&self, session_id: &str) -> bool {
+    pub(crate) fn has_session(&self, session_id: &str) -> bool {
         self.ends.contains_key(&Some(Arc::from(session_id)))
     }
 
@@ -215,12 +219,12 @@ impl MessageIndex {
     }
 
     /// One more than the highest slot ever given out.
-    pub fn slot_count(&self) -> usize {
+    pub(crate) fn slot_count(&self) -> usize {
         self.rows.len()
     }
 
     /// What speaks for each message whatever is asked, by slot.
-    pub fn priors(&self) -> &[Prior] {
+    pub(crate) fn priors(&self) -> &[Prior] {
         &self.priors
     }
 
@@ -230,7 +234,7 @@ impl MessageIndex {
     }
 
     /// Tokens of the message as a line of a context: `count` is asked once.
-    pub fn line_tokens(&self, slot: u32, count: impl FnOnce() -> usize) -> usize {
+    pub(crate) fn line_tokens(&self, slot: u32, count: impl FnOnce() -> usize) -> usize {
         let known = &self.rows[slot as usize].line_tokens;
         match known.load(Ordering::Relaxed) {
             0 => {
@@ -257,12 +261,12 @@ impl MessageIndex {
     }
 
     /// The first messages, where they came from a snapshot.
-    pub fn shelf(&self) -> &Arc<Shelf<Message>> {
+    pub(crate) fn shelf(&self) -> &Arc<Shelf<Message>> {
         &self.shelf
     }
 
     /// The messages behind those.
-    pub fn unshelved(&self) -> &[Arc<Message>] {
+    pub(crate) fn unshelved(&self) -> &[Arc<Message>] {
         &self.records
     }
 }

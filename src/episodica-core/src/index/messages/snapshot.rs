@@ -95,7 +95,7 @@ impl MessageIndex {
     }
 
     /// From a snapshot, with the messages in their order.
-    pub fn unpack(unpacker: &mut Unpacker<'_>, shelf: Arc<Shelf<Message>>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, shelf: Arc<Shelf<Message>>) -> Option<Self> {
         let field = Field::of_words(Postings::unpack(unpacker)?);
         let rows: Vec<[u32; 2]> = unpacker.column()?;
         let rows = rows

@@ -104,7 +104,7 @@ impl MessageIndex {
 
     /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that
     /// it lends there.
-    pub fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
+    pub(crate) fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
         visit(slot, WINDOW[BEFORE]);
         let mut later = self.next(slot);
         for distance in 1..=BEFORE {
@@ -121,17 +121,17 @@ impl MessageIndex {
     }
 
     /// Number of terms in the window of a message, neighbours counted by what they lend.
-    pub fn window_length(&self, slot: u32) -> f32 {
+    pub(crate) fn window_length(&self, slot: u32) -> f32 {
         self.window_lengths[slot as usize]
     }
 
     /// What a whole window counts, in messages.
-    pub fn window_weight(&self) -> f32 {
+    pub(crate) fn window_weight(&self) -> f32 {
         WINDOW.iter().sum()
     }
 
     /// The message said before this one in the same thread.
-    pub fn previous(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn previous(&self, slot: u32) -> Option<u32> {
         match self.links[slot as usize].0 {
             links if links & Links::PREVIOUS_BESIDE != 0 => Some(slot - 1),
             links if links & Links::PREVIOUS_AFAR != 0 => Some(self.rows[slot as usize].previous),
@@ -150,7 +150,7 @@ impl MessageIndex {
 
     /// The weighted mean of `value` over a message and those of its neighbours that exist; `value`
     /// of the message itself counts most.
-    pub fn smooth(&self, slot: u32, value: impl Fn(u32) -> f32) -> f32 {
+    pub(crate) fn smooth(&self, slot: u32, value: impl Fn(u32) -> f32) -> f32 {
         let (mut sum, mut weight) = (0.0, 0.0);
         let mut add = |slot: u32, worth: f32| {
             sum += worth * value(slot);

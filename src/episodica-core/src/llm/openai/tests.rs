@@ -6,8 +6,9 @@ use super::*;
 use crate::control::{CancelFlag, Uninterrupted};
 use crate::error::ErrorKind;
 use crate::llm::{AnswerSchema, LanguageModel, LlmSettings, Phase, Prompt};
+use crate::remote::Secret;
+use crate::remote::testing::VirtualTimer;
 use crate::remote::testing::{Act, FaultServer, Request};
-use crate::remote::{Secret, VirtualTimer};
 
 fn prompt() -> Prompt {
     Prompt {

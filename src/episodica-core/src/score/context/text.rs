@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         plain + if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 }
     }
 
-    pub fn fact_line(&self, number: usize) -> String {
+    pub(crate) fn fact_line(&self, number: usize) -> String {
         let fact = &self.facts[number];
         self.form.fact(self.date(fact.since), &fact.text)
     }

@@ -106,7 +106,7 @@ impl<'a> Asked<'a> {
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].
-    pub fn best_message(&self) -> Result<f64> {
+    pub(crate) fn best_message(&self) -> Result<f64> {
         Ok(self.ranked()?.first().map_or(0.0, |message| message.score))
     }
 

@@ -79,7 +79,7 @@ impl TimeMention {
 
     /// The days in the words of `language`: "5 May 2023", "around 5 May 2023", "1 to 7 May 2023",
     /// "summer 2022"; 2023年5月5日 in Chinese. `Other` gets English.
-    pub fn describe(&self, language: Language) -> String {
+    pub(crate) fn describe(&self, language: Language) -> String {
         let style = style::of(language);
         if let Some(day) = self.about {
             return style.around(&style.day(day));
