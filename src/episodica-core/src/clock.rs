@@ -1,8 +1,6 @@
 //! Time: the moment type, and the only place that asks the operating system for the time.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
@@ -82,7 +80,7 @@ impl Moment {
     }
 
     /// Seconds east of Greenwich of the clock that recorded it.
-    pub(crate) fn offset_seconds(self) -> i32 {
+    pub fn offset_seconds(self) -> i32 {
         self.offset_seconds
     }
 
@@ -208,26 +206,20 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is advanced: for tests and reproducible stores.
+/// A clock that always shows the same moment: for tests and reproducible stores.
 #[derive(Debug, Clone)]
-pub struct FixedClock(Arc<AtomicI64>);
+pub struct FixedClock(Moment);
 
 impl FixedClock {
-    /// A clock that shows `start`.
-    pub fn new(start: Moment) -> Self {
-        Self(Arc::new(AtomicI64::new(start.micros)))
-    }
-
-    /// Advances it by `seconds`.
-    #[cfg(test)]
-    pub(crate) fn advance(&self, seconds: f64) {
-        self.0.fetch_add((seconds * 1e6) as i64, Ordering::SeqCst);
+    /// A clock that shows `moment`, in UTC.
+    pub fn new(moment: Moment) -> Self {
+        Self(moment)
     }
 }
 
 impl Clock for FixedClock {
     fn now(&self) -> Moment {
-        Moment { micros: self.0.load(Ordering::SeqCst), offset_seconds: 0 }
+        Moment { offset_seconds: 0, ..self.0 }
     }
 }
 
