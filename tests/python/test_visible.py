@@ -84,6 +84,7 @@ def hostile(tmp_path: Path) -> MemorySystem:
             "role": f"user{text}",
             "name": f"Ann{text}",
             "content": f"I live in Lyon{text} with my dog Pickle{number}.",
+            "message_id": f"m{number}{text}",
             "timestamp": f"2024-03-{number + 1:02}T09:30:00+01:00",
             "session_id": f"s{number}{text}",
             "metadata": {ALL: text},
@@ -132,8 +133,27 @@ COMMANDS: dict[str, list[str]] = {
     "verify": [],
     "doctor": [],
     "completion": ["bash"],
+    "remember": [USER, f"Ann likes tea{ALL}."],
+    "messages": [USER],
+    "history": [USER, f"m0{HOSTILE[0]}"],
+    "plot": ["timeline", USER, "--output", "chart.png"],
+    "export": [USER, "ann.jsonl"],
+    "backup": ["copy"],
+    "users": [],
+    "rebuild": [USER],
+    "delete": [USER, "--yes"],
 }
-SHOWS_CONTENT = {"demo", "search", "explain", "context", "episodes", "timeline"}
+SHOWS_CONTENT = {
+    "episodes",
+    "demo",
+    "search",
+    "explain",
+    "context",
+    "timeline",
+    "messages",
+    "history",
+    "users",
+}
 
 
 def commands() -> Iterator[str]:
@@ -165,7 +185,7 @@ def test_every_command_writes_visible_characters(
     if name in SHOWS_CONTENT:
         escapes = ("\\u001b",) if option == "--json" else ("\\x1b", "\\x9b", "\\u202e", "\\U000e")
         assert any(one in out for one in escapes)
-    if option == "--json" and name != "completion":
+    if option == "--json" and out and name != "completion":
         json.loads(out)
 
 
