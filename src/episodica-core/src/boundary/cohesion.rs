@@ -10,7 +10,8 @@ use super::reading::Reading;
 const LEFT_MESSAGES: usize = 4;
 /// How far back they are looked for.
 const LEFT_REACH: usize = 8;
-/// Words count only where this many shared ones would be usual: then a lack of them is no accident.
+/// Words count only where this many shared ones would be usual: then a lack of them means
+/// something.
 const MIN_EXPECTED: f32 = 2.0;
 /// Places inside the segment at which the usual overlap is measured.
 const BASELINE_PLACES: usize = 4;
@@ -19,7 +20,7 @@ const BASELINE_PLACES: usize = 4;
 /// quarter of the joints lie above 0.2, one in twenty of the other places.
 const FULL_DROP: f32 = 0.28;
 
-/// What the messages of a buffer are compared by.
+/// The features by which the messages of a buffer are compared.
 #[derive(Clone, Copy)]
 pub(super) enum Cohesion<'a> {
     /// One normalised row a message.

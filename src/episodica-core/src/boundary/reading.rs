@@ -1,4 +1,4 @@
-//! What the rules need to know of one message, read once.
+//! The features of one message that the rules use, computed once.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,11 +16,11 @@ use crate::text::words::{for_each_word, runs};
 /// slow the talk down.
 const READ_BYTES: usize = 2_000;
 
-/// A sentence longer than this many words (or half as many characters without spaces again) is no
-/// goodbye.
+/// A sentence longer than this many words (or half as many characters without spaces again) is not
+/// a goodbye.
 const CLOSING_SENTENCE_WORDS: usize = 12;
 
-/// How loudly a message announces another subject.
+/// How clearly a message announces another subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
     /// Not at all.
@@ -31,23 +31,23 @@ pub(super) enum Turn {
     Strong,
 }
 
-/// One message as the rules see it.
+/// The features of one message.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
     /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by
     /// pairs of characters.
     pub terms: Vec<u64>,
-    /// Does it open another subject?
+    /// How clearly it changes the subject.
     pub turn: Turn,
-    /// Does it say goodbye?
+    /// Whether it says goodbye.
     pub closes: bool,
-    /// Does it take up the talk after a goodbye?
+    /// Whether it resumes the talk after a goodbye.
     pub resumes: bool,
-    /// Has it no subject of its own ("haha yes", an emoji)?
+    /// Whether it has no subject of its own ("haha yes", an emoji).
     pub backchannel: bool,
-    /// Does it end in a question, so that the next message answers it?
+    /// Whether it ends in a question, so that the next message is an answer.
     pub asks: bool,
-    /// Does it answer by its role (an assistant's or a tool's reply)?
+    /// Whether its role makes it an answer (an assistant's or a tool's reply).
     pub replies: bool,
 }
 
@@ -86,7 +86,7 @@ impl Readings {
             let known = self.0.lock();
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
-        // Other buffers are read meanwhile.
+        // The lock is not held here, so that other buffers can be read.
         let read = |(message, known): (&Arc<Message>, Option<Arc<Reading>>)| {
             known.unwrap_or_else(|| Arc::new(Reading::of(message)))
         };
@@ -170,12 +170,12 @@ impl Cues {
             .copied()
     }
 
-    /// Does the text begin with a cue, as whole words?
+    /// Whether the text begins with a cue, as whole words.
     fn opens(&self, text: &str) -> bool {
         self.opening(text).is_some()
     }
 
-    /// Does the text hold a cue, as whole words?
+    /// Whether the text contains a cue, as whole words.
     fn within(&self, text: &str) -> bool {
         let mut inside = false;
         text.char_indices().any(|(at, c)| {
@@ -208,7 +208,7 @@ static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     keys
 });
 
-/// Is it (in lower case) a word that only shows that somebody listens?
+/// Whether the lower-case word only shows that the speaker listens ("yeah", "wow").
 fn is_backchannel_word(word: &str) -> bool {
     BACKCHANNEL_KEYS.binary_search(&fnv1a(word.chars())).is_ok()
 }

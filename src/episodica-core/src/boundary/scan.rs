@@ -316,7 +316,7 @@ fn pause_confidence(config: &Config, span: &Span, next: Moment) -> f32 {
     if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
 }
 
-/// What lies behind a place.
+/// What follows a place.
 enum Behind {
     /// The messages up to here (exclusive) are all that count.
     Until(usize),
@@ -326,7 +326,7 @@ enum Behind {
     Unknown,
 }
 
-/// The time that a segment covers, so that messages which arrive out of order are no pause.
+/// The time that a segment covers, so that messages out of order do not look like a pause.
 #[derive(Clone, Copy)]
 struct Span {
     earliest: Moment,

@@ -1,5 +1,4 @@
-//! Boundaries by a model that is asked about each message (the seeds' way): does it open a new
-//! episode?
+//! Boundaries by a model that judges each message, as in Nemori: does it open a new episode?
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! [`plan`] says what to do with the front of a buffer: cut, ask, or wait. [`question`] makes the
 //! prompt, [`read`] turns the answer, however poor, into segments that hold every message exactly
-//! once. Who asks, and what happens when nobody answers, is the engine's business.
+//! once. The engine does the asking, and falls back on the rules without an answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::llm::{
 };
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
-/// A finished stretch of at most so many messages is one episode: there is nothing to ask.
+/// Maximum number of messages of a finished stretch that is one episode without asking the model.
 const PLAIN: usize = 8;
 /// New messages that make it worth asking again when the buffer is full.
 const WORTH_ASKING: usize = 8;
-/// A cue this strong, though too weak to cut by itself, is a doubt.
+/// Confidence from which a cue that is too weak to cut is a reason to ask.
 const DOUBT: f32 = 0.4;
-/// What a cut counts whose confidence the model did not give.
+/// The confidence of a cut to which the model gave none.
 const UNSAID_CONFIDENCE: f32 = 0.8;
 /// Longest reason or topic that is kept, in characters.
 const MAX_WORDS: usize = 120;
@@ -84,7 +84,7 @@ pub(super) fn full(buffer: &[Arc<Message>], config: &Config) -> Step {
     if cut.is_empty() { Step::Wait } else { Step::Cut(cut) }
 }
 
-/// Is a finished stretch one episode beyond doubt?
+/// Whether a finished stretch is certainly one episode.
 fn is_plain(buffer: &[Arc<Message>], config: &Config) -> bool {
     if !certain_places(buffer, config).is_empty() || buffer.len() > config.buffer_size_max {
         return false;
@@ -165,7 +165,7 @@ pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Res
 /// An answer about a window, made whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// What is finished, from the front of the window.
+    /// The finished segments, from the front of the window.
     pub segments: Vec<Segment>,
     /// Messages that the answer left out, named twice or out of order, and numbers that stand for
     /// none.
@@ -177,9 +177,9 @@ pub struct Reading {
 /// Reads an answer about `window`; `None` if nothing of it can be used. Unless `complete`, the last
 /// segment stays open and is not returned.
 ///
-/// Every message is in exactly one segment: one that nobody claims stays with the message before
-/// it, one that two claim belongs to the first. Certain pauses cut whatever the model says; cuts
-/// below the configured confidence don't; short segments join a neighbour.
+/// Every message is in exactly one segment: one that the model left out stays with the message
+/// before it, one that two claim belongs to the first. Certain pauses cut whatever the model says;
+/// cuts below the configured confidence don't; short segments join a neighbour.
 pub fn read(
     answer: &str,
     window: &[Arc<Message>],
@@ -198,7 +198,7 @@ pub fn read(
             }
         }
     }
-    // What nobody claims stays with what stands before it (at the front: with what comes).
+    // A message that the model left out stays with the one before it (the first: the one after).
     let mut current = owner.iter().flatten().next().copied()?;
     let mut places: Vec<(usize, usize)> = Vec::new();
     let mut done: BTreeSet<usize> = BTreeSet::new();

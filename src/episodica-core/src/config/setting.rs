@@ -1,4 +1,4 @@
-//! What is known of one setting: name, type, default, bounds and meaning, stated once in a table.
+//! One setting: name, type, default, bounds and meaning, stated once in a table.
 //!
 //! [`settings!`] makes a struct of such a table. The Python package reads the same table: its
 //! checks, its class and its reference page follow from it.
@@ -15,11 +15,11 @@ pub struct Setting {
     pub name: &'static str,
     /// Type of the value.
     pub kind: Kind,
-    /// Value if nobody sets it.
+    /// The default.
     pub default: Value,
     /// Which numbers are allowed.
     pub bounds: Bounds,
-    /// What it means.
+    /// Its meaning.
     pub documentation: String,
 }
 

@@ -1,4 +1,4 @@
-//! Text to vectors. Implementations normalise their rows; nobody else does.
+//! Text to vectors. Implementations normalise their rows; their callers do not.
 //!
 //! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]),
 //! microseconds a message. [`TransformerEmbedder`] computes a sentence encoder of the BERT family

@@ -19,7 +19,7 @@ const MAX_WORD_CHARS: usize = 100;
 /// looked up.
 const MAX_WORD_BYTES: usize = 4_096;
 
-/// What [`for_each_word`] found.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordKind {
     /// A run of characters between spaces, punctuation and Han characters: letters, digits,

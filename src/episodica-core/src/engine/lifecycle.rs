@@ -25,16 +25,16 @@ use crate::store::{Backend, Mode, Store};
 
 /// How long a dropped engine waits for its threads.
 const DROP_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest timeout that is told from none.
+/// Timeouts above this count as none.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
-/// What an engine is built from.
+/// The parts of an engine.
 pub struct Parts {
     /// The store's directory.
     pub path: PathBuf,
-    /// Whose users these are; `default` where nobody cares.
+    /// The tenant of the users; `default` if the application has no tenants.
     pub tenant: String,
-    /// The knobs.
+    /// The settings.
     pub config: Config,
     /// Read only: takes no lock, writes nothing, follows what another process writes.
     pub read_only: bool,

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::RebuildReport;
 use crate::store::LogKind;
 
-/// A wait without a timeout looks again after this long at the latest.
+/// Longest interval between two checks of a wait without a timeout.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {

@@ -24,7 +24,7 @@ const OVERHEAD: usize = 2;
 /// Bytes of a user without any record: logs, tables, locks.
 const BYTES_PER_USER: usize = 4_096;
 
-/// How often somebody who waits for a user to be free asks whether to go on.
+/// How often a thread that waits for a user checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// An open user.

@@ -71,7 +71,7 @@ impl<S: BuildHasher + Default> Keys<S> {
         self.ends.len()
     }
 
-    /// Is there none?
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

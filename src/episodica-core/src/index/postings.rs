@@ -144,7 +144,7 @@ impl Postings {
         if self.is_alive(slot) { self.distinct.get(slot).len() } else { 0 }
     }
 
-    /// Is there a living record under this slot?
+    /// Whether the slot has a record that was not removed.
     pub fn is_alive(&self, slot: u32) -> bool {
         self.documents.get(slot as usize).is_some_and(|document| document.alive != 0)
     }
@@ -159,7 +159,7 @@ impl Postings {
         self.alive
     }
 
-    /// Is there no living record?
+    /// Whether all records were removed, or none was added.
     pub fn is_empty(&self) -> bool {
         self.alive == 0
     }

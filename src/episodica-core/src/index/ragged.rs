@@ -41,7 +41,7 @@ impl<T: Pod> Ragged<T> {
         self.ends.len()
     }
 
-    /// Is there none?
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

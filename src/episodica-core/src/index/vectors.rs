@@ -1,4 +1,4 @@
-//! What the engine asks of a vector index. FAISS implements it in its own crate; core knows no FFI.
+//! The interface of vector indexes. FAISS implements it in its own crate; the core has no FFI.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub trait VectorIndex: Send + Sync {
     /// How many vectors.
     fn len(&self) -> usize;
 
-    /// Is it without vectors?
+    /// Whether it has no vectors.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -43,7 +43,7 @@ pub trait VectorIndex: Send + Sync {
     /// The vector under a label.
     fn vector(&self, label: u64) -> Option<Array1<f32>>;
 
-    /// Is there a vector under this label?
+    /// Whether the label has a vector.
     fn contains(&self, label: u64) -> bool;
 
     /// The mean of all vectors, zeros without any: the mean score of a query is its inner product

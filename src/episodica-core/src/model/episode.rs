@@ -74,7 +74,7 @@ impl Episode {
 /// The judgement that a segment ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Boundary {
-    /// Does the segment end here?
+    /// Whether the segment ends here.
     pub should_end: bool,
     /// Which cue decided.
     pub reason: BoundaryReason,

@@ -1,10 +1,10 @@
-//! What operations report back.
+//! The results of operations.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// What `add_messages` did.
+/// The result of `add_messages`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AddReport {
     /// Messages appended to the log.
@@ -19,7 +19,7 @@ pub struct AddReport {
     pub pending_semantic: usize,
 }
 
-/// What `delete` and `delete_user_data` removed.
+/// The result of `delete` and `delete_user_data`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DeleteReport {
     /// Messages removed.
@@ -32,7 +32,7 @@ pub struct DeleteReport {
     pub files: usize,
 }
 
-/// What `import_records` did.
+/// The result of `import_records`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Messages added.
@@ -45,7 +45,7 @@ pub struct ImportReport {
     pub known: usize,
 }
 
-/// What `backup` copied.
+/// The result of `backup`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BackupReport {
     /// Users.
@@ -58,7 +58,7 @@ pub struct BackupReport {
     pub seconds: f64,
 }
 
-/// What `rebuild_indices` and `load_user_data_and_indices` did.
+/// The result of `rebuild_indices` and `load_user_data_and_indices`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RebuildReport {
     /// Users visited.
@@ -67,7 +67,7 @@ pub struct RebuildReport {
     pub records: usize,
     /// Vectors in the indexes.
     pub vectors: usize,
-    /// Of them, computed anew.
+    /// Of them, computed again.
     pub embedded: usize,
     /// Wall-clock seconds.
     pub seconds: f64,
@@ -95,9 +95,9 @@ pub struct Problem {
     pub path: PathBuf,
     /// Line from 1, where there is one.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What mends it.
+    /// What repairs it.
     pub remedy: String,
     /// It is mended already, or harms nothing: worth knowing, but no error.
     pub mended: bool,

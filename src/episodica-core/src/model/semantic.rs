@@ -34,7 +34,7 @@ pub struct SemanticMemory {
     /// Ids of the messages that prove it.
     #[serde(default)]
     pub source_messages: Vec<String>,
-    /// Whom or what it is about.
+    /// The person or thing it is about.
     #[serde(default)]
     pub subject: String,
     /// Which attribute of the subject it states (`employer`, `home`, …); superseding never crosses
@@ -60,7 +60,7 @@ pub struct SemanticMemory {
 }
 
 impl SemanticMemory {
-    /// Does it still hold?
+    /// Whether it is current: neither superseded nor ended.
     pub fn is_current(&self) -> bool {
         self.valid_to.is_none() && self.superseded_by.is_none()
     }
@@ -70,7 +70,7 @@ impl SemanticMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryKind {
-    /// Who somebody is: name, age, home, health, contact.
+    /// Personal information: name, age, home, health, contact.
     PersonalInfo,
     /// Employers, roles, projects, education.
     WorkHistory,
@@ -78,7 +78,7 @@ pub enum MemoryKind {
     Preference,
     /// Family, friends, colleagues, pets.
     Relationship,
-    /// What somebody wants to reach.
+    /// What a person wants to achieve.
     Goal,
     /// Something that took place or is planned.
     Event,
@@ -127,7 +127,7 @@ impl MemoryKind {
     }
 }
 
-/// What reconciling did with a candidate.
+/// The outcome of reconciling a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SemanticEvent {
     /// Which of the five outcomes.

@@ -1,4 +1,4 @@
-//! Records that lie compressed until somebody looks at them.
+//! Records that stay compressed until they are read.
 //!
 //! A search over many records reads few of them: taking all in at opening costs more than
 //! everything else. A shelf holds them as they were written, some to a page; a record is read when
@@ -166,7 +166,7 @@ impl<R> Shelf<R> {
         self.records.len()
     }
 
-    /// Is there none?
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Counts by name. The names are constants of the code that counts.
 pub type Counts = BTreeMap<&'static str, u64>;
 
-/// What one user's memory holds.
+/// Counts of one user's memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserStats {
     /// The user.
@@ -51,7 +51,7 @@ pub struct VectorCounts {
     pub semantic: usize,
 }
 
-/// What the whole store holds, and what happened since it was opened.
+/// Counts of the whole store, and of events since it was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// The tenant.
@@ -175,7 +175,7 @@ pub struct StoreHealth {
     pub problems: usize,
 }
 
-/// What the models cost since the store was opened.
+/// The cost of the models since the store was opened.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
     /// All calls.
@@ -189,7 +189,7 @@ pub struct Usage {
     pub by_user: BTreeMap<String, Cost>,
 }
 
-/// What some calls cost. A call is one question, however many requests it takes.
+/// The cost of some calls. A call is one question, however many requests it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// Calls that a model answered.

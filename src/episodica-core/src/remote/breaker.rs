@@ -59,7 +59,7 @@ impl Breaker {
         Ok(Permit { breaker: self, epoch: inner.epoch, settled: false })
     }
 
-    /// Would [`enter`](Self::enter) let a call through?
+    /// Whether [`enter`](Self::enter) would let a call through.
     pub fn is_available(&self, now: f64) -> bool {
         match self.inner.lock().state {
             State::Closed { .. } => true,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::config::{Bounds, Kind, Setting};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A text that shows itself to nobody but the server it is for: an API key, the value of a header,
+/// A text that only the server may see: an API key, the value of a header,
 /// an address with a password inside.
 ///
 /// Formatting and serialising give `***`, so what was serialised can't be read back as the secret.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::endpoint::Secret;
 use crate::error::{Error, ErrorKind};
 
-/// What stood in the way.
+/// The cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The caller asked to stop, or this process can't call at all.
@@ -90,7 +90,7 @@ impl Failure {
         Self { attempts, seconds, ..self }
     }
 
-    /// What stood in the way.
+    /// The cause.
     pub fn cause(&self) -> Cause {
         self.cause
     }
@@ -110,12 +110,12 @@ impl Failure {
         self.seconds
     }
 
-    /// Does the server's explanation speak of `word` (lower case)?
+    /// Whether the server's explanation contains `word` (lower case).
     pub fn mentions(&self, word: &str) -> bool {
         self.reason.expose().contains(word)
     }
 
-    /// Did the server refuse what the request says, as opposed to its form, its key or its model?
+    /// Whether the server refused the content of the request, as opposed to its form, key or model.
     pub fn is_about_content(&self) -> bool {
         const CONTENT: [&str; 12] = [
             "content",

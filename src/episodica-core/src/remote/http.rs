@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The largest answer that is read; a larger one is an error.
 pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// What is read of an error's body, and for how long.
+/// How much of an error's body is read, and for how long.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 const CONNECT_TIME: Duration = Duration::from_secs(10);

@@ -33,7 +33,7 @@ pub struct Remote {
     hurry: Breaker,
     timer: Arc<dyn Timer>,
     counts: Counts,
-    /// How it failed the last time; told with a refusal.
+    /// The last failure, quoted when a call is refused.
     last: Mutex<String>,
 }
 
@@ -72,7 +72,7 @@ impl Reply {
     /// Reads the body.
     ///
     /// # Errors
-    /// [`Cause::Unusable`] where it is no JSON or of another shape; `what` names what was expected
+    /// [`Cause::Unusable`] if it is not JSON or has another shape; `what` names what was expected
     /// ("a chat completion").
     pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, Failure> {
         serde_json::from_slice(&self.body).map_err(|error| {
@@ -224,7 +224,7 @@ impl Remote {
         Err(Failure { attempts, seconds: self.timer.seconds() - started, ..failure })
     }
 
-    /// Would a call be sent now?
+    /// Whether a call would be sent now.
     pub fn is_available(&self) -> bool {
         self.breaker.is_available(self.timer.seconds())
     }

@@ -32,13 +32,13 @@ pub(crate) enum Act {
     Half(String),
     /// 200 and JSON of this many bytes.
     Large(usize),
-    /// Sends one byte after the other for ever.
+    /// Sends single bytes without end.
     Endless,
     /// Waits before it answers.
     Slow(Duration, Box<Act>),
 }
 
-/// What came in.
+/// A request that was received.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) path: String,
@@ -79,7 +79,7 @@ impl FaultServer {
                 };
                 let (stop, requests, script) =
                     (Arc::clone(&stop), Arc::clone(&requests), Arc::clone(&script));
-                // A client that goes away is no failure of the server.
+                // A client may disconnect at any time.
                 std::thread::spawn(move || serve(stream, &requests, &*script, &stop).ok());
             }
         });

@@ -12,7 +12,7 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time as retries and breakers see it, so that tests needn't wait.
 pub trait Timer: Send + Sync {
-    /// Seconds since some moment of this timer's choice; never goes back.
+    /// Seconds since a fixed moment; never decreases.
     fn seconds(&self) -> f64;
 
     /// The calendar's time, for servers that name a date.

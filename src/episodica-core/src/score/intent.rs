@@ -9,7 +9,7 @@ use crate::text::script::is_unspaced;
 use crate::text::vocabulary::asks_when;
 use crate::text::words::for_each_word;
 
-/// The five intents of the seeds.
+/// The five intents of Cortex-Mem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Intent {
@@ -38,7 +38,7 @@ impl Intent {
         }
     }
 
-    /// The seeds' threshold for cosines of questions of this intent (preset `cortex`).
+    /// Cortex-Mem's threshold for cosines of questions of this intent (preset `cortex`).
     pub(crate) fn cortex_threshold(self) -> f32 {
         match self {
             Self::Entity | Self::Factual => 0.4,

@@ -29,7 +29,7 @@ pub enum Language {
     Other,
 }
 
-/// How many characters [`language`] looks at: what follows does not change its answer.
+/// How many characters [`language`] reads.
 const SAMPLE_CHARS: usize = 4_000;
 
 /// Which of the engine's languages `text` is in, judged by its first 4,000 characters.

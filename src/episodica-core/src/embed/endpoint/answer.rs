@@ -23,7 +23,7 @@ struct Usage {
 }
 
 impl Body {
-    /// What the server counted, if it did.
+    /// Tokens as counted by the server, if it reports them.
     pub(super) fn tokens(&self) -> Option<u64> {
         let usage = self.usage.as_ref()?;
         usage.prompt_tokens.or(usage.total_tokens).filter(|tokens| *tokens > 0)

@@ -49,7 +49,7 @@ pub(super) enum Pooling {
     Cls,
 }
 
-/// What a folder says, without the parameters.
+/// The settings of a model folder, without the parameters.
 pub(super) struct Folder {
     pub config: Config,
     pub pooling: Pooling,

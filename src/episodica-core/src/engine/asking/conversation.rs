@@ -40,7 +40,7 @@ impl Reply {
 pub(crate) enum Outcome {
     /// An answer, which may still be of no use.
     Answered(Reply),
-    /// Nobody answers: the same question may be answered later.
+    /// The model does not answer; the same question may succeed later.
     Outage,
     /// The model has nothing to say to this question, now or later.
     Refused,

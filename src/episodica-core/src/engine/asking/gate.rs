@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::control::Control;
 use crate::error::Result;
 
-/// How often somebody who waits asks whether to go on.
+/// How often a waiting thread checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Admits a fixed number of calls at a time.

@@ -28,7 +28,7 @@ const LINGER: Duration = Duration::from_millis(250);
 const PROBE_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 /// How often idle threads look for work that has come due.
 const IDLE_POLL: Duration = Duration::from_millis(200);
-/// How often somebody who waits for the queue asks whether to go on.
+/// How often a thread that waits for the queue checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What came of working on a user.

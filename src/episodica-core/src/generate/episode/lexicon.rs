@@ -26,32 +26,32 @@ impl Class {
     const DANGLING: u8 = 16;
     const ABSTRACT: u8 = 32;
 
-    /// Has it a subject of its own, as far as is known?
+    /// Whether the word may be a subject.
     pub fn is_content(self) -> bool {
         self.0 & (Self::FUNCTION | Self::EVERYDAY) == 0
     }
 
-    /// Does it only bind others together?
+    /// Whether the word is a function word.
     pub fn is_function(self) -> bool {
         self.0 & Self::FUNCTION != 0
     }
 
-    /// Does it stand before a noun phrase?
+    /// Whether the word opens a noun phrase without being part of its subject.
     pub fn is_determiner(self) -> bool {
         self.0 & Self::DETERMINER != 0
     }
 
-    /// Does a sentence that begins with it lean on the one before?
+    /// Whether a sentence that begins with the word needs the one before it.
     pub fn dangles(self) -> bool {
         self.0 & Self::DANGLING != 0
     }
 
-    /// Is it a word of general talk?
+    /// Whether the word is one of general talk.
     pub fn is_abstract(self) -> bool {
         self.0 & Self::ABSTRACT != 0
     }
 
-    /// May it open a noun phrase?
+    /// Whether the word may open a noun phrase.
     pub fn is_opener(self) -> bool {
         self.0 & Self::OPENER != 0
     }
@@ -109,7 +109,7 @@ static STOP_CHAR_KEYS: LazyLock<KeyMap<()>> = LazyLock::new(|| {
 static STOP_WORD_KEYS: LazyLock<KeyMap<()>> =
     LazyLock::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
 
-/// What the lists say of a word, in any case.
+/// The class of a word, in any case.
 pub(super) fn class_of(word: &str) -> Class {
     if let Some((stem, suffix)) = word.split_once(['\'', '’']) {
         let contracted = matches!(suffix, "m" | "ve" | "re" | "ll" | "d")
@@ -128,17 +128,18 @@ pub(super) fn class_of(word: &str) -> Class {
     }))
 }
 
-/// Is it a function word or an everyday one, which names nobody when it opens a sentence?
+/// Whether a word is a function word or an everyday one, so that its capital letter at the start of
+/// a sentence does not make it a name.
 pub(in crate::generate) fn is_common_word(word: &str) -> bool {
     !class_of(word).is_content()
 }
 
-/// Does the character stand between Chinese subjects, not in them?
+/// Whether the character separates Chinese subjects.
 pub(in crate::generate) fn is_stop_char(c: char) -> bool {
     STOP_CHAR_KEYS.contains_key(&u64::from(c))
 }
 
-/// Is it a Chinese word without a subject?
+/// Whether a Chinese word rarely is a subject.
 pub(super) fn is_stop_word_han(word: &str) -> bool {
     STOP_WORD_KEYS.contains_key(&exact_key(word))
 }

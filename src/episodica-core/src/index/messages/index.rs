@@ -139,7 +139,7 @@ impl MessageIndex {
         Ok(Some(slot))
     }
 
-    /// Forgets the name of a speaker whose last message goes.
+    /// Removes the name of a speaker with the last of their messages.
     fn tidy_speaker(&mut self, slot: u32) {
         let speaker = self.priors[slot as usize].speaker as usize;
         self.spoken[speaker] -= 1;
@@ -161,7 +161,7 @@ impl MessageIndex {
         id
     }
 
-    /// Is there a message in this slot that was not removed?
+    /// Whether the slot has a message that was not removed.
     pub fn contains(&self, slot: u32) -> bool {
         self.field.postings.is_alive(slot)
     }
@@ -179,7 +179,7 @@ impl MessageIndex {
         self.ids.number(message_id)
     }
 
-    /// Was anything said in this session?
+    /// Whether the session has messages.
     pub(crate) fn has_session(&self, session_id: &str) -> bool {
         self.ends.contains_key(&Some(Arc::from(session_id)))
     }
@@ -213,7 +213,7 @@ impl MessageIndex {
         self.field.postings.len()
     }
 
-    /// Is there none?
+    /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -223,7 +223,7 @@ impl MessageIndex {
         self.rows.len()
     }
 
-    /// What speaks for each message whatever is asked, by slot.
+    /// The features of each message that do not depend on the question, by slot.
     pub(crate) fn priors(&self) -> &[Prior] {
         &self.priors
     }

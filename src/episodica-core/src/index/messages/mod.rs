@@ -1,5 +1,5 @@
-//! The index of messages: their words and meaning, who speaks, what stands next to them, and what
-//! can be told from each alone.
+//! The index of messages: their words and meaning, who speaks, who their neighbours are, and
+//! features of each text.
 //!
 //! Rows are slots in the order of arrival. A removed message leaves its slot empty; the others
 //! answer as if it had never been there.

@@ -4,7 +4,7 @@ use crate::text::script::is_unspaced;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_word};
 
-/// Words of a speaker's name that name a role and nobody in particular.
+/// Words of a speaker's name that name a role and not a person.
 const ROLE_WORDS: &[&str] =
     &["user", "assistant", "system", "agent", "bot", "tool", "human", "ai", "support"];
 

@@ -1,4 +1,4 @@
-//! What speaks for a message whatever is asked.
+//! Features of a message that do not depend on the question.
 
 use super::SpeakerId;
 use crate::clock::Moment;
@@ -29,11 +29,11 @@ impl Day {
     }
 }
 
-/// What speaks for a message whatever is asked, in one short row: choosing candidates reads it of
-/// every message.
+/// The features of a message that do not depend on the question. Short, because choosing candidates
+/// reads it for every message.
 #[derive(Debug, Clone, Copy)]
 pub struct Prior {
-    /// Who said it.
+    /// The speaker.
     pub speaker: SpeakerId,
     /// How much it has to say, by its distinct terms, 0 to 1.
     pub mass: f32,
@@ -43,8 +43,8 @@ pub struct Prior {
     pub answers: f32,
     /// When, on its speaker's clock.
     pub day: Day,
-    /// Does it hold an expression of time?
+    /// Whether it has an expression of time.
     pub tells_time: bool,
-    /// Does it hold a digit?
+    /// Whether it has a digit.
     pub has_number: bool,
 }

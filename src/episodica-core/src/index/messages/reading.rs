@@ -1,11 +1,11 @@
-//! What a message's text tells by itself.
+//! Features of a message's text alone.
 
 use crate::index::Terms;
 use crate::text::vocabulary::tells_time;
 use crate::text::words::for_each_word;
 
-/// What the index wants to know of a message's text. Needs no index: many are read at once before
-/// they enter one by one.
+/// The features of a message's text. Reading needs no index, so many messages are read in parallel
+/// before they are added one by one.
 #[derive(Debug, Clone, Default)]
 pub struct MessageReading {
     pub(super) terms: Terms,
@@ -24,7 +24,7 @@ impl MessageReading {
     }
 }
 
-/// Share of sentences that ask, and whether a time is told.
+/// The share of sentences that are questions, and whether the text names a time.
 fn read(text: &str) -> (f32, bool) {
     let (mut asking, mut sentences, mut open) = (0_u32, 0_u32, false);
     let mut ends = |c: char, open: &mut bool| match c {

@@ -13,7 +13,7 @@ use crate::index::{Field, Keys, Postings, Ragged};
 use crate::model::{Message, Shelf};
 use crate::pack::{Packer, Unpacker};
 
-/// [`Prior`] as it lies in a snapshot.
+/// The form of a [`Prior`] in a snapshot.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct PackedPrior {
@@ -145,7 +145,7 @@ impl MessageIndex {
         (whole && index.is_sound()).then_some(index)
     }
 
-    /// Does every number lead to a message, and can every other be reckoned with?
+    /// Whether every slot number is within the index and every other number is finite.
     fn is_sound(&self) -> bool {
         let count = self.rows.len() as u32;
         let leads = |(slot, (row, links)): (u32, (&Row, &Links))| {

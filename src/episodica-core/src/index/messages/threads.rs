@@ -10,18 +10,18 @@ use crate::model::Message;
 /// Marks the lack of a neighbour.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a message's neighbours lend to its window, from three before to two after: what was said
-/// before explains a turn better than what follows.
+/// Weights of a message's window, from three messages before to two after: earlier messages explain
+/// a turn better than later ones.
 const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25];
 const BEFORE: usize = 3;
 const AFTER: usize = 2;
 
-/// What neighbours lend to a message's similarity, from two before to one after; the message itself
-/// counts 1.
+/// Weights of the neighbours in a message's similarity, from two before to one after; the message
+/// itself counts 1.
 const DENSE_WINDOW: [f32; 4] = [0.3, 0.5, 1.0, 0.3];
 const DENSE_BEFORE: usize = 2;
 
-/// Messages without a session that are further apart than this are no neighbours: the talk of
+/// Messages without a session that are further apart than this are not neighbours: the talk of
 /// another part of the day.
 const THREAD_GAP_SECONDS: f64 = 6.0 * 3600.0;
 
@@ -70,7 +70,7 @@ impl MessageIndex {
         slots.find(|slot| self.contains(*slot) && self.get(*slot).session_id.is_none())
     }
 
-    /// Measures the windows anew that reach over the gap between two messages.
+    /// Recomputes the lengths of the windows that span the gap between two messages.
     pub(super) fn measure_around(&mut self, before: Option<u32>, after: Option<u32>) {
         let earlier = std::iter::successors(before, |slot| self.previous(*slot)).take(AFTER);
         let later = std::iter::successors(after, |slot| self.next(*slot)).take(BEFORE);
@@ -125,7 +125,7 @@ impl MessageIndex {
         self.window_lengths[slot as usize]
     }
 
-    /// What a whole window counts, in messages.
+    /// The weight of a whole window, in messages.
     pub(crate) fn window_weight(&self) -> f32 {
         WINDOW.iter().sum()
     }
@@ -170,7 +170,7 @@ impl MessageIndex {
     }
 }
 
-/// Does a message go on with the thread of the one before it in its session?
+/// Whether a message continues the thread of the one before it in its session.
 pub(super) fn is_connected(before: &Message, after: &Message) -> bool {
     after.session_id.is_some()
         || after.timestamp.seconds_since(before.timestamp).abs() <= THREAD_GAP_SECONDS

@@ -9,7 +9,7 @@ use super::mention::Grain;
 /// The first and the last of a run of days.
 pub(super) type Days = (Date, Date);
 
-/// Which way a date without a year looks, as far as the sentence tells.
+/// Whether the sentence places a date without a year in the past or in the future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lean {
     Past,

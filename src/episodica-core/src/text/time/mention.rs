@@ -1,4 +1,4 @@
-//! What a mention of time is, and how it is written down again.
+//! A mention of time, and how it is written with its date.
 
 use jiff::civil::Date;
 

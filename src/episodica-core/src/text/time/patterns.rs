@@ -36,7 +36,7 @@ pub(super) enum Step {
     Tense,
 }
 
-/// What a pattern means.
+/// The meaning of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A day so many days away.
@@ -105,7 +105,7 @@ pub(super) struct Vocabulary {
     pub mornings: &'static str,
     /// How a sentence goes on after a day or a feast that is no part of a longer name.
     pub goes_on: &'static str,
-    /// What is no date, up to the end of the mention.
+    /// Texts that are not dates, up to the end of the mention.
     pub rejected: &'static [&'static str],
     /// What the number before it counts.
     pub counted: &'static str,

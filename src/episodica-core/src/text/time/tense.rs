@@ -21,9 +21,9 @@ const SHORT_CLAUSE: usize = 12;
 /// What tells the tenses of a language: verb forms and particles, as regular expressions of which
 /// the first that matches at a place counts, in the order of the fields.
 pub(super) struct Tense {
-    /// What only looks like one of the others.
+    /// Words that match one of the others by accident.
     pub shadows: &'static [&'static str],
-    /// What is ahead although it has a form of the past: "decided to move".
+    /// The future in a form of the past: "decided to move".
     pub intentions: &'static [&'static str],
     pub past: &'static [&'static str],
     /// The present and the future.
