@@ -1,13 +1,14 @@
-"""Listings: iterators over records that are read page by page, and can become a data frame."""
+"""Listings: sequences of records that are read page by page, and can become a data frame."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
+from operator import index
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast, overload
 
 from .errors import EpisodicaError
 from .frames import DATE, Column, data_frame
@@ -21,42 +22,81 @@ if TYPE_CHECKING:
 PAGE = 256
 
 T = TypeVar("T", bound=Message | Episode | SemanticMemory)
-Pages = Callable[[int | None], Iterator[Record]]
+# The records from a place on, at most so many; and how many there are.
+Pages = Callable[[int, int | None], Iterator[Record]]
+Count = Callable[[], int]
 
 
-class Records(Iterator[T], Generic[T]):
-    """An iterator over the records of a listing, which reads them page by page.
+class Records(Sequence[T], Generic[T]):
+    """The records of a listing, read page by page from the store each time they are asked for.
 
-    A notebook shows the first records without using them up.
+    ``for`` reads them one page after the other, so memory stays small; a second ``for`` reads them
+    again. Lengths, indexes and slices ask the store for what they need. ``next(records)`` returns
+    one record after the other. What is added meanwhile may turn up.
 
     Examples
     --------
     >>> messages = memory.messages("alice")
     >>> messages
     <Records of messages of 'alice'>
+    >>> len(messages), messages[0].speaker, messages[-1].speaker
+    (2, 'Alice', 'assistant')
+    >>> [message.speaker for message in messages[:1]]
+    ['Alice']
     >>> next(messages).speaker
     'Alice'
-    >>> len(list(messages))
-    1
     """
 
-    __slots__ = ("_limit", "_name", "_pages", "_rest", "_type")
+    __slots__ = ("_count", "_limit", "_name", "_pages", "_rest", "_type")
 
-    def __init__(self, name: str, record_type: type[T], pages: Pages, limit: int | None) -> None:
+    def __init__(
+        self, name: str, record_type: type[T], pages: Pages, count: Count, limit: int | None
+    ) -> None:
         self._name = name
         self._type = record_type
         self._pages = pages
+        self._count = count
         self._limit = limit
-        self._rest = self._read(limit)
+        self._rest = iter(self)
 
-    def _read(self, limit: int | None) -> Iterator[T]:
-        return cast("Iterator[T]", self._pages(limit))
+    def _read(self, offset: int, most: int | None) -> Iterator[T]:
+        return cast("Iterator[T]", self._pages(offset, most))
+
+    def __iter__(self) -> Iterator[T]:
+        return self._read(0, self._limit)
 
     def __next__(self) -> T:
         return next(self._rest)
 
+    def __len__(self) -> int:
+        count = self._count()
+        return count if self._limit is None else min(count, self._limit)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, slice):
+            chosen = range(len(self))[place]
+            if not chosen:
+                return []
+            first, last = min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1])
+            read = list(self._read(first, last - first + 1))
+            return read[:: chosen.step] if chosen.step > 0 else read[::-1][:: -chosen.step]
+        at = index(place)
+        if at < 0:
+            at += len(self)
+        if at >= 0 and (self._limit is None or at < self._limit):
+            for record in self._read(at, 1):
+                return record
+        raise IndexError("no such record in the listing")
+
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(list(self))
+
     def to_pandas(self) -> pd.DataFrame:
-        """The remaining records as a data frame: a row per record, dates in UTC.
+        """The records as a data frame: a row per record, dates in UTC.
 
         Facts have a column ``is_current`` beside their fields.
 
@@ -73,8 +113,8 @@ class Records(Iterator[T], Generic[T]):
         return _frame(self._type, self)
 
     def _preview(self) -> Iterator[T]:
-        """The first records, without using the iterator up."""
-        return self._read(PAGE if self._limit is None else min(PAGE, self._limit))
+        """The first records."""
+        return self._read(0, PAGE if self._limit is None else min(PAGE, self._limit))
 
     def _repr_html_(self) -> str | None:
         try:
@@ -93,18 +133,22 @@ class Records(Iterator[T], Generic[T]):
 
 
 class AsyncRecords(AsyncIterator[T], Generic[T]):
-    """The records of a listing for ``async for``; reads each page in a thread."""
+    """The records of a listing for ``async for``; reads each page in a thread.
 
-    __slots__ = ("_page", "_records")
+    They are read once; ``len`` and indexes are those of the listing of :class:`MemorySystem`.
+    """
+
+    __slots__ = ("_page", "_records", "_rest")
 
     def __init__(self, records: Records[T]) -> None:
         self._records = records
+        self._rest = iter(records)
         self._page: Iterator[T] = iter(())
 
     async def __anext__(self) -> T:
         for record in self._page:
             return record
-        self._page = iter(await asyncio.to_thread(lambda: list(islice(self._records, PAGE))))
+        self._page = iter(await asyncio.to_thread(lambda: list(islice(self._rest, PAGE))))
         for record in self._page:
             return record
         raise StopAsyncIteration
@@ -112,7 +156,7 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
     async def to_pandas(self) -> pd.DataFrame:
         """See :meth:`Records.to_pandas`."""
         begun = list(self._page)
-        left = await asyncio.to_thread(lambda: list(self._records))
+        left = await asyncio.to_thread(lambda: list(self._rest))
         return _frame(self._records._type, [*begun, *left])
 
     def _repr_html_(self) -> str | None:

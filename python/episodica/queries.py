@@ -259,14 +259,20 @@ class MemoryReader(OpenStore):
         options, limit = checked
         self._handle.get()
         pages = partial(self._pages, user, kind, options)
-        return Records(f"{name} of {user!r}", record_type, pages, limit)
+        return Records(
+            f"{name} of {user!r}",
+            record_type,
+            pages,
+            lambda: self._engine.count_records(user, kind, options),
+            limit,
+        )
 
     def _pages(
-        self, user: str, kind: str, options: dict[str, Any], most: int | None
+        self, user: str, kind: str, options: dict[str, Any], offset: int, most: int | None
     ) -> Iterator[Record]:
-        offset = 0
-        while most is None or offset < most:
-            wanted = PAGE if most is None else min(PAGE, most - offset)
+        end = None if most is None else offset + most
+        while end is None or offset < end:
+            wanted = PAGE if end is None else min(PAGE, end - offset)
             page = self._engine.records(user, kind, {**options, "offset": offset, "limit": wanted})
             yield from page
             if len(page) < wanted:

@@ -12,7 +12,7 @@ memory.search("alice")  # error: no query
 memory.add_messages("alice", [{"role": "user"}], sesion_id="s")  # error: misspelt keyword
 memory.plot.usage(theme="drak")  # error: unknown theme
 next(memory.episodes("alice")).title = "new"  # error: frozen
-len(memory.episodes("alice"))  # error: an iterator has no length
+memory.episodes("alice")["first"]  # error: an index is a number
 
 
 async def forgotten(later: AsyncMemorySystem) -> str:

@@ -252,6 +252,17 @@ impl Engine {
         Ok(list.into_any())
     }
 
+    fn count_records(
+        &self,
+        py: Python<'_>,
+        user_id: &str,
+        kind: &str,
+        page_options: &Bound<'_, PyDict>,
+    ) -> PyResult<usize> {
+        let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
+        self.run(py, None, |core, control| core.count_records(user_id, kind, &page, control))
+    }
+
     fn get<'py>(
         &self,
         py: Python<'py>,

@@ -73,6 +73,36 @@ impl Engine {
         })
     }
 
+    /// How many records a listing has, whatever its offset; at most its limit.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn count_records(
+        &self,
+        user_id: &str,
+        kind: RecordKind,
+        page: &Page,
+        control: &dyn Control,
+    ) -> Result<usize> {
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(0) };
+        let (view, filter) = (user.view.read(), &page.filter);
+        let count = match kind {
+            RecordKind::Message => {
+                view.messages.records().filter(|message| filter.admits_message(message)).count()
+            }
+            RecordKind::Episode => {
+                view.episodes.iter().filter(|(_, episode)| filter.admits_episode(episode)).count()
+            }
+            RecordKind::Semantic => view
+                .facts
+                .iter()
+                .filter(|(_, fact)| filter.admits_fact(fact))
+                .filter(|(_, fact)| page.include_superseded || fact.is_current())
+                .count(),
+        };
+        Ok(count.min(page.limit))
+    }
+
     /// A record by its id or URI; `None` if the user has no such record.
     ///
     /// # Errors
