@@ -13,6 +13,7 @@ from pathlib import Path
 
 # Every part there is, so that one which did not run is noticed.
 PARTS = (
+    "answers",
     "bits",
     "caches",
     "coroutines",

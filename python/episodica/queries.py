@@ -87,7 +87,9 @@ class MemoryReader(OpenStore):
         session_id
             Only this session.
         where
-            Only records whose metadata has these keys with these values.
+            Only records whose metadata has these keys with these values, or meets conditions:
+            ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
+            $not``; ``$and``, ``$or`` and ``$not`` combine conditions.
         threshold
             Least cosine similarity, -1 to 1; by default there is none.
         include_superseded
@@ -196,6 +198,8 @@ class MemoryReader(OpenStore):
             Only records of this time, both ends included.
         session_id
             Only this session.
+        where
+            Only records whose metadata meets these conditions, as for :meth:`search`.
         newest_first
             Newest first instead of oldest first.
         limit
@@ -222,7 +226,7 @@ class MemoryReader(OpenStore):
         ----------
         include_superseded
             Include facts that no longer hold.
-        user_id, since, until, session_id, newest_first, limit
+        user_id, since, until, session_id, where, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
         Examples

@@ -74,7 +74,7 @@ class AddResult(Value):
 
 @dataclass(frozen=True, slots=True)
 class DeleteReport(_Counts):
-    """What ``delete`` and ``delete_user_data`` removed.
+    """What ``delete``, ``delete_where`` and ``delete_user_data`` removed.
 
     Attributes
     ----------
@@ -86,12 +86,18 @@ class DeleteReport(_Counts):
         Facts removed.
     files : int
         Files removed or rewritten.
+    episodes_rewritten : int
+        Episodes written again without the messages that were removed.
+    semantic_memories_rewritten : int
+        Facts that lost a proof and keep what the others support.
     """
 
     messages: int = 0
     episodes: int = 0
     semantic_memories: int = 0
     files: int = 0
+    episodes_rewritten: int = 0
+    semantic_memories_rewritten: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ METHODS = {
 FIELDS = {
     "AddResult": "messages_added duplicates buffered episodes pending_semantic",
     "Context": "text hits messages facts token_count",
-    "DeleteReport": "messages episodes semantic_memories files",
+    "DeleteReport": "messages episodes semantic_memories files episodes_rewritten "
+    "semantic_memories_rewritten",
     "Episode": "episode_id user_id title summary content original_messages message_count "
     "boundary_reason timestamp created_at session_id topics entities metadata tags uri",
     "Hit": "kind id uri score rank content title timestamp messages scores snippet",

@@ -301,12 +301,36 @@ class AsyncMethods:
         """
         return await run(self._memory.update, user_id, id, content)
 
-    async def delete(self, user_id: str, id: str) -> DeleteReport:
-        """Removes a record, and what was derived from it alone. An unknown id removes nothing.
+    async def delete(self, user_id: str, id: str | Iterable[str]) -> DeleteReport:
+        """Removes records, and what was derived from them.
 
         See :meth:`MemorySystem.delete`.
         """
         return await run(self._memory.delete, user_id, id)
+
+    async def delete_where(
+        self,
+        user_id: str,
+        *,
+        where: Mapping[str, Any] | None = None,
+        kinds: Iterable[Kind] | Kind = "message",
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+    ) -> DeleteReport:
+        """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
+
+        See :meth:`MemorySystem.delete_where`.
+        """
+        return await run(
+            self._memory.delete_where,
+            user_id,
+            where=where,
+            kinds=kinds,
+            since=since,
+            until=until,
+            session_id=session_id,
+        )
 
     async def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes a user completely.

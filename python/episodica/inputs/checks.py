@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import SupportsIndex
@@ -29,6 +30,15 @@ def text(value: object, what: str) -> str:
 def user(value: object) -> str:
     """A user id. Its length is the engine's business."""
     return text(value, "user_id")
+
+
+def ids(value: object) -> list[str]:
+    """One id, or several."""
+    if isinstance(value, str):
+        return [text(value, "id")]
+    if not isinstance(value, Iterable):
+        raise InvalidInputError(f"id must be a str or a list of them, not `{type(value).__name__}`")
+    return [text(one, "id") for one in value]
 
 
 def optional_user(value: object) -> str | None:

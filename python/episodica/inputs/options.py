@@ -53,6 +53,7 @@ class ListOptions(TypedDict, total=False):
     since: TimeLike | None
     until: TimeLike | None
     session_id: str | None
+    where: Mapping[str, Any] | None
     newest_first: bool
     limit: int | None
 
@@ -72,6 +73,7 @@ LIST_DEFAULTS: ListOptions = {
     "since": None,
     "until": None,
     "session_id": None,
+    "where": None,
     "newest_first": False,
     "limit": None,
 }
@@ -146,9 +148,23 @@ def list_options(
     limit = options["limit"]
     return {
         **_window(options),
+        "where": _where(options["where"]),
         "newest_first": bool(options["newest_first"]),
         "include_superseded": bool(include_superseded),
     }, None if limit is None else checks.whole(limit, "limit", 0)
+
+
+def delete_options(
+    kinds: Iterable[str] | str,
+    *,
+    where: Mapping[str, Any] | None,
+    since: TimeLike | None,
+    until: TimeLike | None,
+    session_id: str | None,
+) -> tuple[list[str], dict[str, Any]]:
+    """The kinds and the conditions of ``delete_where`` as the engine takes them."""
+    window = _window({"since": since, "until": until, "session_id": session_id})
+    return _kinds(kinds), {**window, "where": _where(where)}
 
 
 def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 //! How a caller stops long work, and how long work says how far it is.
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -62,6 +64,54 @@ impl Control for Until<'_> {
     }
 }
 
+/// Texts of fewer bytes are read within some fifty milliseconds.
+pub(crate) const LONG_BYTES: usize = 256 << 10;
+/// How often somebody who waits for long texts asks whether to go on.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Runs work over texts of so many `bytes` in which nothing asks for an interruption. Long work
+/// runs on a thread of its own: a caller who gives up leaves it behind, and what comes of it is
+/// dropped.
+///
+/// # Errors
+/// What `control` says when the caller gives up.
+pub(crate) fn patiently<T: Send + 'static>(
+    bytes: usize,
+    control: &dyn Control,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    control.check()?;
+    if bytes < LONG_BYTES {
+        return Ok(work());
+    }
+    let (done, outcome) = sync_channel(1);
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let theirs = Arc::clone(&work);
+    let run = move || {
+        if let Some(work) = take(&theirs) {
+            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+        }
+    };
+    let thread = std::thread::Builder::new().name("episodica-texts".to_owned());
+    if thread.spawn(run).is_err() {
+        return take(&work).map_or_else(
+            || Err(Error::internal("a thread that was not started took its work")),
+            |work| Ok(work()),
+        );
+    }
+    loop {
+        match outcome.recv_timeout(PATIENCE) {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(RecvTimeoutError::Timeout) => control.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::internal("a thread ended without its outcome"));
+            }
+        }
+    }
+}
+
 /// A flag that stops the work it is passed to; clones share the flag.
 #[derive(Debug, Default, Clone)]
 pub struct CancelFlag(Arc<AtomicBool>);
@@ -80,5 +130,28 @@ impl Control for CancelFlag {
         } else {
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_gives_up_does_not_wait_for_long_texts() {
+        let flag = CancelFlag::default();
+        let started = Instant::now();
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                flag.cancel();
+            });
+            patiently(LONG_BYTES, &flag, || std::thread::sleep(Duration::from_secs(10)))
+        });
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted);
+        assert!(started.elapsed() < Duration::from_secs(2));
+        assert_eq!(patiently(LONG_BYTES, &Uninterrupted, || 7).unwrap(), 7);
+        let panicked = catch_unwind(|| patiently(LONG_BYTES, &Uninterrupted, || panic!("no")));
+        assert!(panicked.is_err());
     }
 }

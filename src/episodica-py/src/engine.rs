@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use episodica_core::clock::{SystemClock, Zone};
 use episodica_core::config::Config;
-use episodica_core::embed::{
-    Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, StaticTable, TransformerEmbedder,
-};
-use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Imported, Parts};
+use episodica_core::embed::StaticTable;
+use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Imported, Parts, RecordKind};
 use episodica_core::ids::Owner;
-use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
+use episodica_core::llm::Ledger;
 use episodica_core::score::Form;
 use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
@@ -21,8 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::control::PythonControl;
-use crate::embedder::CallableEmbedder;
-use crate::model::CallableModel;
+use crate::made::{embedder, language_model};
 use crate::records::Shown;
 use crate::results::Results;
 use crate::{errors, logging, options, records, reports};
@@ -351,8 +348,28 @@ impl Engine {
         reports::backup_report(py, report)
     }
 
-    fn delete<'py>(&self, py: Python<'py>, user_id: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, None, |core, control| core.delete(user_id, id, control))?;
+    fn delete<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        ids: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, None, |core, control| core.delete_all(user_id, &ids, control))?;
+        reports::delete_report(py, report)
+    }
+
+    fn delete_where<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        kinds: Vec<String>,
+        options: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let filter = options::filter(options)?;
+        let kinds: Vec<RecordKind> =
+            kinds.iter().map(|kind| options::record_kind(py, kind)).collect::<PyResult<_>>()?;
+        let report = self
+            .run(py, None, |core, control| core.delete_where(user_id, &filter, &kinds, control))?;
         reports::delete_report(py, report)
     }
 
@@ -431,54 +448,6 @@ impl Engine {
     fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
         let timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
         self.run(py, None, |core, control| core.close(timeout, control))
-    }
-}
-
-/// A required entry of a specification that the Python package made.
-fn required<'py>(spec: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, PyAny>> {
-    spec.get_item(key)?.ok_or_else(|| errors::misuse(&format!("the specification lacks {key}")))
-}
-
-fn embedder(
-    py: Python<'_>,
-    embedding: Option<&Bound<'_, PyDict>>,
-    ledger: &Arc<Ledger>,
-) -> PyResult<Arc<dyn Embedder>> {
-    let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
-    let fail = |error: Error| errors::to_exception(py, &error);
-    let kind: String = required(embedding, "kind")?.extract()?;
-    match kind.as_str() {
-        "local_folder" => {
-            let path: PathBuf = required(embedding, "path")?.extract()?;
-            Ok(Arc::new(py.detach(|| TransformerEmbedder::open(&path)).map_err(fail)?))
-        }
-        "callable" => {
-            let callable = required(embedding, "callable")?.unbind();
-            Ok(Arc::new(CallableEmbedder::new(callable, required(embedding, "model")?.extract()?)))
-        }
-        "endpoint" => {
-            let settings: String = required(embedding, "settings")?.extract()?;
-            let made = EmbeddingSettings::from_json(&settings)
-                .and_then(|settings| EndpointEmbedder::new(settings, Arc::clone(ledger)));
-            Ok(Arc::new(made.map_err(fail)?))
-        }
-        other => Err(errors::misuse(&format!("there is no embedder of kind {other}"))),
-    }
-}
-
-fn language_model(py: Python<'_>, llm: &Bound<'_, PyDict>) -> PyResult<Arc<dyn LanguageModel>> {
-    let kind: String = required(llm, "kind")?.extract()?;
-    match kind.as_str() {
-        "callable" => Ok(Arc::new(CallableModel::new(
-            required(llm, "callable")?.unbind(),
-            required(llm, "model")?.extract()?,
-        ))),
-        "endpoint" => {
-            let settings: String = required(llm, "settings")?.extract()?;
-            let made = LlmSettings::from_json(&settings).and_then(OpenAiModel::new);
-            Ok(Arc::new(made.map_err(|error| errors::to_exception(py, &error))?))
-        }
-        other => Err(errors::misuse(&format!("there is no model of kind {other}"))),
     }
 }
 

@@ -13,6 +13,7 @@ mod embedder;
 mod engine;
 mod errors;
 mod logging;
+mod made;
 mod model;
 mod options;
 mod records;
@@ -26,6 +27,12 @@ mod _native {
     use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
+
+    use episodica_core::control::Control;
+    use episodica_core::text::count_tokens_while;
+
+    use crate::control::PythonControl;
+    use crate::errors;
 
     #[pymodule_export]
     use crate::cancel::Cancellation;
@@ -43,8 +50,13 @@ mod _native {
 
     /// Tokens of a text in the o200k_base encoding.
     #[pyfunction]
-    fn count_tokens(py: Python<'_>, text: &str) -> usize {
-        py.detach(|| episodica_core::text::count_tokens(text))
+    fn count_tokens(py: Python<'_>, text: &str) -> PyResult<usize> {
+        let control = PythonControl::new(None);
+        let counted = py.detach(|| count_tokens_while(text, || control.check()));
+        match (control.take_raised(), counted) {
+            (Some(raised), _) => Err(raised),
+            (None, counted) => counted.map_err(|error| errors::to_exception(py, &error)),
+        }
     }
 
     /// The tables of settings: names, types, defaults, bounds and meaning, of the memory and of

@@ -4,7 +4,7 @@
 use episodica_core::clock::{Clock, Moment, SystemClock};
 use episodica_core::engine::{Page, RecordKind, Statement};
 use episodica_core::model::{MemoryKind, NewMessage};
-use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::score::{Filter, HitKind, Method, Request, Where};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::value::RawValue;
@@ -28,13 +28,17 @@ fn moment(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<Moment>> {
         .map_err(|error| errors::to_exception(options.py(), &error))
 }
 
-fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
-    let metadata: Option<String> = optional(options, "where")?;
-    let metadata = match metadata {
-        Some(text) => serde_json::from_str(&text).map_err(|error| {
-            errors::invalid(options.py(), format!("where is not a JSON object: `{error}`"))
-        })?,
-        None => serde_json::Map::new(),
+/// The conditions on records.
+pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
+    let conditions: Option<String> = optional(options, "where")?;
+    let metadata = match conditions {
+        Some(text) => {
+            let conditions = serde_json::from_str(&text).map_err(|error| {
+                errors::invalid(options.py(), format!("where is not a JSON object: `{error}`"))
+            })?;
+            Where::parse(&conditions).map_err(|error| errors::to_exception(options.py(), &error))?
+        }
+        None => Where::default(),
     };
     Ok(Filter {
         since: moment(options, "since")?,
@@ -102,7 +106,7 @@ pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<Page> {
 pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
     match kind {
         "message" => Ok(RecordKind::Message),
-        "episode" => Ok(RecordKind::Episode),
+        "episode" | "episodic" => Ok(RecordKind::Episode),
         "semantic" => Ok(RecordKind::Semantic),
         other => Err(errors::invalid(py, format!("unknown kind of record: `{other}`"))),
     }

@@ -33,7 +33,12 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
 
 pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
     build!(py, DELETE_REPORT, report => DeleteReport {
-        messages, episodes, semantic_memories, files,
+        messages,
+        episodes,
+        semantic_memories,
+        files,
+        episodes_rewritten,
+        semantic_memories_rewritten,
     })
 }
 

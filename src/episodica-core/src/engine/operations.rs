@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use crate::control::Control;
 use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::user::UserGuard;
+use crate::engine::reading::records::{Page, RecordKind, records_of};
+use crate::engine::user::{User, UserGuard};
 use crate::engine::writing::erase::unknown;
 use crate::engine::writing::form::Cut;
 use crate::engine::writing::ingest::next_step;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{AddReport, DeleteReport, Episode, NewMessage};
+use crate::score::Filter;
 use crate::store::SessionState;
 
 impl Engine {
@@ -50,7 +52,7 @@ impl Engine {
             control.check()?;
             done += batch.len();
             let added = loop {
-                if let Some(added) = self.services.append(&user, &mut batch, session_id)? {
+                if let Some(added) = self.services.append(&user, &mut batch, session_id, control)? {
                     break added;
                 }
                 // The user was deleted while this call waited: it adds after the deletion, which
@@ -196,11 +198,63 @@ impl Engine {
     /// # Errors
     /// `ReadOnly`; `Io`. An unknown id deletes nothing.
     pub fn delete(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<DeleteReport> {
+        self.delete_all(user_id, &[id.to_owned()], control)
+    }
+
+    /// Deletes several records as [`Engine::delete`] does, in one pass over the files.
+    ///
+    /// # Errors
+    /// As [`Engine::delete`].
+    pub fn delete_all(
+        &self,
+        user_id: &str,
+        ids: &[String],
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
+        let named = |user: &User| ids.iter().filter_map(|id| user.find(id)).collect();
+        self.delete_chosen(user_id, named, control)
+    }
+
+    /// Deletes the records of these kinds that a filter admits, as [`Engine::delete`] does, in one
+    /// pass over the files.
+    ///
+    /// # Errors
+    /// As [`Engine::delete`]; `InvalidInput` for a filter that admits everything.
+    pub fn delete_where(
+        &self,
+        user_id: &str,
+        filter: &Filter,
+        kinds: &[RecordKind],
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
+        if filter.is_empty() {
+            return Err(Error::invalid("delete_where needs a condition")
+                .with_hint("`delete_user_data` deletes everything of a user"));
+        }
+        let page = Page {
+            filter: filter.clone(),
+            limit: usize::MAX,
+            include_superseded: true,
+            ..Page::default()
+        };
+        let admitted = |user: &User| {
+            let view = user.view.read();
+            kinds.iter().flat_map(|kind| records_of(&view, *kind, &page)).collect()
+        };
+        self.delete_chosen(user_id, admitted, control)
+    }
+
+    fn delete_chosen(
+        &self,
+        user_id: &str,
+        choose: impl FnOnce(&User) -> Vec<AnyRecord>,
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
         self.check_writable()?;
         let Some(user) = self.known_user(user_id, control)? else {
             return Ok(DeleteReport::default());
         };
-        self.services.delete(&user, id, control)
+        self.services.delete(&user, choose, control)
     }
 
     /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search

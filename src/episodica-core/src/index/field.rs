@@ -113,6 +113,31 @@ impl Field {
         Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
     }
 
+    /// The `k` slots nearest in meaning, best first, and all that are as near as the last of them:
+    /// which of equal ones come first is not for the order of arrival to say.
+    ///
+    /// # Errors
+    /// `Index` for a query of another dimension.
+    pub fn nearest_and_ties(
+        &self,
+        query: ArrayView1<'_, f32>,
+        k: usize,
+    ) -> Result<Vec<(u32, f32)>> {
+        let mut asked = k.saturating_add(1);
+        loop {
+            let mut found = self.nearest(query, asked)?;
+            let Some(least) = k.checked_sub(1).and_then(|last| found.get(last)).map(|last| last.1)
+            else {
+                return Ok(found);
+            };
+            if found.len() < asked || found.last().is_some_and(|last| last.1 < least) {
+                found.retain(|(_, score)| *score >= least);
+                return Ok(found);
+            }
+            asked = asked.saturating_mul(4);
+        }
+    }
+
     /// Rough size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.postings.heap_bytes() + self.vectors().map_or(0, VectorIndex::heap_bytes)

@@ -26,8 +26,12 @@ pub struct DeleteReport {
     pub messages: usize,
     /// Episodes removed.
     pub episodes: usize,
-    /// Semantic memories removed.
+    /// Facts removed.
     pub semantic_memories: usize,
+    /// Episodes written again without messages that were removed.
+    pub episodes_rewritten: usize,
+    /// Facts written again without proofs that were removed.
+    pub semantic_memories_rewritten: usize,
     /// Files removed or rewritten.
     pub files: usize,
 }

@@ -4,6 +4,7 @@ use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
 use super::QueryTerm;
+use super::fusion::top_k_and_ties;
 use super::lexical::bm25;
 use crate::index::{Field, VectorIndex};
 
@@ -15,6 +16,8 @@ const CANDIDATES_EACH: usize = 2;
 
 /// The words and meaning of every slot of one field.
 pub struct FieldScores {
+    /// Are all records compared?
+    all: bool,
     /// The best by words; only where not all are compared.
     by_words: Vec<u32>,
     words: Vec<f32>,
@@ -37,13 +40,11 @@ impl FieldScores {
     ) -> Self {
         let words = bm25(&field.postings, terms, b);
         let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
-        let by_words = if words.len() <= SCORE_ALL {
-            Vec::new()
-        } else {
-            best_by_words(&words, candidates, preferred)
-        };
+        // Slots of replaced records do not count: the logs give them no slot.
+        let all = field.postings.len() <= SCORE_ALL;
+        let by_words = if all { Vec::new() } else { best_by_words(&words, candidates, preferred) };
         let mut scores =
-            Self { by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
+            Self { all, by_words, words, cosines: FxHashMap::default(), mean: 0.0, best: 0.0 };
         let fits = |vectors: &&dyn VectorIndex, vector: &ArrayView1<'_, f32>| {
             vectors.dimension() == vector.len()
         };
@@ -55,9 +56,8 @@ impl FieldScores {
             let all = labels.iter().zip(vectors.scores(vector, labels));
             all.filter_map(|(label, score)| Some((*label as u32, score?))).collect()
         } else {
-            let nearest = vectors.search(vector, candidates).unwrap_or_default();
-            let mut known: FxHashMap<u32, f32> =
-                nearest.into_iter().map(|(label, score)| (label as u32, score)).collect();
+            let nearest = field.nearest_and_ties(vector, candidates).unwrap_or_default();
+            let mut known: FxHashMap<u32, f32> = nearest.into_iter().collect();
             let wanted = scores.by_words.iter().filter(|slot| !known.contains_key(slot));
             let wanted: Vec<u64> = wanted.copied().map(u64::from).collect();
             let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
@@ -70,7 +70,7 @@ impl FieldScores {
 
     /// The slots that match by either leg, in no order: all with a word or a known vector.
     pub fn candidates(&self) -> Vec<u32> {
-        let mut slots: Vec<u32> = if self.words.len() <= SCORE_ALL {
+        let mut slots: Vec<u32> = if self.all {
             (0..)
                 .zip(&self.words)
                 .filter(|(_, words)| **words > 0.0)
@@ -109,11 +109,11 @@ fn best_by_words(
     candidates: usize,
     preferred: Option<&dyn Fn(u32) -> bool>,
 ) -> Vec<u32> {
-    let mut best = super::top_k(words, candidates);
+    let mut best = top_k_and_ties(words, candidates);
     if let Some(preferred) = preferred {
         let only = |(slot, value): (u32, &f32)| if preferred(slot) { *value } else { 0.0 };
         let words: Vec<f32> = (0..).zip(words).map(only).collect();
-        best.extend(super::top_k(&words, candidates));
+        best.extend(top_k_and_ties(&words, candidates));
     }
     best.sort_unstable();
     best.dedup();

@@ -1,9 +1,11 @@
 //! Which records a search may return at all; applied before ranking.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::clock::Moment;
 use crate::model::{Episode, Message, SemanticMemory};
+use crate::score::Where;
 
 /// Conditions that a record must meet, all of them.
 #[derive(Debug, Clone, Default)]
@@ -14,8 +16,8 @@ pub struct Filter {
     pub until: Option<Moment>,
     /// Only this session.
     pub session_id: Option<String>,
-    /// Only records whose metadata has each of these values under its key.
-    pub metadata: Map<String, Value>,
+    /// Only records whose metadata meets these conditions.
+    pub metadata: Where,
 }
 
 impl Filter {
@@ -45,7 +47,7 @@ impl Filter {
         self.admits_time(episode.timestamp, episode.ended_at)
             && (self.session_id.is_none()
                 || messages.iter().any(|message| self.is_session(message.session_id.as_deref())))
-            && (self.admits_metadata(&episode.metadata)
+            && (self.metadata.admits(&episode.metadata)
                 || messages.iter().any(|message| self.admits_metadata_of(message)))
     }
 
@@ -54,24 +56,21 @@ impl Filter {
         let session = || fact.metadata.get("session_id").and_then(Value::as_str);
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && self.is_session(session())
-            && self.admits_metadata(&fact.metadata)
+            && self.metadata.admits(&fact.metadata)
     }
 
     fn is_session(&self, session: Option<&str>) -> bool {
         self.session_id.as_deref().is_none_or(|wanted| session == Some(wanted))
     }
 
-    fn admits_metadata(&self, metadata: &Map<String, Value>) -> bool {
-        self.metadata.iter().all(|(key, value)| metadata.get(key) == Some(value))
-    }
-
-    /// Messages keep their metadata as JSON text; it is parsed only where it is asked for.
+    /// Messages keep their metadata as JSON text; it is parsed only where it is asked for. A
+    /// message without any is one whose metadata has no key.
     fn admits_metadata_of(&self, message: &Message) -> bool {
-        self.metadata.is_empty()
-            || message
-                .metadata
-                .as_ref()
-                .and_then(|raw| serde_json::from_str(raw.get()).ok())
-                .is_some_and(|metadata| self.admits_metadata(&metadata))
+        self.metadata.is_empty() || {
+            let read = |raw: &RawValue| serde_json::from_str(raw.get()).ok();
+            let metadata: Map<String, Value> =
+                message.metadata.as_deref().and_then(read).unwrap_or_default();
+            self.metadata.admits(&metadata)
+        }
     }
 }

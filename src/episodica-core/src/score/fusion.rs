@@ -60,6 +60,14 @@ pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
     best
 }
 
+/// The indexes of the `k` largest of `values`, and of all that are as large as the last of them;
+/// zero left out, in rising order.
+pub(super) fn top_k_and_ties(values: &[f32], k: usize) -> Vec<u32> {
+    let least = top_k(values, k).last().map_or(f32::INFINITY, |last| values[*last as usize]);
+    let least = least.max(f32::MIN_POSITIVE);
+    (0..values.len() as u32).filter(|index| values[*index as usize] >= least).collect()
+}
+
 /// For each of `counts`, rising, a value that about so many of `values`, 0 to 1, reach: the least
 /// above zero where fewer are above it.
 pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
@@ -104,6 +112,8 @@ mod tests {
         assert_eq!(flat, [0.0, 0.0]);
         assert_eq!(top_k(&[0.0, 5.0, 1.0, 5.0], 3), [1, 3, 2]);
         assert_eq!(top_k(&[0.0, 5.0, 1.0], 1), [1]);
+        assert_eq!(top_k_and_ties(&[1.0, 5.0, 0.0, 1.0, 0.5], 2), [0, 1, 3]);
+        assert_eq!(top_k_and_ties(&[0.0, 1.0], 2), [1]);
     }
 
     #[test]

@@ -23,8 +23,6 @@ const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
 /// Messages with most of the words of the question that are looked at for each candidate.
 const LOOKED_AT: usize = 8;
-/// Messages whose mean likeness, word by word, stands for the mean over all.
-const SAMPLE: usize = 32;
 /// What the nearest messages by vector are worth while candidates are chosen: the weights of
 /// `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
@@ -208,7 +206,7 @@ impl MessageRanking<'_> {
         // What each message gains by its own vector or a neighbour's.
         let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
         if let Some(vector) = self.vector {
-            let nearest = self.index.field.nearest(vector, candidates)?;
+            let nearest = self.index.field.nearest_and_ties(vector, candidates)?;
             let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
             for (slot, cosine) in nearest {
                 let value = PROMISE_VECTOR * (cosine - mean) / range;
@@ -283,17 +281,15 @@ impl MessageRanking<'_> {
     }
 
     fn mean_over_sample(&self, all: &[u32], mut value: impl FnMut(u32) -> f32) -> f32 {
-        let sample = self.sample(all);
-        sample.iter().map(|slot| value(*slot)).sum::<f32>() / sample.len().max(1) as f32
-    }
-
-    /// All messages where all are scored, else [`SAMPLE`] of them evenly spread.
-    fn sample(&self, all: &[u32]) -> Vec<u32> {
         if self.index.len() <= SCORE_ALL && !all.is_empty() {
-            all.to_vec()
-        } else {
-            self.index.spread(SAMPLE)
+            return all.iter().map(|slot| value(*slot)).sum::<f32>() / all.len() as f32;
         }
+        let (mut sum, mut count) = (0.0, 0_u16);
+        for slot in self.index.sample() {
+            sum += value(slot);
+            count += 1;
+        }
+        sum / f32::from(count.max(1))
     }
 }
 

@@ -4,6 +4,7 @@
 //! derives every formula and shows its ablation.
 
 mod candidates;
+mod condition;
 mod context;
 mod episodes;
 mod explanation;
@@ -24,6 +25,7 @@ mod snippet;
 mod succession;
 mod threshold;
 
+pub use condition::Where;
 pub use context::{Form, KnownFact, Material, Outdated, Packed, Summary, pack};
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::Explanation;

@@ -3,6 +3,7 @@
 //! The tables are inside the package, so counting never touches the network. Context packing calls
 //! this for every candidate message. Why this crate: `docs/decisions/003-token-counter.md`.
 
+use std::convert::Infallible;
 use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
@@ -34,14 +35,26 @@ const BLOCK_BYTES: usize = 16 * 1024;
 /// assert_eq!(count_tokens("hello world"), 2);
 /// ```
 pub fn count_tokens(text: &str) -> usize {
+    count_tokens_while(text, || Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
+}
+
+/// [`count_tokens`] of a text that may be long: `go_on` is asked before each block of it.
+///
+/// # Errors
+/// Those of `go_on`.
+pub fn count_tokens_while<E>(
+    text: &str,
+    mut go_on: impl FnMut() -> Result<(), E>,
+) -> Result<usize, E> {
     let mut rest = text;
     let mut count = 0;
     while rest.len() > BLOCK_BYTES {
+        go_on()?;
         let (block, tail) = rest.split_at(block_end(rest));
         count += O200K.count(block);
         rest = tail;
     }
-    count + O200K.count(rest)
+    Ok(count + O200K.count(rest))
 }
 
 /// Where the first block of `text` ends: at the last place where white space, a comma or a full

@@ -162,8 +162,8 @@ impl UserMemory {
             .filter(|slot| *slot >= slots)
             .map(|slot| Arc::clone(view.messages.get(slot)))
             .collect();
-        let readings: Vec<_> =
-            arrived.iter().map(|message| to.read_message(&message.content)).collect();
+        let texts = arrived.iter().map(|message| message.content.as_str());
+        let readings = to.read_messages(texts, control)?;
         fresh.add_messages(&arrived, &readings);
         *view = fresh;
         self.note_change();

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
+use rayon::prelude::*;
 
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::{Control, LONG_BYTES, patiently};
 use crate::embed::Embedder;
 use crate::engine::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +33,7 @@ pub(crate) fn rows_of(
 pub(crate) struct Indexing<'a> {
     pub config: &'a Config,
     pub factory: &'a dyn VectorIndexFactory,
-    pub tokens: &'a dyn TokenTable,
+    pub tokens: &'static dyn TokenTable,
     pub embedder: &'a dyn Embedder,
     pub counters: &'a Counters,
     /// Opening a user leaves missing vectors to the background work.
@@ -53,9 +54,24 @@ impl Indexing<'_> {
         Ok(false)
     }
 
-    /// What the index keeps of a message's text.
-    pub fn read_message(&self, content: &str) -> MessageReading {
-        MessageReading::of(content, self.tokens.ids(content))
+    /// What the index keeps of the texts of messages.
+    ///
+    /// # Errors
+    /// `Interrupted` only.
+    pub fn read_messages<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t str> + Clone,
+        control: &dyn Control,
+    ) -> Result<Vec<MessageReading>> {
+        let tokens = self.tokens;
+        let read = |text: &str| MessageReading::of(text, tokens.ids(text));
+        let bytes = texts.clone().map(str::len).sum();
+        if bytes < LONG_BYTES {
+            control.check()?;
+            return Ok(texts.collect::<Vec<_>>().into_par_iter().map(read).collect());
+        }
+        let texts: Vec<String> = texts.map(str::to_owned).collect();
+        patiently(bytes, control, move || texts.par_iter().map(|text| read(text)).collect())
     }
 
     /// The vectors of texts in batches, one row per text; `None` (counted) when the embedder fails.

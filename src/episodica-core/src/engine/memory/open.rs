@@ -131,9 +131,8 @@ impl View {
     /// Adds loaded records and states, without vectors; a known id is its next revision.
     fn add(&mut self, loaded: &LoadedUser, to: &Indexing<'_>, control: &dyn Control) -> Result<()> {
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
-            control.check()?;
-            let readings: Vec<_> =
-                batch.par_iter().map(|message| to.read_message(&message.content)).collect();
+            let texts = batch.iter().map(|message| message.content.as_str());
+            let readings = to.read_messages(texts, control)?;
             self.add_messages(batch, &readings);
         }
         for batch in loaded.episodes.chunks(EMBED_BATCH) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::records::AnyRecord;
+use crate::engine::memory::view::View;
 use crate::error::Result;
 use crate::score::Filter;
 use crate::store::TraceStep;
@@ -48,29 +49,7 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
-        let view = user.view.read();
-        let filter = &page.filter;
-        Ok(match kind {
-            RecordKind::Message => {
-                let admitted =
-                    view.messages.records().filter(|message| filter.admits_message(message));
-                select(admitted, page, |message| message.timestamp, AnyRecord::Message)
-            }
-            RecordKind::Episode => {
-                let admitted = view
-                    .episodes
-                    .iter()
-                    .map(|(_, episode)| episode)
-                    .filter(|episode| filter.admits_episode(episode));
-                select(admitted, page, |episode| episode.timestamp, AnyRecord::Episode)
-            }
-            RecordKind::Semantic => {
-                let admitted =
-                    view.facts.iter().map(|(_, fact)| fact).filter(|fact| filter.admits_fact(fact));
-                let admitted = admitted.filter(|fact| page.include_superseded || fact.is_current());
-                select(admitted, page, |fact| fact.valid_from, AnyRecord::Semantic)
-            }
-        })
+        Ok(records_of(&user.view.read(), kind, page))
     }
 
     /// How many records a listing has, whatever its offset; at most its limit.
@@ -135,6 +114,29 @@ impl Engine {
         let mut revisions = user.view.read().earlier(&user.bare_id(id));
         revisions.extend(user.find(id));
         Ok(revisions)
+    }
+}
+
+/// One page of the records of a view, by time.
+pub(crate) fn records_of(view: &View, kind: RecordKind, page: &Page) -> Vec<AnyRecord> {
+    let filter = &page.filter;
+    match kind {
+        RecordKind::Message => {
+            let admitted = view.messages.records().filter(|message| filter.admits_message(message));
+            select(admitted, page, |message| message.timestamp, AnyRecord::Message)
+        }
+        RecordKind::Episode => {
+            let episodes = view.episodes.iter().map(|(_, episode)| episode);
+            let admitted = episodes.filter(|episode| filter.admits_episode(episode));
+            select(admitted, page, |episode| episode.timestamp, AnyRecord::Episode)
+        }
+        RecordKind::Semantic => {
+            let facts = view.facts.iter().map(|(_, fact)| fact);
+            let admitted = facts
+                .filter(|fact| filter.admits_fact(fact))
+                .filter(|fact| page.include_superseded || fact.is_current());
+            select(admitted, page, |fact| fact.valid_from, AnyRecord::Semantic)
+        }
     }
 }
 

@@ -7,12 +7,13 @@ use parking_lot::Mutex;
 use rayon::prelude::*;
 
 use crate::clock::Moment;
-use crate::control::Control;
+use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::extract::Stated;
+use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::generate::facts;
@@ -42,8 +43,12 @@ impl Services {
         control: &dyn Control,
     ) -> Result<Vec<Text>> {
         if self.llm.is_none() {
-            let by_rules = |messages: &&[Arc<Message>]| by_rules(messages, "", Asked::default());
-            return Ok(episodes.par_iter().map(by_rules).collect());
+            let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
+            let bytes = bytes_of(episodes.iter().flatten());
+            return patiently(bytes, control, move || {
+                let by_rules = |messages: &Vec<_>| by_rules(messages, "", Asked::default());
+                episodes.par_iter().map(by_rules).collect()
+            });
         }
         self.at_the_same_time(user, episodes, control, |conversation, messages| {
             conversation.compose(messages)

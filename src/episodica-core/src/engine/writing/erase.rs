@@ -67,32 +67,29 @@ impl Services {
         }
     }
 
-    /// Deletes a record and what was derived from it; see [`Engine::delete`].
+    /// Deletes records and what was derived from them, in one pass over the files; see
+    /// [`Engine::delete`]. `choose` names the records, while nobody else changes any.
     ///
     /// [`Engine::delete`]: crate::engine::Engine::delete
     pub(crate) fn delete(
         &self,
         user: &User,
-        id: &str,
+        choose: impl FnOnce(&User) -> Vec<AnyRecord>,
         control: &dyn Control,
     ) -> Result<DeleteReport> {
         let _turn = user.turns.take(control)?;
-        let Some(record) = user.find(id) else { return Ok(DeleteReport::default()) };
-        let mut erasure = Erasure::default();
-        match record {
-            AnyRecord::Semantic(fact) => erasure.semantic.push(fact.memory_id.clone()),
-            AnyRecord::Message(message) => erasure.messages.push(message.message_id.clone()),
-            AnyRecord::Episode(episode) => {
-                let messages = episode.original_messages.iter();
-                erasure.messages.extend(messages.map(|message| message.message_id.clone()));
-                erasure.episodes.push(episode.episode_id.clone());
-            }
+        let mut erasure = erasure_of(choose(user));
+        if erasure == Erasure::default() {
+            return Ok(DeleteReport::default());
         }
-        follow(&user.view.read(), &mut erasure);
+        control.check()?;
+        follow(&user.view.read(), &mut erasure, control)?;
         let report = DeleteReport {
             messages: erasure.messages.len(),
             episodes: erasure.episodes.len(),
             semantic_memories: erasure.semantic.len(),
+            episodes_rewritten: erasure.replace_episodes.len(),
+            semantic_memories_rewritten: erasure.replace_semantic.len(),
             files: 0,
         };
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
@@ -142,19 +139,52 @@ pub(crate) fn unknown(id: &str) -> Error {
     Error::invalid(format!("no record of this user has the id: `{id}`"))
 }
 
+/// The erasure of these records, each named once.
+fn erasure_of(records: Vec<AnyRecord>) -> Erasure {
+    let (mut erasure, mut messages) = (Erasure::default(), HashSet::new());
+    let mut add = |erasure: &mut Erasure, message: &Message| {
+        if messages.insert(message.message_id.clone()) {
+            erasure.messages.push(message.message_id.clone());
+        }
+    };
+    for record in records {
+        match record {
+            AnyRecord::Semantic(fact) => erasure.semantic.push(fact.memory_id.clone()),
+            AnyRecord::Message(message) => add(&mut erasure, &message),
+            AnyRecord::Episode(episode) => {
+                episode.original_messages.iter().for_each(|message| add(&mut erasure, message));
+                erasure.episodes.push(episode.episode_id.clone());
+            }
+        }
+    }
+    for ids in [&mut erasure.semantic, &mut erasure.episodes] {
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(id.clone()));
+    }
+    erasure
+}
+
+/// Records that were read between two checks for an interruption.
+const FOLLOW_BATCH: usize = 512;
+
 /// Adds to an erasure what follows from it: episodes that lose messages are written again from the
 /// rest, facts that lose proofs keep only what the rest supports.
-fn follow(view: &View, erasure: &mut Erasure) {
+fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<()> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
+    let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();
+    let facts: HashSet<&str> = erasure.semantic.iter().map(String::as_str).collect();
     let slots: HashSet<u32> =
         messages.iter().filter_map(|message| view.messages.slot(message)).collect();
     let (mut gone, mut replaced) = (Vec::new(), Vec::new());
     for slot in view.episodes.slots() {
+        if slot as usize % FOLLOW_BATCH == 0 {
+            control.check()?;
+        }
         if !view.members.get(slot).iter().any(|member| slots.contains(member)) {
             continue;
         }
         let Some(episode) = view.episodes.get(slot) else { continue };
-        if erasure.episodes.contains(&episode.episode_id) {
+        if episodes.contains(episode.episode_id.as_str()) {
             continue;
         }
         let left: Vec<Arc<Message>> = episode
@@ -171,10 +201,13 @@ fn follow(view: &View, erasure: &mut Erasure) {
     }
     let lost = TextsLost::of(view, &messages);
     let erased_episodes: HashSet<&str> =
-        erasure.episodes.iter().chain(&gone).map(String::as_str).collect();
+        episodes.iter().copied().chain(gone.iter().map(String::as_str)).collect();
     let (mut unproved, mut poorer) = (Vec::new(), Vec::new());
-    for (_, fact) in view.facts.iter() {
-        if erasure.semantic.contains(&fact.memory_id) {
+    for (slot, fact) in view.facts.iter() {
+        if slot as usize % FOLLOW_BATCH == 0 {
+            control.check()?;
+        }
+        if facts.contains(fact.memory_id.as_str()) {
             continue;
         }
         let proofs = without(&fact.source_messages, &messages);
@@ -200,6 +233,7 @@ fn follow(view: &View, erasure: &mut Erasure) {
     erasure.replace_episodes.extend(replaced);
     erasure.semantic.extend(unproved);
     erasure.replace_semantic.extend(poorer);
+    Ok(())
 }
 
 fn without(ids: &[String], gone: &HashSet<&str>) -> Vec<String> {

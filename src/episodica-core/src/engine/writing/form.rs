@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use crate::boundary::{self, Segment};
+use crate::boundary::{self, Readings, Segment};
 use crate::clock::Moment;
-use crate::config::BoundaryMode;
-use crate::control::Control;
+use crate::config::{BoundaryMode, Config};
+use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
 use crate::engine::memory::view::episode_terms;
@@ -181,10 +181,14 @@ impl Services {
                 }
                 drafts
             }
-            None => groups
-                .into_par_iter()
-                .flat_map_iter(|group| self.cut_by_rules(user, group))
-                .collect(),
+            None => {
+                let (readings, config) = (Arc::clone(&user.progress.readings), self.config.clone());
+                let messages = groups.iter().flat_map(|group| &group.messages);
+                patiently(bytes_of(messages), control, move || {
+                    let groups = groups.into_par_iter();
+                    groups.flat_map_iter(|group| cut_by_rules(&readings, &config, group)).collect()
+                })?
+            }
         };
         let outcome = self.write_down(user, drafts, control);
         if outcome.is_err() {
@@ -286,28 +290,6 @@ impl Services {
             .collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         self.indexing().embed(&texts, control)
-    }
-
-    fn cut_by_rules(&self, user: &User, group: Group) -> Vec<Draft> {
-        let vectors = group.vectors.as_ref().map(|rows| rows.view());
-        let segments = match group.complete {
-            Some(reason) => boundary::flush(&group.messages, vectors, &self.config, reason),
-            None => boundary::segments_read(
-                &user.progress.readings,
-                &group.messages,
-                vectors,
-                &self.config,
-            ),
-        };
-        let cut: usize = segments.iter().map(|segment| segment.length).sum();
-        user.progress.readings.forget(&group.messages[..cut.min(group.messages.len())]);
-        let mut rest = group.messages.into_iter();
-        let draft = |segment: Segment| Draft {
-            messages: rest.by_ref().take(segment.length).collect(),
-            segment,
-            asked: Asked::default(),
-        };
-        segments.into_iter().map(draft).collect()
     }
 
     /// Appends episodes to the log, then to the view. `rows` holds two vectors per episode.
@@ -429,4 +411,26 @@ impl Services {
             original_messages: messages,
         }
     }
+}
+
+fn cut_by_rules(readings: &Readings, config: &Config, group: Group) -> Vec<Draft> {
+    let vectors = group.vectors.as_ref().map(|rows| rows.view());
+    let segments = match group.complete {
+        Some(reason) => boundary::flush(&group.messages, vectors, config, reason),
+        None => boundary::segments_read(readings, &group.messages, vectors, config),
+    };
+    let cut: usize = segments.iter().map(|segment| segment.length).sum();
+    readings.forget(&group.messages[..cut.min(group.messages.len())]);
+    let mut rest = group.messages.into_iter();
+    let draft = |segment: Segment| Draft {
+        messages: rest.by_ref().take(segment.length).collect(),
+        segment,
+        asked: Asked::default(),
+    };
+    segments.into_iter().map(draft).collect()
+}
+
+/// How long the texts of messages are, together.
+pub(crate) fn bytes_of<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> usize {
+    messages.into_iter().map(|message| message.content.len()).sum()
 }

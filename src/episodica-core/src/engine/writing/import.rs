@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::control::Control;
+use crate::control::{Control, Uninterrupted};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -148,8 +147,9 @@ impl Services {
         let last = new.messages.iter().map(|message| message.seq + 1).max();
         writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
         for batch in new.messages.chunks(VIEW_BATCH) {
-            let readings: Vec<_> =
-                batch.par_iter().map(|message| to.read_message(&message.content)).collect();
+            // What is in the log enters the view, even if the caller gives up now.
+            let texts = batch.iter().map(|message| message.content.as_str());
+            let readings = to.read_messages(texts, &Uninterrupted)?;
             user.view.write().add_messages(batch, &readings);
         }
         for episode in &new.episodes {

@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rayon::prelude::*;
-
 use crate::control::Control;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -68,9 +66,10 @@ impl Services {
         user: &User,
         batch: &mut Vec<NewMessage>,
         session_id: Option<&str>,
+        control: &dyn Control,
     ) -> Result<Option<Vec<Arc<Message>>>> {
-        let to = self.indexing();
-        let readings = batch.par_iter().map(|message| to.read_message(&message.content)).collect();
+        let texts = batch.iter().map(|message| message.content.as_str());
+        let readings = self.indexing().read_messages(texts, control)?;
         let arriving = Batch {
             messages: std::mem::take(batch),
             readings,

@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::control::Control;
+use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
@@ -18,6 +18,7 @@ use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::changes::ended_by;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
+use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::facts::model::Occurred;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
@@ -103,9 +104,10 @@ impl Services {
             .iter()
             .map(|episode| self.without_recalled(user, &episode.original_messages))
             .collect();
-        let extracted: Vec<Extraction> =
-            messages.par_iter().map(|messages| extract_offline(messages, &self.config)).collect();
-        control.check()?;
+        let (bytes, config) = (bytes_of(messages.iter().flatten()), self.config.clone());
+        let extracted: Vec<Extraction> = patiently(bytes, control, move || {
+            messages.par_iter().map(|messages| extract_offline(messages, &config)).collect()
+        })?;
         let mut found: Vec<Found<'_>> = Vec::new();
         for (episode, extraction) in episodes.iter().zip(extracted) {
             self.count_rejected(&extraction);

@@ -16,7 +16,7 @@ pub(crate) struct Progress {
     /// Up to which message (its number in the log, exclusive) a model has seen each session.
     pub seen: Mutex<HashMap<Option<Arc<str>>, u64>>,
     /// Analysis of buffered messages by the rules.
-    pub readings: Readings,
+    pub readings: Arc<Readings>,
     /// Facts that the model found while it wrote an episode, until they are learned: by the id of
     /// the episode, with its revision.
     pub stated: Mutex<HashMap<String, (u32, Stated)>>,

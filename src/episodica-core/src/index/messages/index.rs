@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::names::name_words;
 use super::prior::{Day, Prior};
 use super::reading::MessageReading;
+use super::sample::Sample;
 use super::threads::{Links, NONE, Row, is_connected};
 use crate::error::Result;
 use crate::index::{Field, Keys, Ragged};
@@ -45,6 +46,8 @@ pub struct MessageIndex {
     pub(super) tokens: Ragged<u16>,
     /// Rough size of the records.
     pub(super) text_bytes: usize,
+    /// Messages that stand for all.
+    pub(super) sample: Sample,
 }
 
 impl MessageIndex {
@@ -88,6 +91,7 @@ impl MessageIndex {
         });
         self.tokens.push(reading.tokens.iter().copied());
         self.text_bytes += message.content.len() + 320;
+        self.sample.offer(&message.message_id, slot);
         self.records.push(message);
         self.measure_window(slot);
         Some(slot)
@@ -109,6 +113,9 @@ impl MessageIndex {
         let last = self.ends.get(&message.session_id) == Some(&slot);
         self.field.remove(slot)?;
         self.ids.remove(message_id);
+        if self.sample.contains(slot) {
+            self.sample = self.drawn();
+        }
         self.tidy_speaker(slot);
         self.links[slot as usize] = Links(0);
         self.window_lengths[slot as usize] = 0.0;
@@ -187,15 +194,6 @@ impl MessageIndex {
     /// The slots of all messages, rising.
     pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
         (0..self.slot_count() as u32).filter(|slot| self.contains(*slot))
-    }
-
-    /// About `count` slots, evenly spread over all messages.
-    pub fn spread(&self, count: usize) -> Vec<u32> {
-        let step = self.len().div_ceil(count).max(1);
-        if self.len() == self.slot_count() {
-            return (0..self.len() as u32).step_by(step).collect();
-        }
-        self.slots().step_by(step).collect()
     }
 
     /// All messages in order of arrival, with their slots.

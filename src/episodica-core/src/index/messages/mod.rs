@@ -8,6 +8,7 @@ mod index;
 mod names;
 mod prior;
 mod reading;
+mod sample;
 mod snapshot;
 mod threads;
 

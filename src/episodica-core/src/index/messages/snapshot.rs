@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::names::name_words;
 use super::prior::{Day, Prior};
+use super::sample::Sample;
 use super::threads::{Links, Row};
 use super::{MessageIndex, SpeakerId};
 use crate::index::{Field, Keys, Postings, Ragged};
@@ -116,7 +117,7 @@ impl MessageIndex {
         let tokens = Ragged::unpack(unpacker)?;
         let text_bytes = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
         let records = Vec::new();
-        let index = Self {
+        let mut index = Self {
             field,
             rows,
             links,
@@ -131,6 +132,7 @@ impl MessageIndex {
             ends,
             tokens,
             text_bytes,
+            sample: Sample::default(),
         };
         let lengths = [
             index.rows.len(),
@@ -142,7 +144,11 @@ impl MessageIndex {
             index.field.postings.slots(),
         ];
         let whole = lengths.iter().all(|length| *length == index.ids.len());
-        (whole && index.is_sound()).then_some(index)
+        if !whole || !index.is_sound() {
+            return None;
+        }
+        index.sample = index.drawn();
+        Some(index)
     }
 
     /// Whether every slot number is within the index and every other number is finite.

@@ -9,9 +9,11 @@ use super::Corpus;
 use crate::config::Preset;
 use crate::error::Result;
 use crate::index::Field;
+use crate::score::candidates::later_first;
+use crate::score::fusion::top_k_and_ties;
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, MessageRanking, Query,
-    ScoredMessage, TokenTable, Weights, bm25, last_successor, top_k,
+    ScoredMessage, TokenTable, Weights, bm25, last_successor,
 };
 
 /// Depth of the list that a single leg returns, whatever is wanted: reciprocal rank fusion of
@@ -132,8 +134,16 @@ impl<'a> Asked<'a> {
                 }
             }
         }
-        let best = top_k(&words, LEG_DEPTH).into_iter();
-        best.map(|slot| (slot, f64::from(words[slot as usize]))).collect()
+        let best = top_k_and_ties(&words, LEG_DEPTH).into_iter();
+        self.leg(best.map(|slot| (slot, words[slot as usize])).collect())
+    }
+
+    /// The list of a leg: best first, of equal ones the later, then by id.
+    fn leg(&self, mut found: Vec<(u32, f32)>) -> Vec<(u32, f64)> {
+        let index = self.corpus.messages();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
+        found.truncate(LEG_DEPTH);
+        found.into_iter().map(|(slot, score)| (slot, f64::from(score))).collect()
     }
 
     /// Messages by the cosine of question and message, best first.
@@ -143,18 +153,14 @@ impl<'a> Asked<'a> {
             return Ok(Vec::new());
         };
         let found = if self.filter.is_empty() {
-            index.field.nearest(vector, LEG_DEPTH)?
+            index.field.nearest_and_ties(vector, LEG_DEPTH)?
         } else {
             let admitted = index.iter().filter(|(_, message)| self.filter.admits_message(message));
             let slots: Vec<u64> = admitted.map(|(slot, _)| u64::from(slot)).collect();
             let scores = slots.iter().zip(vectors.scores(vector, &slots));
-            let mut found: Vec<(u32, f32)> =
-                scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect();
-            found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            found.truncate(LEG_DEPTH);
-            found
+            scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect()
         };
-        Ok(found.into_iter().map(|(slot, score)| (slot, f64::from(score))).collect())
+        Ok(self.leg(found))
     }
 
     fn field_scores(&self, field: &Field, b: f32) -> FieldScores {

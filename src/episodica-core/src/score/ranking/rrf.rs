@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::strategy::{leaf, plain_messages};
 use super::{Asked, Ranking};
+use crate::clock::Moment;
 use crate::error::Result;
 use crate::score::{
     Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, reciprocal_rank_fusion,
@@ -26,7 +27,8 @@ impl Ranking for Rrf {
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
         let slots = asked.admitted_facts(&scores);
-        fuse(asked, &slots, |slot| Legs {
+        let key = |slot| asked.corpus.fact(slot).map(|fact| (fact.valid_from, &*fact.memory_id));
+        fuse(asked, &slots, key, |slot| Legs {
             words: scores.words(slot),
             meaning: scores.cosine(slot),
             cosine: scores.cosine(slot),
@@ -37,7 +39,11 @@ impl Ranking for Rrf {
         let fields = asked.episode_scores();
         let slots = asked.admitted_episodes(&fields)?;
         let layers = asked.layers(&fields, &slots)?;
-        Ok(fuse(asked, &slots, |slot| Legs {
+        let key = |slot| {
+            let episode = asked.corpus.episode(slot);
+            episode.map(|episode| (episode.timestamp, &*episode.episode_id))
+        };
+        Ok(fuse(asked, &slots, key, |slot| Legs {
             words: fields.words(slot),
             meaning: fields.cosine(slot),
             cosine: layers.cosine(slot, asked.corpus.members(slot)),
@@ -62,12 +68,22 @@ struct Legs {
     cosine: Option<f32>,
 }
 
-fn fuse(asked: &Asked<'_>, slots: &[u32], legs: impl Fn(u32) -> Legs) -> Vec<ScoredRecord> {
+/// `key` orders records that a leg finds equal: the later first, then by id.
+fn fuse<'a>(
+    asked: &Asked<'_>,
+    slots: &[u32],
+    key: impl Fn(u32) -> Option<(Moment, &'a str)>,
+    legs: impl Fn(u32) -> Legs,
+) -> Vec<ScoredRecord> {
+    let later_first = |a: u32, b: u32| match (key(a), key(b)) {
+        (Some(a), Some(b)) => b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    };
     let legs: FxHashMap<u32, Legs> = slots.iter().map(|slot| (*slot, legs(*slot))).collect();
     let order = |value: &dyn Fn(&Legs) -> Option<f32>| {
         let mut ranked: Vec<(u32, f32)> =
             slots.iter().filter_map(|slot| Some((*slot, value(&legs[slot])?))).collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(a.0, b.0)));
         ranked.into_iter().map(|(slot, _)| slot).collect::<Vec<u32>>()
     };
     let words = order(&|legs| Some(legs.words).filter(|score| *score > 0.0));

@@ -6,6 +6,7 @@ use super::norlift::NorLift;
 use super::rrf::Rrf;
 use super::single::{Meaning, Words};
 use crate::error::Result;
+use crate::score::candidates::later_first;
 use crate::score::messages::TERMS;
 use crate::score::{Explanation, HitKind, Method, ScoredMessage, ScoredRecord, Weights, relevance};
 
@@ -56,8 +57,10 @@ pub(super) fn leaf(slot: u32, name: &str, value: f64, cosine: Option<f32>) -> Sc
     ScoredRecord { slot, explanation: Explanation::leaf(name, value, ""), cosine }
 }
 
-/// Messages whose score is one number, with their cosines.
-pub(super) fn plain_messages(asked: &Asked<'_>, ranked: Vec<(u32, f64)>) -> Vec<ScoredMessage> {
+/// Messages whose score is one number, with their cosines; best first, of equal ones the later.
+pub(super) fn plain_messages(asked: &Asked<'_>, mut ranked: Vec<(u32, f64)>) -> Vec<ScoredMessage> {
+    let index = asked.corpus.messages();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
     let labels: Vec<u64> = ranked.iter().map(|(slot, _)| u64::from(*slot)).collect();
     let cosines = match (asked.vector, asked.corpus.messages().field.vectors()) {
         (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),

@@ -1,0 +1,71 @@
+//! Messages that stand for all where looking at each would take too long.
+//!
+//! Those whose ids have the smallest hashes: as good as chosen at random, the same whatever the
+//! order of arrival, and kept up to date at the cost of a comparison.
+
+use super::MessageIndex;
+use crate::text::hash::{fnv1a, mix};
+
+/// How many there are.
+const SIZE: usize = 32;
+
+/// Hashes of ids with their slots, the smallest hashes, rising.
+#[derive(Debug, Default)]
+pub(super) struct Sample(Vec<(u64, u32)>);
+
+impl Sample {
+    /// Takes a message in if its turn comes.
+    pub fn offer(&mut self, message_id: &str, slot: u32) {
+        let offered = (mix(fnv1a(message_id.bytes())), slot);
+        if self.0.len() == SIZE && self.0.last().is_some_and(|last| offered.0 >= last.0) {
+            return;
+        }
+        let place = self.0.partition_point(|known| *known < offered);
+        self.0.insert(place, offered);
+        self.0.truncate(SIZE);
+    }
+
+    pub fn contains(&self, slot: u32) -> bool {
+        self.0.iter().any(|known| known.1 == slot)
+    }
+}
+
+impl MessageIndex {
+    /// The slots of some messages that stand for all, or of all of few, in an order that does not
+    /// depend on that of arrival.
+    pub fn sample(&self) -> impl Iterator<Item = u32> {
+        self.sample.0.iter().map(|(_, slot)| *slot)
+    }
+
+    /// The sample, drawn anew.
+    pub(super) fn drawn(&self) -> Sample {
+        let mut sample = Sample::default();
+        self.slots().for_each(|slot| sample.offer(self.ids.key(slot), slot));
+        sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::testing;
+
+    #[test]
+    fn the_same_messages_are_drawn_in_any_order_of_arrival_and_after_deletions() {
+        let said = |n: u64| testing::said(n, "user", None, "2024-03-11T09:00:00Z", "text");
+        let drawn = |order: &mut dyn Iterator<Item = u64>, gone: &[u64]| {
+            let mut index = MessageIndex::default();
+            order.for_each(|n| assert!(index.add(said(n), &[]).is_some()));
+            for n in gone {
+                index.remove(&said(*n).message_id).unwrap();
+            }
+            index.sample().map(|slot| index.get(slot).message_id.clone()).collect::<Vec<_>>()
+        };
+        let all = drawn(&mut (0..500), &[]);
+        assert_eq!(all.len(), SIZE);
+        assert_eq!(drawn(&mut (0..500).rev(), &[]), all);
+        let gone: Vec<u64> = (100..400).collect();
+        let left = drawn(&mut (0..100).chain(400..500), &[]);
+        assert_eq!(drawn(&mut (0..500).rev(), &gone), left);
+    }
+}

@@ -1,0 +1,69 @@
+//! Embedders and models, made of what the package says of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use episodica_core::Error;
+use episodica_core::embed::{
+    Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, TransformerEmbedder,
+};
+use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::embedder::CallableEmbedder;
+use crate::errors;
+use crate::model::CallableModel;
+
+/// A required entry of a specification that the Python package made.
+fn required<'py>(spec: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+    spec.get_item(key)?.ok_or_else(|| errors::misuse(&format!("the specification lacks {key}")))
+}
+
+/// The embedder that the package describes.
+pub(crate) fn embedder(
+    py: Python<'_>,
+    embedding: Option<&Bound<'_, PyDict>>,
+    ledger: &Arc<Ledger>,
+) -> PyResult<Arc<dyn Embedder>> {
+    let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
+    let fail = |error: Error| errors::to_exception(py, &error);
+    let kind: String = required(embedding, "kind")?.extract()?;
+    match kind.as_str() {
+        "local_folder" => {
+            let path: PathBuf = required(embedding, "path")?.extract()?;
+            Ok(Arc::new(py.detach(|| TransformerEmbedder::open(&path)).map_err(fail)?))
+        }
+        "callable" => {
+            let callable = required(embedding, "callable")?.unbind();
+            Ok(Arc::new(CallableEmbedder::new(callable, required(embedding, "model")?.extract()?)))
+        }
+        "endpoint" => {
+            let settings: String = required(embedding, "settings")?.extract()?;
+            let made = EmbeddingSettings::from_json(&settings)
+                .and_then(|settings| EndpointEmbedder::new(settings, Arc::clone(ledger)));
+            Ok(Arc::new(made.map_err(fail)?))
+        }
+        other => Err(errors::misuse(&format!("there is no embedder of kind {other}"))),
+    }
+}
+
+/// The language model that the package describes.
+pub(crate) fn language_model(
+    py: Python<'_>,
+    llm: &Bound<'_, PyDict>,
+) -> PyResult<Arc<dyn LanguageModel>> {
+    let kind: String = required(llm, "kind")?.extract()?;
+    match kind.as_str() {
+        "callable" => Ok(Arc::new(CallableModel::new(
+            required(llm, "callable")?.unbind(),
+            required(llm, "model")?.extract()?,
+        ))),
+        "endpoint" => {
+            let settings: String = required(llm, "settings")?.extract()?;
+            let made = LlmSettings::from_json(&settings).and_then(OpenAiModel::new);
+            Ok(Arc::new(made.map_err(|error| errors::to_exception(py, &error))?))
+        }
+        other => Err(errors::misuse(&format!("there is no model of kind {other}"))),
+    }
+}
