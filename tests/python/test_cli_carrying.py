@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import runpy
 import subprocess
 import sys
@@ -98,6 +100,26 @@ def test_delete_asks_and_deletes(filled: Cli, tmp_path: Path) -> None:
     assert len(data_of(filled("messages", "alice", "--json"))) == 1
     done = filled("delete", "alice", "--yes", "--json")
     assert data_of(done)["messages"] == 1
+    assert [one["user_id"] for one in data_of(filled("users", "--json"))] == ["bob"]
+
+
+def test_delete_asks_on_a_terminal(filled: Cli) -> None:
+    def answered(answer: str) -> tuple[int, str]:
+        master, slave = pty.openpty()
+        command = [sys.executable, "-m", "episodica", "delete", "alice"]
+        child = subprocess.Popen(command, stdin=slave, stderr=subprocess.PIPE, text=True)
+        os.close(slave)
+        os.write(master, f"{answer}\n".encode())
+        _, told = child.communicate(timeout=60)
+        os.close(master)
+        return child.returncode, told
+
+    question = "delete all memories of alice (2 messages, "
+    status, told = answered("")
+    assert (status, told.startswith(question)) == (1, True)
+    assert told.endswith("nothing was deleted\n")
+    status, told = answered("y")
+    assert (status, told.startswith(question)) == (0, True)
     assert [one["user_id"] for one in data_of(filled("users", "--json"))] == ["bob"]
 
 

@@ -371,6 +371,10 @@ READABLE = [
             "haystack_dates": ["2023/05/20 (Sat) 02:21"],
         }
     ),
+    *(
+        file.read_text(encoding="utf-8")
+        for file in sorted((Path(__file__).parents[1] / "fixtures" / "imports").iterdir())
+    ),
 ]
 PIECES = [
     "null",
