@@ -2,36 +2,48 @@
 
 Every test of the torture appends one JSON line a part to a file: ``{"part": "kills", "kills": 200,
 "losses": 0}``. A part whose test fails appends nothing.
+
+    python tools/torture.py COUNTS          prints the counts
+    python tools/torture.py COUNTS --page   puts them into the table of SECURITY.md, too
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-# Every part there is, so that one which did not run is noticed.
-PARTS = (
-    "answers",
-    "bits",
-    "caches",
-    "coroutines",
-    "deletion",
-    "deletion_audit",
-    "faults",
-    "graphs",
-    "interrupts",
-    "kills",
-    "model",
-    "mutations",
-    "readers",
-    "threads",
-    "users",
-)
+PAGE = Path(__file__).parents[1] / "SECURITY.md"
+# Every part there is, so that one which did not run is noticed, and what it does.
+ATTACKS = {
+    "answers": "Compare answers from logs, snapshots and rebuilt indexes in any order of arrival",
+    "bits": "Flip a bit of a log",
+    "caches": "Change a snapshot or vectors and mend the checksums, then use the store",
+    "coroutines": "64 coroutines add, search, flush and are cancelled",
+    "deletion": "Let every single operation of a deletion fail",
+    "deletion_audit": "Delete records, sessions and users at random, then look for their words",
+    "faults": "Let every single operation of a write fail, or cut the power after it",
+    "graphs": "Change a vector graph and mend the checksums, then search it",
+    "in_place": "Compare what is found after deletions with a fresh opening",
+    "interrupts": "Press Ctrl-C in every call at six moments",
+    "kills": "Kill the process while it writes",
+    "model": "Random operations with failures and kills against a simple model of the store",
+    "mutations": "Feed changed files, answers and texts to every reader",
+    "readers": "Flip bits of every kind of cache and search",
+    "threads": "64 threads add, search, delete and flush on 200 users",
+    "users": "Open more users than the memory budget has room for",
+}
+# Counts that have to be 0.
+FAULTS = ("losses", "leaks", "panics", "crashes", "differences", "later_than_1_s")
+TABLE = re.compile(r"(## Attacks\n\n).*?(?=\n## |\Z)", re.DOTALL)
 
 
-def main(path: str) -> int:
+def main(path: str, *options: str) -> int:
     """Prints the sums; 0 if all parts ran and nothing was lost."""
     file = Path(path)
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
@@ -41,19 +53,53 @@ def main(path: str) -> int:
         counted = {name: number for name, number in row.items() if name != "part"}
         total.update(counted)
         print(
-            f"{row['part']:<12}",
+            f"{row['part']:<14}",
             ", ".join(f"{number:,} {name}" for name, number in counted.items()),
         )
     print(
-        f"{'together':<12}",
+        f"{'together':<14}",
         ", ".join(f"{number:,} {name}" for name, number in total.items() if name != "losses"),
     )
     print(f"losses = {total['losses']}")
-    missing = [part for part in PARTS if part not in {row["part"] for row in rows}]
+    missing = [part for part in ATTACKS if part not in {row["part"] for row in rows}]
     if missing:
         print("not finished:", ", ".join(missing), file=sys.stderr)
+    elif "--page" in options:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(TABLE.sub(lambda found: found[1] + table(rows), page), encoding="utf-8")
     return 1 if missing or total["losses"] else 0
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """The counts as people read them: attack, count, result."""
+    scale = os.environ.get("TORTURE_SCALE", "1")
+    day = datetime.now(UTC).date().isoformat()
+    text = f"What `TORTURE_SCALE={scale} make torture` counted on {day}; 1 is the long form.\n"
+    text += "The tests of input, quotation and display have one form, which `make test` runs.\n\n"
+    text += "| attack | part | count | result |\n|---|---|---|---|\n"
+    for part, attack in ATTACKS.items():
+        counted: Counter[str] = Counter()
+        for row in rows:
+            if row["part"] == part:
+                counted.update({name: n for name, n in row.items() if name != "part"})
+        results = [name for name in counted if name in FAULTS and not made(part, name)]
+        text += f"| {attack} | `{part}` | {words(counted, results, False)} |"
+        text += f" {words(counted, results, True) or 'no failure'} |\n"
+    return text
+
+
+def made(part: str, name: str) -> bool:
+    """Whether a part counts under this name what it did, not what it found."""
+    return (part, name) == ("faults", "crashes")
+
+
+def words(counted: Counter[str], results: list[str], wanted: bool) -> str:
+    return ", ".join(
+        f"{number:,} {name.replace('_', ' ')}"
+        for name, number in counted.items()
+        if (name in results) == wanted
+    )
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
