@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import subprocess
 import sys
 import warnings
@@ -174,6 +175,7 @@ def test_unknown_settings_are_reported_once(tmp_path: Path) -> None:
         _ = config.nonsense
 
 
+@pytest.mark.filterwarnings("ignore:OPENAI_API_KEY is set")
 def test_settings_are_translated_and_keys_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     config = MemoryConfig.from_dict(
@@ -199,6 +201,71 @@ def test_import_nemori_after_install(config: MemoryConfig) -> None:
     assert theirs.NemoriMemory is Facade is NemoriMemory
     with theirs.NemoriMemory(config) as memory:
         assert memory.add_messages("a", TALK)["status"] == "success"
+
+
+def test_row_15_scripts_of_the_first_version_find_src_and_storage(config: MemoryConfig) -> None:
+    nemori.install()
+    from src.config import MemoryConfig as Config  # type: ignore[import-not-found,unused-ignore]
+    from src.core.memory_system import MemorySystem as System  # type: ignore[import-not-found,unused-ignore]
+
+    assert Config is MemoryConfig
+    with System(config) as system:
+        system.add_messages("Ann_0", TALK)
+        system.force_episode_creation("Ann_0")
+        assert system.wait_for_semantic_generation("Ann_0")
+        system.load_user_data_and_indices_for_method("Ann_0", "vector")
+        assert len(system.storage["episode"].list_user_items("Ann_0")) > 0
+        facts = system.storage["semantic"].list_user_items("Ann_0")
+        assert len(facts) == system.get_stats("Ann_0")["user"]["semantic_count"]
+
+
+def test_row_15_a_folder_on_the_path_stands_for_nemori(tmp_path: Path) -> None:
+    shim = Path(nemori.__file__).parent / "shim"
+    script = tmp_path / "seed.py"
+    script.write_text(
+        "from src.config import MemoryConfig\n"
+        "from src.core.memory_system import MemorySystem\n"
+        "from nemori import NemoriMemory\n"
+        "print(MemorySystem.__module__, NemoriMemory.__name__, MemoryConfig.__name__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(shim)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.split() == [
+        "episodica.compat.nemori.classes",
+        "NemoriMemory",
+        "MemoryConfig",
+    ], done.stderr
+
+
+def test_row_15_named_models_thresholds_and_workers_take_effect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.warns(UserWarning, match="no effect"):
+        offline = MemoryConfig(embedding_model="text-embedding-3-small", episode_cache_ttl=7)
+    assert offline.overrides() == {}
+    config = MemoryConfig(
+        llm_model="m",
+        llm_base_url="http://localhost:9/v1",
+        embedding_model="e",
+        embedding_dimension=64,
+        batch_size=500,
+        max_workers=3,
+        boundary_confidence_threshold=0.4,
+        episode_max_messages=12,
+    )
+    made = config.overrides()
+    assert (made["llm"].model, made["embedding"].model) == ("m", "e")
+    assert (made["embedding"].dimension, made["embedding"].batch_size) == (64, 100)
+    assert made["embedding"].base_url == "http://localhost:9/v1"
+    assert (made["llm_concurrency"], made["buffer_size_max"]) == (3, 12)
+    assert made["boundary_confidence_threshold"] == 0.4
 
 
 def test_a_script_runs_unchanged(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Self, get_args
 
 from ...errors import EpisodicaError
 from ...inputs.options import Kind, Method
-from ...records import Episode
+from ...records import Episode, SemanticMemory
 from ...system import MemorySystem as Store
 from . import shapes
 from .config import MemoryConfig, report_once
@@ -40,6 +40,20 @@ def _release(path: Path) -> None:
             _open[path] = (store, holders - 1)
             return
     store.close()
+
+
+class Records:
+    """The records of one kind, as scripts ask a repository of Nemori for them."""
+
+    def __init__(self, store: Store, kind: str) -> None:
+        self._store = store
+        self._kind = kind
+
+    def list_user_items(self, owner_id: str) -> list[Episode] | list[SemanticMemory]:
+        """All current records of an owner."""
+        if self._kind == "semantic":
+            return list(self._store.semantic_memories(owner_id))
+        return list(self._store.episodes(owner_id))
 
 
 class MemorySystem:
@@ -181,6 +195,17 @@ class MemorySystem:
     def load_user_data_and_indices(self, owner_id: str) -> None:
         """Loads an owner's records and indexes now."""
         self._store.load_user_data_and_indices(owner_id)
+
+    def load_user_data_and_indices_for_method(
+        self, owner_id: str, search_method: str = "vector"
+    ) -> None:
+        """Loads an owner's records and indexes now, whatever the method."""
+        self._store.load_user_data_and_indices(owner_id)
+
+    @property
+    def storage(self) -> dict[str, Records]:
+        """Nemori's repositories of episodes (``"episode"``) and facts (``"semantic"``)."""
+        return {kind: Records(self._store, kind) for kind in ("episode", "episodic", "semantic")}
 
     def delete_episode(
         self, owner_id: str, episode_id: str, cascade_semantic: bool = True

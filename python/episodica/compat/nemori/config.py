@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...config import LLMConfig
+from ...config import EmbeddingConfig, LLMConfig
 
 # Nemori's fields and defaults, which scripts read back.
 DEFAULTS: dict[str, Any] = {
@@ -46,7 +46,16 @@ _TRANSLATED = {
     "enable_semantic_memory": "semantic_memory",
     "enable_prediction_correction": "prediction_correction",
     "statement_similarity_threshold": "statement_similarity_threshold",
+    "boundary_confidence_threshold": "boundary_confidence_threshold",
+    "episode_min_messages": "buffer_size_min",
+    "episode_max_messages": "buffer_size_max",
+    "max_workers": "llm_concurrency",
+    "semantic_generation_workers": "llm_concurrency",
+    "enable_cache": "llm_cache",
 }
+# Fields of the embedder; they count where `embedding_model` is named and can be reached.
+_EMBEDDING = ("embedding_model", "embedding_dimension", "batch_size")
+_MAX_BATCH_SIZE = 100
 # Fields that locate a language model; their names differ between versions.
 _MODEL = {
     "model": ("llm_model",),
@@ -61,6 +70,7 @@ _OBEYED = {
     "enable_norlift_ranking",
 }
 _reported: set[str] = set()
+_told_offline: list[bool] = []
 
 
 class MemoryConfig:
@@ -73,8 +83,8 @@ class MemoryConfig:
     **fields
         Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A
         language model is used if ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one and
-        an address or a key (``OPENAI_API_KEY`` counts) reaches it. The embedder is ours, unless
-        ``EPISODICA_EMBEDDING_MODEL`` names another.
+        an address or a key (``OPENAI_API_KEY`` counts) reaches it; ``embedding_model`` likewise.
+        A key in the environment alone uses neither, and a warning says so once.
 
     Examples
     --------
@@ -90,7 +100,17 @@ class MemoryConfig:
         obeyed = {*_TRANSLATED, *_OBEYED}
         if self.llm():
             obeyed.update(*_MODEL.values())
+        if self.embedding():
+            obeyed.update(_EMBEDDING)
         report_once(sorted(name for name in fields if name not in obeyed))
+        if os.environ.get("OPENAI_API_KEY") and not self.llm() and not _told_offline:
+            _told_offline.append(True)
+            warnings.warn(
+                "OPENAI_API_KEY is set, but no field names a model: episodica works without one;"
+                " name `llm_model` to use it",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"this configuration has no `{name}`")
@@ -121,6 +141,8 @@ class MemoryConfig:
         }
         if model := self.llm():
             made["llm"] = model
+        if embedding := self.embedding():
+            made["embedding"] = embedding
         # The window is never longer than the buffer.
         if "boundary_window_messages" in made and "buffer_size_max" in made:
             made["boundary_window_messages"] = min(
@@ -141,6 +163,28 @@ class MemoryConfig:
         return LLMConfig(
             given["model"] or self.llm_model, base_url=given["base_url"], api_key=given["api_key"]
         )
+
+    def embedding(self) -> EmbeddingConfig | None:
+        """The embedder that the script's fields name, if it can be reached."""
+        model, where = self._given.get("embedding_model"), self._endpoint()
+        if not model or not where:
+            return None
+        batch = int(self._given.get("batch_size") or 32)
+        return EmbeddingConfig(
+            model,
+            dimension=self._given.get("embedding_dimension"),
+            batch_size=max(1, min(batch, _MAX_BATCH_SIZE)),
+            **where,
+        )
+
+    def _endpoint(self) -> dict[str, Any]:
+        """Address and key; empty if neither the fields nor the environment have one."""
+        found = {
+            name: next((self._given[one] for one in _MODEL[name] if self._given.get(one)), None)
+            for name in ("base_url", "api_key")
+        }
+        reached = any(found.values()) or os.environ.get("OPENAI_API_KEY")
+        return found if reached else {}
 
     def __repr__(self) -> str:
         shown = [

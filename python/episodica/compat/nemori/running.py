@@ -13,10 +13,12 @@ from .config import MemoryConfig
 
 
 def install() -> None:
-    """Makes ``import nemori`` mean this package, even if Nemori is installed."""
-    package = types.ModuleType("nemori", "Nemori's names over `episodica`.")
-    package.__path__ = []
+    """Makes ``import nemori`` and ``import src`` mean this package, even if Nemori is installed."""
     for name in (
+        "src",
+        "src.config",
+        "src.core",
+        "src.core.memory_system",
         "nemori",
         "nemori.api",
         "nemori.api.facade",
@@ -24,11 +26,11 @@ def install() -> None:
         "nemori.core",
         "nemori.core.memory_system",
     ):
-        module = package if name == "nemori" else types.ModuleType(name)
+        module = types.ModuleType(name, "Nemori's names over `episodica`.")
         module.__dict__.update(
             {one.__name__: one for one in (MemoryConfig, MemorySystem, NemoriMemory)}
         )
-        module.__dict__.setdefault("__path__", [])
+        module.__path__ = []
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")
         if parent:

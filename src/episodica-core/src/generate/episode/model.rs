@@ -202,7 +202,7 @@ fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) 
     let kept: Vec<&str> = all
         .iter()
         .copied()
-        .filter(|sentence| facts::supported(sentence, sources, names).is_ok())
+        .filter(|sentence| facts::grounded(sentence, sources, sources, names).is_ok())
         .collect();
     let dropped = all.len() - kept.len();
     match (dropped, 2 * kept.len() >= all.len()) {
@@ -214,7 +214,11 @@ fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) 
 
 /// Titles are checked without their capitals where every word has one.
 fn title_supported(title: &str, sources: &[&Message], names: &[&str]) -> bool {
+    let mut long = title.split(' ').filter(|word| word.chars().count() > 3).peekable();
+    let has_capitals = long.peek().is_some()
+        && long.all(|word| word.chars().next().is_some_and(char::is_uppercase));
     facts::supported(title, sources, names).is_ok()
+        || has_capitals && facts::shares_words(&title.to_lowercase(), sources, names)
 }
 
 fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {

@@ -10,10 +10,12 @@
 #[cfg(test)]
 mod ablation;
 mod candidate;
+mod clauses;
 mod cues;
 mod dates;
 mod endings;
 mod extract;
+mod grounds;
 mod know_how;
 pub mod model;
 mod numbers;
@@ -23,6 +25,8 @@ mod stated;
 mod support;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_grounds;
 mod words;
 
 #[cfg(test)]
@@ -31,6 +35,7 @@ pub use candidate::{Candidate, Extraction};
 pub(crate) use cues::Cues;
 pub(crate) use endings::endings;
 pub use extract::{RULES_VERSION, extract_offline};
+pub use grounds::grounded;
 pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;
 pub(crate) use stated::{of_kind, stated};

@@ -1,7 +1,7 @@
 //! Facts by a model: the question, and what is made of the answer.
 //!
 //! An answer is read item by item, and an item is kept only if the messages it cites carry it
-//! ([`supported`]), share words with it, and nothing of it comes from a prompt. What was turned
+//! ([`grounded`]), share words with it, and nothing of it comes from a prompt. What was turned
 //! down is counted by reason. An empty list is a good answer in the form that was asked for.
 
 use std::collections::HashSet;
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::candidate::{Candidate, Extraction, RejectReason};
 use super::extract::is_agent;
-use super::support::{date_supported, shares_words, supported};
+use super::grounds::grounded;
+use super::support::date_supported;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::error::Result;
@@ -195,10 +196,8 @@ fn read_one(
     }
     let cited = cited(value, messages);
     let sources: Vec<&Message> = cited.iter().map(|at| &*messages[*at]).collect();
-    supported(&content, &sources, names)?;
-    if !shares_words(&content, &sources, names) {
-        return Err(RejectReason::UnsupportedWords);
-    }
+    let context: Vec<&Message> = messages.iter().map(|message| &**message).collect();
+    grounded(&content, &sources, &context, names)?;
     let kind = kind(&text("kind"));
     let subject = text("subject");
     let of_agents = sources.iter().all(|message| is_agent(message));

@@ -27,7 +27,8 @@ const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就
     少大小新旧老好高低长短工作居住生活学习上班职业公司岗位任职就读毕业专业学校生日年龄岁来自家乡\
     搬过买卖做吃喝看读写听说话叫姓用户助手表示提到认为觉得知道目标问题解决方法决定选择朋友家人父\
     母亲妈爸哥姐弟妹妻丈夫孩子儿女婚离订宠物狗猫养了着地得因由养患敏感健康运动完成参加举行访问旅\
-    行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣";
+    行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣\
+     一二两三四五六七八九十百千万起共约概左右建议推荐告诉提醒回答询问介绍分享出生";
 
 /// Checks that every name, number and date of `statement` occurs in, or resolves from, the messages
 /// it cites.
@@ -92,7 +93,7 @@ pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]
 }
 
 /// Content words by their first letters; unspaced scripts by pairs of characters.
-fn keys(text: &str) -> Vec<String> {
+pub(super) fn keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for_each_word(text, |word, unspaced| {
         if unspaced {
@@ -112,7 +113,18 @@ fn texts<'a>(sources: &'a [&Message], participants: &'a [&str]) -> impl Iterator
 }
 
 fn dates_supported(statement: &str, found: &[TimeMention], sources: &[&Message]) -> bool {
-    let mut known: Vec<(Date, Date)> = Vec::new();
+    dates_supported_with(statement, found, sources, &[])
+}
+
+/// [`dates_supported`] where these years follow from the messages, too: a month within one of them
+/// is known if the messages name that month.
+pub(super) fn dates_supported_with(
+    statement: &str,
+    found: &[TimeMention],
+    sources: &[&Message],
+    years: &[(Date, Date)],
+) -> bool {
+    let mut known: Vec<(Date, Date)> = years.to_vec();
     for message in sources {
         let day = message.timestamp.local().date();
         known.push((day, day));
@@ -128,7 +140,12 @@ fn dates_supported(statement: &str, found: &[TimeMention], sources: &[&Message])
     };
     found.iter().all(|mention| {
         let (first, last) = dates::stated(statement, mention);
-        known.iter().any(|(from, to)| first <= *from && *to <= last) || verbatim(mention)
+        let month = (first.month(), last.month());
+        let is_named_month = month.0 == month.1
+            && known.iter().any(|(from, to)| (from.month(), to.month()) == month);
+        known.iter().any(|(from, to)| first <= *from && *to <= last)
+            || is_named_month && years.iter().any(|(from, to)| *from <= first && last <= *to)
+            || verbatim(mention)
     })
 }
 
@@ -139,7 +156,7 @@ pub(super) fn date_supported(date: &str, sources: &[&Message]) -> bool {
     !found.is_empty() && dates_supported(date, &found, sources)
 }
 
-fn without(statement: &str, dates: &[TimeMention]) -> String {
+pub(super) fn without(statement: &str, dates: &[TimeMention]) -> String {
     let mut rest = String::with_capacity(statement.len());
     let mut done = 0;
     for mention in dates {
@@ -155,8 +172,7 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
     let needed: Vec<&str> = capitalised(statement);
     if !needed.is_empty() {
         let lower: Vec<String> = texts(sources, participants).map(str::to_lowercase).collect();
-        let known: HashSet<&str> =
-            lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect();
+        let known = known_words(&lower);
         if !needed.iter().all(|name| is_known(&name.to_lowercase(), &known)) {
             return false;
         }
@@ -164,20 +180,35 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
     if statement.is_ascii() || !statement.contains(is_han) {
         return true;
     }
-    let known: HashSet<char> =
-        texts(sources, participants).flat_map(str::chars).chain(COMMON_HAN.chars()).collect();
-    let mut run = 0;
-    for character in statement.chars() {
-        run = if is_han(character) && !known.contains(&character) { run + 1 } else { 0 };
-        if run == 2 {
-            return false;
-        }
+    if has_unknown_han(statement, sources, participants) {
+        return false;
     }
     titled(statement).all(|name| texts(sources, participants).any(|text| text.contains(&name)))
 }
 
+/// The words of texts in lower case, with their parts.
+pub(super) fn known_words(lower: &[String]) -> HashSet<&str> {
+    lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect()
+}
+
+/// Two Han characters in a row that no message has and that statements do not use for whatever they
+/// say.
+pub(super) fn has_unknown_han(
+    statement: &str,
+    sources: &[&Message],
+    participants: &[&str],
+) -> bool {
+    let known: HashSet<char> =
+        texts(sources, participants).flat_map(str::chars).chain(COMMON_HAN.chars()).collect();
+    let mut run = 0;
+    statement.chars().any(|character| {
+        run = if is_han(character) && !known.contains(&character) { run + 1 } else { 0 };
+        run == 2
+    })
+}
+
 /// Chinese familiar names, 小 or 老 or 阿 with a family name, at the start of the statement.
-fn titled(statement: &str) -> impl Iterator<Item = String> {
+pub(super) fn titled(statement: &str) -> impl Iterator<Item = String> {
     const FAMILY: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘\
         蒋蔡余杜叶程苏魏吕丁沈姚卢姜崔钟谭陆汪范石廖贾夏韦付方邹熊孟秦江尹薛闫段雷侯龙史陶黎贺顾\
         毛郝龚邵万钱严武戴莫孔向汤";
@@ -188,7 +219,7 @@ fn titled(statement: &str) -> impl Iterator<Item = String> {
 }
 
 /// Words with a capital letter, sentence openers that are common words aside.
-fn capitalised(statement: &str) -> Vec<&str> {
+pub(super) fn capitalised(statement: &str) -> Vec<&str> {
     let mut opens = true;
     let mut found = Vec::new();
     let mut done = 0;
@@ -236,7 +267,7 @@ fn bare(word: &str) -> &str {
     ["'s", "’s", "'", "’"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word)
 }
 
-fn is_known(name: &str, known: &HashSet<&str>) -> bool {
+pub(super) fn is_known(name: &str, known: &HashSet<&str>) -> bool {
     let bare = bare(name);
     let found = |word: &str| {
         known.contains(word)
