@@ -39,4 +39,4 @@ pub use grounds::grounded;
 pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;
 pub(crate) use stated::{of_kind, stated};
-pub use support::supported;
+pub use support::{shares_words, supported};
