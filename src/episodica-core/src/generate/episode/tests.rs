@@ -186,6 +186,29 @@ fn small_and_odd_talks_have_honest_titles() {
 }
 
 #[test]
+fn a_title_names_events_without_leading_words_or_reactions() {
+    let text = written(
+        "2024-03-11T09:30:00Z",
+        &[
+            ("Maya", "On another note, I adopted a retired greyhound from the shelter yesterday."),
+            ("Tom", "I can imagine those greyhound hurdles at the crowded shelter were tough."),
+            ("Maya", "Thanks, I repaired my grandfather's telescope."),
+        ],
+    );
+    assert!(text.title.starts_with("Maya adopted a retired greyhound"), "{}", text.title);
+    assert!(!text.title.contains("imagine") && !text.title.contains("note"), "{}", text.title);
+    let two = written(
+        "2024-03-11T09:30:00Z",
+        &[
+            ("Maya", "I adopted a retired greyhound yesterday."),
+            ("Tom", "It commemorates my long regatta career."),
+            ("Tom", "I sold my sailing boat, because the harbour closes."),
+        ],
+    );
+    assert_eq!(two.title, "Maya adopted a retired greyhound; Tom sold Tom's sailing boat");
+}
+
+#[test]
 fn long_talks_lose_their_small_talk_first_and_keep_their_order() {
     let mut lines: Vec<(String, String)> = Vec::new();
     for at in 0..25 {

@@ -30,6 +30,60 @@ const BREAKS: [&str; 10] =
 const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
 /// A further phrase is at least this telling, compared with the first.
 const LEAST_SHARE: f32 = 0.5;
+/// Factor for a sentence that says when something happened: an event names a talk best.
+const EVENT: f32 = 1.2;
+/// Factor for a sentence about the listener's words instead of the speaker's own life.
+const REACTION: f32 = 0.5;
+/// How such reactions begin.
+const REACTIONS: [&str; 14] = [
+    "i can imagine",
+    "i can picture",
+    "i can see",
+    "i bet",
+    "i guess",
+    "i hope",
+    "i agree",
+    "i totally",
+    "i love how",
+    "i understand",
+    "i know",
+    "i get it",
+    "i appreciate",
+    "i couldn't agree",
+];
+/// Words that lead over to a sentence and say nothing of it; a comma follows them.
+const OPENERS: [&str; 30] = [
+    "on another note",
+    "on a side note",
+    "by the way",
+    "speaking of which",
+    "unfortunately",
+    "fortunately",
+    "luckily",
+    "sadly",
+    "honestly",
+    "actually",
+    "anyway",
+    "besides",
+    "plus",
+    "also",
+    "well",
+    "so",
+    "oh",
+    "wow",
+    "yeah",
+    "yep",
+    "yes",
+    "yup",
+    "no",
+    "nah",
+    "sure",
+    "thanks",
+    "true",
+    "agreed",
+    "right",
+    "hey",
+];
 /// Writes the title.
 pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> String {
     let title = of_sentences(source, scored)
@@ -91,29 +145,59 @@ fn joined(parts: Vec<String>, language: Language) -> String {
 
 /// The most telling sentences that fit as they are, told in the third person.
 fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
-    let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0).collect();
-    order.sort_by(|a, b| b.score().total_cmp(&a.score()));
-    let least = LEAST_SENTENCE_SHARE * order.first()?.score();
-    let mut told = order
-        .iter()
-        .take_while(|scored| scored.score() >= least)
-        .filter_map(|scored| Some((*scored, headline(source, scored)?)));
-    let (first, mut title) = told.next()?;
+    let mut order: Vec<(f32, &Scored)> =
+        scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
+    order.retain(|(score, _)| *score > 0.0);
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let best = scored.iter().map(Scored::score).fold(0.0, f32::max);
+    let least = LEAST_SENTENCE_SHARE * best;
+    let mut telling = order.iter().take_while(|(score, _)| *score >= least);
+    let (first, mut title) =
+        telling.find_map(|(_, first)| Some((*first, headline(source, first, MAX_CHARS)?)))?;
     // A second one that tells of something else.
-    let second = told.find(|(other, text)| {
-        let shared = |key| first.features.iter().any(|(known, _)| known == key);
-        title.chars().count() + text.chars().count() + 2 <= MAX_CHARS
-            && !other.features.iter().any(|(key, _)| shared(key))
-    });
-    if let Some((_, second)) = second {
+    let room = MAX_CHARS.saturating_sub(title.chars().count() + 2);
+    let shared = |(key, _): &(u64, f32)| first.features.iter().any(|(known, _)| known == key);
+    let second = order
+        .iter()
+        .filter(|(_, other)| !other.features.iter().any(shared))
+        .find_map(|(_, other)| headline(source, other, room));
+    if let Some(second) = second {
         title.push_str(if source.language == Language::Chinese { "；" } else { "; " });
         title.push_str(&second);
     }
     Some(title)
 }
 
-/// A sentence, or the clause it opens with, in the third person; `None` where that does not fit.
-fn headline(source: &Source, scored: &Scored) -> Option<String> {
+/// How telling a sentence is of the talk: its score, raised for events and lowered for reactions.
+fn eventful(source: &Source, scored: &Scored) -> f32 {
+    let score = scored.score();
+    if score <= 0.0 {
+        return score;
+    }
+    let turn = &source.turns[scored.turn];
+    let text = turn.unit_text(&turn.units[scored.unit]).to_lowercase();
+    let text = without_openers(source.without_address(&text));
+    let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
+    let event = if mentions(text, anchor).is_empty() { 1.0 } else { EVENT };
+    let reacts = REACTIONS.iter().any(|opening| text.starts_with(opening));
+    score * event * if reacts { REACTION } else { 1.0 }
+}
+
+/// The sentence without the words that only lead over to it.
+fn without_openers(text: &str) -> &str {
+    let mut text = text;
+    while let Some((front, rest)) = text.split_once([',', '!', '–'])
+        && OPENERS.iter().any(|opener| front.trim().eq_ignore_ascii_case(opener))
+        && !rest.trim().is_empty()
+    {
+        text = rest.trim_start();
+    }
+    text
+}
+
+/// A sentence, or the clause it opens with, in the third person and in at most `room` characters;
+/// `None` where that does not fit.
+fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
     let turn = &source.turns[scored.turn];
     let unit = &turn.units[scored.unit];
     if unit.asks || unit.is_code || scored.features.len() < MIN_HEADLINE_FEATURES {
@@ -138,15 +222,29 @@ fn headline(source: &Source, scored: &Scored) -> Option<String> {
         let length = told.chars().count();
         let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { 16 };
         let known = !PLURAL.iter().any(|word| told.contains(word) && !text.contains(word));
-        ((least..=MAX_CHARS).contains(&length) && known).then(|| told.to_owned())
+        let whole = !hangs(told);
+        ((least..=room).contains(&length) && known && whole).then(|| told.to_owned())
     })
+}
+
+/// Whether a clause points to something outside of it, or stops before its object.
+fn hangs(told: &str) -> bool {
+    const POINTERS: [&str; 6] = ["It", "It's", "There", "They", "Here", "Here's"];
+    const ENDINGS: [&str; 16] = [
+        "is", "are", "was", "were", "has", "had", "be", "the", "a", "an", "to", "of", "it", "like",
+        "that", "too",
+    ];
+    let mut words = told.split(' ').filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default();
+    let last = words.next_back().unwrap_or_default();
+    POINTERS.iter().any(|word| word.eq_ignore_ascii_case(first)) || ENDINGS.contains(&last)
 }
 
 /// The sentence without marks, notes, the name of the listener, and the time it ends in.
 fn one_line(source: &Source, scored: &Scored) -> String {
     let turn = &source.turns[scored.turn];
     let text = turn.unit_text(&turn.units[scored.unit]);
-    let text = without_notes(&plain(source.without_address(text)));
+    let text = without_notes(&plain(without_openers(source.without_address(text))));
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
     let body = text.trim_end_matches(['.', '!', '。', '！', ' ']).len();
