@@ -92,6 +92,22 @@ def test_where(filled: Cli) -> None:
     assert found("channel=sms", "n=4") == []
 
 
+def test_listings_and_deletions_filter(filled: Cli) -> None:
+    [message] = data_of(filled("messages", "alice", "--json", "--where", "n=4"))
+    assert message["content"] == "Lyon is a fine city."
+    above = data_of(filled("messages", "alice", "--json", "--where", '{"n": {"$gt": 3}}'))
+    assert above == [message]
+    done = filled("delete", "alice", message["message_id"], "--since", "2024-01-01", "--yes")
+    assert "error: an id and filters can't be combined" in done.stderr
+    done = filled("delete", "alice", "--where", "channel=app", "--yes")
+    assert done.stderr.startswith("deleted: 1 message, ")
+    [left] = data_of(filled("messages", "alice", "--json"))
+    assert left["metadata"]["channel"] == "sms"
+    done = filled("messages", "alice", "--where", '{"n": {"$near": 3}}')
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "$near" in done.stderr
+
+
 def test_delete_asks_and_deletes(filled: Cli, tmp_path: Path) -> None:
     [message, _] = data_of(filled("messages", "alice", "--json"))
     assert filled("delete", "alice", message["message_id"], "--yes").stderr.startswith(

@@ -169,8 +169,7 @@ class CommandLine:
         context.add_argument(
             "--format", choices=FORMATS, default="text", help="how it is written (default text)"
         )
-        _add_range(context)
-        _add_where(context)
+        _add_filters(context)
 
     def _add_listings(self) -> None:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
@@ -181,7 +180,7 @@ class CommandLine:
             _add_user(listing)
             listing.add_argument("--limit", type=int, metavar="N", help="maximum number of rows")
             listing.add_argument("--newest", action="store_true", help="newest first")
-            _add_range(listing)
+            _add_filters(listing)
         timeline = self._add(
             "timeline", views.timeline, "show a user's episodes over time with their facts"
         )
@@ -194,7 +193,7 @@ class CommandLine:
             metavar="N",
             help="maximum number of facts per episode (default 5)",
         )
-        _add_range(timeline)
+        _add_filters(timeline)
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
         history.add_argument("id", metavar="ID", help="id or URI of an episode or a fact")
@@ -216,11 +215,17 @@ class CommandLine:
         _add_user(self._add("stats", upkeep.stats, "count the records of the store"))
         _add_user(self._add("verify", upkeep.verify, "check every record, index and file"))
         _add_user(self._add("rebuild", upkeep.rebuild, "compute the indexes again"))
-        delete = self._add("delete", upkeep.delete, "delete a user, or one record, for good")
+        delete = self._add(
+            "delete", upkeep.delete, "delete a user, some messages, or one record, for good"
+        )
         delete.add_argument("user_id", metavar="USER", help="the user")
         delete.add_argument(
-            "id", metavar="ID", nargs="?", help="a record; without one, everything of the user"
+            "id",
+            metavar="ID",
+            nargs="?",
+            help="a record; without one and without filters, everything of the user",
         )
+        _add_filters(delete)
         delete.add_argument("--yes", action="store_true", help="do not ask")
         self._add("doctor", upkeep.doctor, "check this installation and the store")
 
@@ -254,8 +259,7 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
         "--threshold", type=float, metavar="X", help="least cosine similarity, -1 to 1"
     )
     parser.add_argument("--all", action="store_true", help="include superseded facts")
-    _add_range(parser)
-    _add_where(parser)
+    _add_filters(parser)
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:
@@ -274,13 +278,10 @@ def _add_user(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--user", metavar="U", help=argparse.SUPPRESS)
 
 
-def _add_range(parser: argparse.ArgumentParser) -> None:
+def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="DATE", help="only from this date or time on")
     parser.add_argument("--until", metavar="DATE", help="only up to this date or time")
     parser.add_argument("--session", metavar="S", help="only this session")
-
-
-def _add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where",
         action="append",

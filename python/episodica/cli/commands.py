@@ -14,7 +14,7 @@ from ..results import Hit
 from ..value import day
 from ..visible import visible
 from .output import Output, counted, printable
-from .stores import filters_of, opened, range_of, user_and_query, user_of
+from .stores import filters_of, opened, user_and_query, user_of
 
 # With less room a title gets its own line.
 _LEAST_TITLE_COLUMNS = 20
@@ -88,7 +88,7 @@ def episodes(args: argparse.Namespace, out: Output) -> int:
     """Lists a user's episodes."""
     with opened(args) as memory:
         found = memory.episodes(
-            user_of(args, memory), newest_first=args.newest, limit=args.limit, **range_of(args)
+            user_of(args, memory), newest_first=args.newest, limit=args.limit, **filters_of(args)
         )
         if out.as_json:
             out.json_list(found)
@@ -106,7 +106,7 @@ def facts(args: argparse.Namespace, out: Output) -> int:
             newest_first=args.newest,
             limit=args.limit,
             include_superseded=args.all,
-            **range_of(args),
+            **filters_of(args),
         )
         if out.as_json:
             out.json_list(found)
@@ -127,7 +127,7 @@ def messages(args: argparse.Namespace, out: Output) -> int:
     """Lists a user's messages."""
     with opened(args) as memory:
         found = memory.messages(
-            user_of(args, memory), newest_first=args.newest, limit=args.limit, **range_of(args)
+            user_of(args, memory), newest_first=args.newest, limit=args.limit, **filters_of(args)
         )
         if out.as_json:
             out.json_list(found)

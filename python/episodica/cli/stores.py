@@ -57,14 +57,14 @@ def _check_store(args: argparse.Namespace) -> None:
         )
 
 
-def range_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The filters of a listing."""
-    return {"since": args.since, "until": args.until, "session_id": args.session}
-
-
 def filters_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The filters of a search."""
-    return {**range_of(args), "where": where_of(args.where)}
+    """The filters of a search or listing."""
+    return {
+        "since": args.since,
+        "until": args.until,
+        "session_id": args.session,
+        "where": where_of(args.where),
+    }
 
 
 def where_of(given: Sequence[str] | None) -> dict[str, Any] | None:

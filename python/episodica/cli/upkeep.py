@@ -20,7 +20,7 @@ from ..hints import shown
 from ..progress import Reporter
 from ..queries import MemoryReader
 from .output import Output, counted
-from .stores import known, opened, store_of, user_of, writing
+from .stores import filters_of, known, opened, store_of, user_of, writing
 
 CHARTS = ("timeline", "map", "scores")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -144,11 +144,17 @@ def _health(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def delete(args: argparse.Namespace, out: Output) -> int:
-    """Deletes a user, or one record, after a question on a terminal."""
+    """Deletes a user, some of their messages, or one record, after a question on a terminal."""
+    filters = filters_of(args)
+    chosen = any(value is not None for value in filters.values())
+    if chosen and args.id is not None:
+        raise InvalidInputError("an id and filters can't be combined", hint="leave out the id")
     with writing(args) as memory:
         user = known(args.user_id, memory)
         counts = memory.stats(user)
-        if args.id is None:
+        if chosen:
+            what = f"{counted(len(memory.messages(user, **filters)), 'message')} of {user}"
+        elif args.id is None:
             what = (
                 f"all memories of {user} ({counted(counts['messages'], 'message')}, "
                 f"{counted(counts['semantic_memories'], 'fact')})"
@@ -161,7 +167,12 @@ def delete(args: argparse.Namespace, out: Output) -> int:
         if not (args.yes or _confirmed(what, out)):
             out.note("nothing was deleted")
             return 1
-        report = memory.delete_user_data(user) if args.id is None else memory.delete(user, args.id)
+        if chosen:
+            report = memory.delete_where(user, **filters)
+        elif args.id is None:
+            report = memory.delete_user_data(user)
+        else:
+            report = memory.delete(user, args.id)
     if out.as_json:
         out.json(report)
     else:

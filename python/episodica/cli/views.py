@@ -16,7 +16,7 @@ from ..results import Explanation
 from ..value import day
 from .commands import print_hit
 from .output import Output, counted, pad, printable
-from .stores import filters_of, opened, range_of, user_and_query, user_of
+from .stores import filters_of, opened, user_and_query, user_of
 
 # With and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
@@ -33,7 +33,7 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
         user = user_of(args, memory)
         episodes = list(
             memory.episodes(
-                user, newest_first=args.limit is not None, limit=args.limit, **range_of(args)
+                user, newest_first=args.limit is not None, limit=args.limit, **filters_of(args)
             )
         )
         episodes.sort(key=lambda one: one.timestamp)
