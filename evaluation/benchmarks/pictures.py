@@ -67,7 +67,7 @@ def _figures(result: Result) -> Iterator[tuple[str, str, Figure]]:
         ):
             yield "ingestion.svg", "Messages added a second, as the store grows", _ingestion(result)
     if any(not one["reason"] for part in result[SIZES].values() for one in part["rivals"]):
-        yield "rivals.svg", "What one would use instead", _rivals(result)
+        yield "rivals.svg", "The alternatives", _rivals(result)
 
 
 def _figure(width: float, height: float) -> Figure:

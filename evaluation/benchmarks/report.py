@@ -47,7 +47,7 @@ def markdown(result: Result, plots: Sequence[str]) -> str:
         *[f"![{Path(plot).stem}]({plot})" for plot in plots],
         "## Details",
         details(result),
-        "## What one would use instead",
+        "## Alternatives",
         rivals(result),
         legend(result),
     ]
@@ -169,7 +169,7 @@ def _cell(row: Mapping[str, Any] | None) -> str:
 
 
 def rivals(result: Result) -> str:
-    """What one would use instead, size by size."""
+    """The alternatives, size by size."""
     heads = (
         "",
         "p50 ms (middle half)",
