@@ -80,7 +80,7 @@ pub(crate) fn inner_products(query: &[f32], rows: &[f32], products: &mut [f32]) 
 
 /// An index of FAISS, owned.
 pub(crate) struct Native {
-    /// Never null, and owned: nobody else frees it.
+    /// Never null, and owned: only this value frees it.
     index: *mut sys::FaissIndex,
     dimension: usize,
 }

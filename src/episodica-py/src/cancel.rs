@@ -1,4 +1,4 @@
-//! Stops what a thread works on when nobody waits for it any more.
+//! Stops the work of a thread when its caller no longer waits for it.
 
 use std::cell::RefCell;
 use std::sync::Arc;

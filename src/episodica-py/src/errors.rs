@@ -50,10 +50,10 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
     })
 }
 
-/// Was this a Ctrl-C that came while a callback ran? It is no failure of the callback, after which
-/// the work would go on: it is pending again, and stops whoever asks for signals next.
+/// Was this a Ctrl-C that came while a callback ran? It is not a failure of the callback, after
+/// which the work would go on: it is pending again, and stops whoever asks for signals next.
 pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
-    // Without a main thread to tell there is nobody who pressed the keys.
+    // Without a main thread no signal can have arrived.
     error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()
 }
 

@@ -85,7 +85,7 @@ fn logger_name(target: &str) -> &'static str {
 
 /// Begins to listen. Doing it twice is fine.
 pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
-    // Fails if somebody listens already: then it is this very line.
+    // Fails if a logger is set already, which can only be this one.
     drop(log::set_logger(&LINE));
     follow_level(py)
 }

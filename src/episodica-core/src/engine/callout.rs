@@ -1,6 +1,6 @@
 //! Calls out of the engine, to embedders, models and progress callbacks that may call back in.
 //!
-//! A callback that waits for the very call it serves would wait for ever. So each thread knows
+//! A callback that waits for the call it serves would wait without end. So each thread knows
 //! which engines have called out on it, and operations that wait for everybody else refuse such
 //! calls. (Operations that wait for a user's turn are refused by the turn: see `memory/turn.rs`.)
 

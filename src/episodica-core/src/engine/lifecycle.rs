@@ -160,7 +160,7 @@ impl Engine {
         let (store, to) = (&self.services.store, self.services.indexing());
         match user.turns.take_until(Some(deadline), control)? {
             Some(_turn) => user.save_for_next_opening(store, &to),
-            // Somebody is still changing records: a snapshot would be torn.
+            // A thread is still changing records: a snapshot would be torn.
             None => user.save_caches(store, &to),
         }
     }

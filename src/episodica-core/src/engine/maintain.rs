@@ -104,7 +104,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Opens a user with all vectors computed anew; `None` if there is no such user.
+    /// Opens a user with all vectors computed again; `None` if there is no such user.
     fn rebuilt_user(&self, user_id: &str, control: &dyn Control) -> Result<Option<UserGuard>> {
         let owner = self.services.owner(user_id)?;
         if let Some(user) = self.users.get(user_id) {

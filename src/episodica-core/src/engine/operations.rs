@@ -56,7 +56,7 @@ impl Engine {
                     break added;
                 }
                 // The user was deleted while this call waited: it adds after the deletion, which
-                // waits until nobody holds the user.
+                // waits until no guard is held on the user.
                 drop(user);
                 user = self.user_or_new(user_id, control)?;
             };
@@ -305,7 +305,7 @@ impl Engine {
             }
         };
         drop(guard);
-        // Searches under way finish with what they have; nobody can begin one any more.
+        // Searches under way finish with what they have; no new one can begin.
         if let Err(error) = user.wait_until_free(control) {
             user.writer.lock().gone = false;
             user.place.leaving.store(false, Ordering::SeqCst);

@@ -34,7 +34,7 @@ pub(crate) enum Found {
 #[derive(Default)]
 pub(crate) struct Registry {
     users: Mutex<HashMap<String, Arc<User>>>,
-    /// Set under the lock of `users`: nobody is opened any more.
+    /// Set under the lock of `users`: no user is opened any more.
     closed: AtomicBool,
     /// One opening at a time, so that a user is never loaded twice.
     opening: Turns,
@@ -46,7 +46,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// A user, opened if need be. A reader's user is opened anew when the files have changed.
+    /// A user, opened if need be. A reader's user is opened again when the files have changed.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
@@ -65,7 +65,7 @@ impl Registry {
             stale => stale,
         };
         let _turn = self.opening.take(control)?;
-        // Somebody else may have opened or refreshed the user in the meantime.
+        // Another thread may have opened or refreshed the user in between.
         let current = self.get(user_id);
         if let Some(user) =
             current.filter(|user| !stale.as_ref().is_some_and(|stale| stale.is_same(user)))
@@ -116,7 +116,7 @@ impl Registry {
         self.opening.take(control)
     }
 
-    /// Takes a user out of memory; the next call opens them anew.
+    /// Takes a user out of memory; the next call opens them again.
     pub fn forget(&self, user_id: &str) -> Option<Arc<User>> {
         self.users.lock().remove(user_id)
     }
@@ -133,8 +133,8 @@ impl Registry {
         users.drain().map(|(_, user)| user).collect()
     }
 
-    /// Closes users whose snapshots hold what nobody wrote, so that the next call reads their logs.
-    /// Those that are in use stay until somebody asks again.
+    /// Closes users whose snapshots are damaged, so that the next call reads their logs.
+    /// Users in use stay until the next call.
     pub fn leave_unsound(&self, services: &Services) {
         let mut users = self.users.lock();
         users.retain(|user_id, user| {
@@ -163,7 +163,7 @@ impl Registry {
         user.last_used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Closes the least recently used users that nobody holds until a tenth of the budget is free,
+    /// Closes the least recently used users without a guard until a tenth of the budget is free,
     /// so that not every opening has to evict.
     fn evict(&self, services: &Services) {
         let budget = services.config.memory_budget_bytes;

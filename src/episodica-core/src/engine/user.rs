@@ -74,12 +74,12 @@ impl User {
         self.size.set((self.view.read().heap_bytes() + BYTES_PER_USER) * OVERHEAD);
     }
 
-    /// True if nobody holds a guard.
+    /// True if no guard is held.
     pub fn is_free(&self) -> bool {
         *self.holders.count.lock() == 0
     }
 
-    /// Waits until nobody holds a guard.
+    /// Waits until no guard is held.
     ///
     /// # Errors
     /// What `control` says when the caller gives up.

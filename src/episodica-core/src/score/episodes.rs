@@ -137,7 +137,7 @@ impl<'a> EpisodeLayers<'a> {
         cosines.into_iter().flatten().max_by(f32::total_cmp)
     }
 
-    /// L2. A message that was not among the candidates is no better than the mean.
+    /// L2. A message that was not among the candidates counts as the mean at most.
     fn best_member(&self, members: &[u32]) -> f64 {
         let range = self.best_message - self.mean_message;
         match self.scored(members).map(|message| message.score).max_by(f64::total_cmp) {

@@ -26,8 +26,8 @@ fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<(&'a str, f32)>
             known.push((term.text.as_str(), worth));
             ideal += worth;
         } else if !term.unspaced {
-            // A word nobody ever said tells that nothing matches well; an unseen bigram only that
-            // it was cut in the wrong place.
+            // A word that no message has means that nothing matches well; an unseen bigram only
+            // that it was cut in the wrong place.
             ideal += term.weight * postings.idf(0);
         }
     }

@@ -55,8 +55,8 @@ const MEASURES: [&str; TERMS.len()] = [
 pub struct Weights(pub [f64; TERMS.len()]);
 
 impl Weights {
-    /// The configured weights; where nobody changed them, the vectors of a sentence embedder count
-    /// more than the static table's.
+    /// The configured weights; while they are the defaults, the vectors of a sentence embedder
+    /// count more than the static table's.
     pub fn of(config: &Config, sentence_embedder: bool) -> Self {
         let mut weights = config.message_weights;
         if sentence_embedder && weights == MESSAGE_WEIGHTS {

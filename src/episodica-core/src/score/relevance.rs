@@ -1,4 +1,4 @@
-//! Relevance: how likely a hit is what was asked for, 0 to 1, on one scale for every kind.
+//! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for every kind.
 //!
 //! Each kind's raw score goes through a logistic map, `1 / (1 + exp(-(raw x score + best x best
 //! message + constant)))`. It rises with the raw score, so the order within a kind stays. The best

@@ -11,7 +11,7 @@ const SUCCESSION: f64 = 0.001;
 pub type Superseded = FxHashMap<u32, Vec<u32>>;
 
 /// Every message that proves a fact which no longer holds, with the facts that superseded it; none
-/// where nobody said what holds instead. Messages that also prove the new fact are left out.
+/// if no message says what holds instead. Messages that also prove the new fact are left out.
 pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
     let mut superseded = Superseded::default();
     let messages = corpus.messages();

@@ -1,9 +1,9 @@
 //! Which memories state the same attribute of the same subject: what a new statement may
 //! contradict, repeat or extend.
 //!
-//! Bounded, so that learning costs the same whatever is known: somebody who likes a thousand things
-//! is not compared with all of them. A candidate sees the newest memories of its attribute, and
-//! those with its own value (or the opposite of it) however old. Only current memories count.
+//! Bounded, so that learning costs the same however much is known: a person who likes a thousand
+//! things is not compared with all of them. A candidate sees the newest memories of its attribute,
+//! and those with its own value (or the opposite of it) however old. Only current memories count.
 
 use std::hash::{Hash, Hasher};
 

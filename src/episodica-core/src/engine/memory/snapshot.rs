@@ -2,7 +2,7 @@
 //! logs and the vectors are still the same.
 //!
 //! Opening a large user from the logs means reading every record and every word again. A snapshot
-//! gives the indexes back as they were, and records lie unread until somebody looks at them. It is
+//! gives the indexes back as they were, and records stay unread until they are needed. It is
 //! worth its file for users of some size only ([`Config::snapshot_threshold`]), and it is a cache:
 //! what it holds follows from the logs, and without it nothing is lost but time.
 //!
@@ -96,7 +96,7 @@ pub(super) fn restore(
 
 impl View {
     /// Does every slot lead to a record, and do the tables that go by slot reach as far as the
-    /// records? Checksums say that nobody changed a snapshot by accident, not who wrote it.
+    /// records? Checksums find accidental changes of a snapshot, not deliberate ones.
     fn is_sound(&self) -> bool {
         let (messages, episodes, facts) =
             (self.messages.slot_count(), self.episodes.slot_count(), self.facts.slot_count());

@@ -1,4 +1,4 @@
-//! Turns: one holder at a time, in the order of arrival. No lock is held meanwhile, so that the
+//! Turns: one holder at a time, in the order of arrival. The turn holds no lock, so that the
 //! holder may wait for a network or an interpreter, and those who wait can be interrupted.
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) struct Turns {
     line: Mutex<Line>,
     moved: Condvar,
-    /// True while somebody who has added messages waits.
+    /// True while a caller that added messages waits.
     awaited: AtomicBool,
 }
 

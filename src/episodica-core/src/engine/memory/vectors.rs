@@ -338,7 +338,7 @@ fn fill(
         None => {
             let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
             let threshold = to.config.hnsw_threshold;
-            // Numbers that no embedder gave, such as infinity, are computed anew.
+            // Numbers that no embedder returns, such as infinity, are computed again.
             if field.restore_vectors(to.factory, threshold, slots(&found), vectors).is_err() {
                 missing.append(&mut found);
             }

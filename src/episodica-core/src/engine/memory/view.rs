@@ -82,7 +82,7 @@ pub(crate) struct View {
     /// Slots below this are in episodes or in sessions that go on, and have vectors. 0 after
     /// loading.
     pub formed: u32,
-    /// True once records were deleted: the indexes keep their words until the user is opened anew,
+    /// True once records were deleted: the indexes keep their words until the user is opened again,
     /// so that no snapshot may be made of them.
     pub(super) erased: bool,
 }

@@ -96,7 +96,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The control of a search: nobody who searches waits long for a server.
+    /// The control of a search: a search waits for a server only for a short time.
     pub(crate) fn hurried<'a>(&self, control: &'a dyn Control) -> Until<'a> {
         let patience = Duration::try_from_secs_f64(self.services.config.search_timeout_seconds);
         let patience = patience.unwrap_or(LONGEST_PATIENCE).min(LONGEST_PATIENCE);

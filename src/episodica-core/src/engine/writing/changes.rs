@@ -1,8 +1,8 @@
 //! What a new message ends though no slot says so: finds earlier messages of the same speaker about
 //! the same thing, and their facts.
 //!
-//! Bounded, so that learning costs the same whatever is known: only messages with a cue of change
-//! look back, by their rarest words, at the newest messages that have them.
+//! Bounded, so that learning costs the same however much is known: only messages with a cue of
+//! change look back, by their rarest words, at the newest messages that have them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::index::stem;
 use crate::model::{Message, SemanticMemory};
 use crate::text::words::{for_each_bigram, for_each_word};
 
-/// A word that this share of the messages has is no topic, nor one that fewer than
+/// A word that this share of the messages has is not a topic, nor one that fewer than
 /// [`FEW_MESSAGES`] have.
 const COMMON_SHARE: usize = 50;
 const FEW_MESSAGES: usize = 4;

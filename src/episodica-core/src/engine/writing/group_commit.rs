@@ -1,8 +1,8 @@
 //! Group commit: while one caller waits for the disk, the batches of others queue up, and the next
 //! to write writes all of them with one sync.
 //!
-//! Nobody waits longer for it: a batch is written as soon as nobody else is writing, together with
-//! the batches that have arrived by then.
+//! This costs no waiting: a batch is written as soon as no other one is being written, together
+//! with the batches that have arrived by then.
 
 use std::sync::Arc;
 

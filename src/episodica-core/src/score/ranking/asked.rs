@@ -16,8 +16,8 @@ use crate::score::{
     ScoredMessage, TokenTable, Weights, bm25, last_successor,
 };
 
-/// Depth of the list that a single leg returns, whatever is wanted: reciprocal rank fusion of
-/// longer lists gives other scores.
+/// Depth of the list that a single leg returns, however many hits are wanted: reciprocal rank
+/// fusion of longer lists gives other scores.
 const LEG_DEPTH: usize = 1_000;
 
 /// The settings that ranking obeys.
