@@ -46,7 +46,8 @@ def test_four_hundred_messages_stay_within_the_budget(
     assert sum(asked[step] for step in STEPS) <= 160
     batches = sum(-(-len(request.body["input"]) // 32) for request in server.of("embedding"))
     assert asked["embedding"] == batches
-    assert asked["embedding"] <= 30
+    # One by one, a busy machine takes longer than messages wait for each other.
+    assert asked["embedding"] <= (30 if batch > 1 else 100)
     texts = [text for request in server.of("embedding") for text in request.body["input"]]
     assert len(texts) == len(set(texts)), "the same text is never embedded twice"
 
