@@ -1,12 +1,15 @@
 //! Deleted means deleted: each message has a word of its own, and once the message is gone no file
 //! and no answer of the engine holds it, whatever was derived from it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{LanguageModel, Phase, Prompt};
+use episodica_core::model::Message;
 use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::{Error, ErrorKind, Result};
@@ -125,33 +128,123 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     });
     engine.add_messages("alice", messages.collect(), None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
-    assert!(engine.wait(None, Some(std::time::Duration::from_secs(60)), &NOW).unwrap());
-    let mut gone = Vec::new();
+    assert!(engine.wait(None, Some(Duration::from_secs(60)), &NOW).unwrap());
+    let (mut gone, mut deletions) = (BTreeSet::new(), 0);
     for round in 0..8 {
-        let there = records(&engine, "alice", RecordKind::Message);
-        if there.is_empty() {
-            break;
-        }
-        let AnyRecord::Message(victim) = &there[random.below(there.len() as u64) as usize] else {
-            panic!("asked for messages")
-        };
-        engine.delete("alice", &victim.message_id, &NOW).unwrap();
-        let word = words.iter().find(|word| victim.content.contains(*word)).unwrap();
-        gone.push(word);
+        let Some(victim) = Victim::chosen(&mut random, &engine) else { break };
+        // Others read meanwhile.
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..3).for_each(|_| drop(everything_told(&engine))));
+            victim.delete(&engine);
+        });
+        deletions += 1;
+        gone.extend(words.iter().filter(|word| victim.told.contains(*word)));
         if round == 4 {
-            engine.close(std::time::Duration::from_secs(5), &NOW).unwrap();
+            engine.close(Duration::from_secs(5), &NOW).unwrap();
             drop(engine);
             engine = open_with(&disk, false, config(), llm.clone()).unwrap();
         }
-        let told = everything_told(&engine);
-        for word in &gone {
-            let at = told.find(*word).map(|at| &told[at.saturating_sub(200)..at + 20]);
-            assert_eq!(at, None, "{word} is told, seed {seed}");
-            let files = files_with(&disk, word);
-            assert!(files.is_empty(), "{word} in {files:?}, seed {seed}");
-        }
+        assert_silent(&engine, &disk, &gone, &format!("seed {seed}, {:?}", victim.kind));
     }
-    gone.len() as u64
+    engine.delete_user_data("alice", &NOW).unwrap();
+    assert_silent(&engine, &disk, &words.iter().collect(), &format!("seed {seed}, the user"));
+    deletions + 1
+}
+
+/// What is deleted.
+#[derive(Debug)]
+enum Kind {
+    Record(String),
+    Several(Vec<String>),
+    Session(String),
+}
+
+struct Victim {
+    kind: Kind,
+    /// The texts of all messages that go.
+    told: String,
+}
+
+impl Victim {
+    /// One of what is there; `None` where nothing is left.
+    fn chosen(random: &mut Random, engine: &Engine) -> Option<Self> {
+        let kind = match random.below(8) {
+            0 => RecordKind::Episode,
+            1 => RecordKind::Semantic,
+            _ => RecordKind::Message,
+        };
+        let mut there = records(engine, "alice", kind);
+        if there.is_empty() {
+            there = records(engine, "alice", RecordKind::Message);
+        }
+        let all: Vec<AnyRecord> = records(engine, "alice", RecordKind::Message);
+        let told = |wanted: &dyn Fn(&Message) -> bool| {
+            let message = |record: &AnyRecord| match record {
+                AnyRecord::Message(message) if wanted(message) => Some(message.content.clone()),
+                _ => None,
+            };
+            all.iter().filter_map(message).collect::<String>()
+        };
+        let pick = random.below(there.len().max(1) as u64) as usize;
+        Some(match there.get(pick)? {
+            AnyRecord::Semantic(fact) => {
+                Self { kind: Kind::Record(fact.memory_id.clone()), told: String::new() }
+            }
+            AnyRecord::Episode(episode) => {
+                let held = &episode.original_messages;
+                let ids: Vec<&str> = held.iter().map(|held| held.message_id.as_str()).collect();
+                Self {
+                    kind: Kind::Record(episode.episode_id.clone()),
+                    told: told(&|message| ids.contains(&message.message_id.as_str())),
+                }
+            }
+            AnyRecord::Message(message) => match random.below(8) {
+                0 => {
+                    let session = message.session_id.as_deref().unwrap_or_default().to_owned();
+                    let told = told(&|other| other.session_id.as_deref() == Some(&session));
+                    Self { kind: Kind::Session(session), told }
+                }
+                1 | 2 => {
+                    let number = message.seq;
+                    let beside = |other: &Message| other.seq.abs_diff(number) <= 1;
+                    let ids = all.iter().filter_map(|record| match record {
+                        AnyRecord::Message(other) if beside(other) => Some(&other.message_id),
+                        _ => None,
+                    });
+                    Self { kind: Kind::Several(ids.cloned().collect()), told: told(&beside) }
+                }
+                _ => {
+                    let id = message.message_id.clone();
+                    Self { told: message.content.clone(), kind: Kind::Record(id) }
+                }
+            },
+        })
+    }
+
+    fn delete(&self, engine: &Engine) {
+        let report = match &self.kind {
+            Kind::Record(id) => engine.delete("alice", id, &NOW),
+            Kind::Several(ids) => engine.delete_all("alice", ids, &NOW),
+            Kind::Session(session) => {
+                let filter = Filter { session_id: Some(session.clone()), ..Filter::default() };
+                engine.delete_where("alice", &filter, &[RecordKind::Message], &NOW)
+            }
+        }
+        .unwrap();
+        let removed = report.messages + report.semantic_memories;
+        assert!(removed > 0 && report.files > 0, "{:?}: {report:?}", self.kind);
+    }
+}
+
+/// No answer and no file holds any of these words.
+fn assert_silent(engine: &Engine, disk: &Disk, gone: &BTreeSet<&String>, case: &str) {
+    let told = everything_told(engine);
+    for word in gone {
+        let at = told.find(*word).map(|at| &told[at.saturating_sub(200)..at + 20]);
+        assert_eq!(at, None, "{word} is told: {case}");
+        let files = files_with(disk, word);
+        assert!(files.is_empty(), "{word} in {files:?}: {case}");
+    }
 }
 
 #[test]
