@@ -99,8 +99,8 @@ impl<'a> Unpacker<'a> {
         serde_json::from_slice(&self.column::<u8>()?).ok()
     }
 
-    /// Was this the expected pack, read to its end?
-    pub(crate) fn is_whole(self) -> bool {
+    /// Whether this was the expected pack, read to its end.
+    pub(crate) fn ends_whole(self) -> bool {
         self.left == 0 && self.heads.finalize() == self.expected.crc32
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     fn read(bytes: &[u8], sum: PackSum) -> Option<Columns> {
         let mut unpacker = Unpacker::new(Box::new(bytes), sum);
         let columns = (unpacker.column()?, unpacker.text()?, unpacker.json()?, unpacker.column()?);
-        unpacker.is_whole().then_some(columns)
+        unpacker.ends_whole().then_some(columns)
     }
 
     fn packed(last: f32) -> (Vec<u8>, PackSum) {

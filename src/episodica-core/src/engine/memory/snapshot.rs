@@ -77,7 +77,7 @@ pub(super) fn restore(
         [first.column()?, first.column()?, first.column()?, first.column()?];
     let remainder: Remainder = first.json()?;
     let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
-    if !first.is_whole() {
+    if !first.ends_whole() {
         return None;
     }
     let source = VectorSource { store, owner, head, to };
@@ -281,7 +281,7 @@ fn restore_records(
 
 /// What came of a pack, if that was the one it should be.
 fn whole<T>(unpacked: Option<T>, from: Unpacker<'_>) -> Option<T> {
-    unpacked.filter(|_| from.is_whole())
+    unpacked.filter(|_| from.ends_whole())
 }
 
 fn json(record: &impl Serialize) -> Option<Vec<u8>> {
