@@ -68,11 +68,9 @@ impl Cues {
         cues
     }
 
-    /// Is the word a cue by itself?
+    /// Does a cue begin with the word?
     pub fn is_cue(word: &str) -> bool {
-        SPACED
-            .get(word)
-            .is_some_and(|expressions| expressions.iter().any(|(rest, _)| rest.is_empty()))
+        SPACED.contains_key(word)
     }
 
     /// May something that was said before have ended?

@@ -126,7 +126,11 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
         return None;
     }
     // "Moved to my new flat": the subject is missing, and with it the speaker's name.
-    if PAST_SET.contains(&*bares[0]) || is_regular_past(&bares[0]) || bares[0] == "been" {
+    let opens_with_verb = PAST_SET.contains(&*bares[0])
+        || PRESENT_SET.contains(&*bares[0])
+        || is_regular_past(&bares[0])
+        || bares[0] == "been";
+    if opens_with_verb || stands_for_a_verb(&words, &bares) {
         return None;
     }
     let mut rewriting = Rewriting { name, words: &words, bares: &bares, out: Vec::new(), named: 0 };
@@ -148,6 +152,16 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
         at += 1;
     }
     (1..=MAX_NAMINGS).contains(&rewriting.named).then(|| finish(&rewriting.out.join(" ")))
+}
+
+/// "I do, but": the verb was said before.
+fn stands_for_a_verb(words: &[&str], bares: &[String]) -> bool {
+    let is_auxiliary = |word: &str| matches!(word, "do" | "don't" | "did" | "didn't" | "have");
+    (1..words.len()).any(|at| {
+        let next = bares.get(at + 1).map(String::as_str);
+        let breaks = words[at].ends_with([',', '.', '!']) || matches!(next, None | Some("but"));
+        bares[at - 1] == "i" && is_auxiliary(&bares[at]) && breaks
+    })
 }
 
 /// "My goodness", "Oh my": no possession.
@@ -456,6 +470,8 @@ mod tests {
             "I cook, bake, and read.",
             "Take care of my plants.",
             "Moved to my new flat.",
+            "Walk the coast path with my brother, he has never hiked.",
+            "I do but the people are nice to me.",
         ] {
             assert_eq!(english(said, "Maya"), None, "{said}");
         }
