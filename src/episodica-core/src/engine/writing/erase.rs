@@ -177,7 +177,7 @@ fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<(
         messages.iter().filter_map(|message| view.messages.slot(message)).collect();
     let (mut gone, mut replaced) = (Vec::new(), Vec::new());
     for slot in view.episodes.slots() {
-        if slot as usize % FOLLOW_BATCH == 0 {
+        if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
             control.check()?;
         }
         if !view.members.get(slot).iter().any(|member| slots.contains(member)) {
@@ -204,7 +204,7 @@ fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<(
         episodes.iter().copied().chain(gone.iter().map(String::as_str)).collect();
     let (mut unproved, mut poorer) = (Vec::new(), Vec::new());
     for (slot, fact) in view.facts.iter() {
-        if slot as usize % FOLLOW_BATCH == 0 {
+        if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
             control.check()?;
         }
         if facts.contains(fact.memory_id.as_str()) {
