@@ -1,6 +1,6 @@
 """What no longer holds is closed, what stays true is not: thirty chats of a few messages.
 
-Half of them were used while the rules were written; the other half was only measured.
+The chats were written together with the rules, so passing them says little about other talk.
 """
 
 import json
