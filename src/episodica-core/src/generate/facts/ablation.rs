@@ -84,7 +84,11 @@ fn measure(talks: &[Conversation], config: &Config, rules: &Rules) -> (f64, f64,
     (100.0 * share(facts, messages), share(both, noted), share(both, cited))
 }
 
+/// A feature's name and where its weight stands.
+type Feature = (&'static str, fn(&mut Weights) -> &mut f32);
+
 #[test]
+#[allow(clippy::print_stdout, reason = "it prints the table of docs/facts.md")]
 #[ignore = "reads the conversations that EPISODICA_LOCOMO names"]
 fn every_feature_and_gate_left_out() {
     let path = std::env::var_os("EPISODICA_LOCOMO").map(PathBuf::from).expect("EPISODICA_LOCOMO");
@@ -96,7 +100,7 @@ fn every_feature_and_gate_left_out() {
     };
     let plain = Rules { weights: WEIGHTS, volume: VOLUME };
     row("nothing", "| ", &config, &plain);
-    let features: [(&str, fn(&mut Weights) -> &mut f32); 16] = [
+    let features: [Feature; 16] = [
         ("content words, by logarithm", |weights| &mut weights.content),
         ("first person, or the speaker's name first", |weights| &mut weights.first_person),
         ("past tense", |weights| &mut weights.past),

@@ -315,7 +315,7 @@ impl<'a> Told<'a> {
                 || has(&clause.text, &SECOND)
                 || clause.is_question && answers
         };
-        if !best.iter().any(|clause| fits(&clause)) {
+        if !best.iter().any(fits) {
             return true;
         }
         // What is said of "my sister" is not said of me.

@@ -55,6 +55,7 @@ fn is_statement(line: &str) -> bool {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "it prints the shares of docs/llm.md")]
 fn what_follows_is_kept_and_what_does_not_is_refused() {
     let mut all = Vec::new();
     all.extend(checked("en", include_str!("../../../../../tests/fixtures/support/en.txt")));
