@@ -21,6 +21,9 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
             r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
         ),
         "need(?:s|ed)?|excited|interested|supposed",
+        // What somebody has got, or was given, is an appointment: "they've given me the 22nd".
+        r"['’]ve (?:got|(?:given|offered) (?:me|us))",
+        r"(?:have|has) (?:got|(?:given|offered) (?:me|us))",
     ],
     past: &[
         // The verb that governs an infinitive has the tense: "went to see".
@@ -297,7 +300,7 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ),
         (r"(?P<mon>may|march|august) (?P<d>\d{1,2})(?:st|nd|rd|th)(?:,? {y})?", Meaning::Date),
         ("(?:(?:on|by|until|till|since|before|after|from|for) )the {d}", Meaning::DayOfMonth),
-        ("the {d} of (?P<step>last|this|next) month", Meaning::DayOfMonth),
+        ("the {d} of (?:the )?(?P<step>last|this|next) month", Meaning::DayOfMonth),
         (
             "(?:(?:in|since|during|until|till|through|throughout|around|by|before|after) \
              )(?:(?:early|late|mid)[- ])?{mon}(?:,? (?:of )?{y})?",
