@@ -68,9 +68,10 @@ def test_a_script_that_names_a_model_without_a_way_to_it_works_by_rules(store: P
 
 def test_a_key_in_the_environment_is_a_way(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
-    assert MemoryConfig(storage_path=str(store)).llm() is None, (
-        "a script that names nothing asks for nothing"
-    )
+    monkeypatch.setattr(nemori_config, "_told_offline", [])
+    with pytest.warns(UserWarning, match="OPENAI_API_KEY is set, but no field names a model"):
+        config = MemoryConfig(storage_path=str(store))
+    assert config.llm() is None, "a script that names nothing asks for nothing"
     made = MemoryConfig(storage_path=str(store), llm_model="their-model").llm()
     assert made is not None
     assert (made.model, made.base_url, made.api_key) == ("their-model", None, None)
