@@ -1,10 +1,10 @@
-//! How a Python callable does, counted for `health()`.
+//! Counts the calls of a Python callable for `health()`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use episodica_core::model::ServiceHealth;
 
-/// Calls of one callable. Thread safe.
+/// Call counts of one callable. Thread safe.
 #[derive(Default)]
 pub(crate) struct CallCounts {
     calls: AtomicU64,
@@ -13,7 +13,7 @@ pub(crate) struct CallCounts {
 }
 
 impl CallCounts {
-    /// Counts the call that had this outcome.
+    /// Counts a call with this outcome.
     pub(crate) fn counted<T, E>(&self, outcome: Result<T, E>) -> Result<T, E> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.failures.fetch_add(u64::from(outcome.is_err()), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Stops the work of a thread when its caller no longer waits for it.
+//! Cancels the work of a thread when its caller no longer waits for it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::prelude::*;
 
 thread_local! {
-    /// What stops the call that this thread is in.
+    /// The flag that cancels the current call of this thread.
     static CURRENT: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
@@ -42,7 +42,7 @@ impl Cancellation {
     }
 }
 
-/// What stops the call that this thread is in, if it can be stopped.
+/// The flag that cancels the current call of this thread, if the call can be cancelled.
 pub(crate) fn current() -> Option<Arc<AtomicBool>> {
     CURRENT.with_borrow(Clone::clone)
 }

@@ -1,5 +1,5 @@
-//! The package's frozen Python classes, which this crate fills: declared in Python, where they have
-//! their documentation, equality, pickling and display, and made here field by field.
+//! The package's frozen Python classes, which this crate instantiates. Python declares them, with
+//! their documentation, equality, pickling and display; this module fills their fields.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,7 +17,7 @@ impl Class {
         Self { module, name, found: PyOnceLock::new() }
     }
 
-    /// The class itself.
+    /// The Python class.
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyType>> {
         self.found.import(py, self.module, self.name)
     }
@@ -54,10 +54,11 @@ classes! {
         VECTOR_COUNTS = "VectorCounts";
 }
 
-/// Calls a class with a field each: `build!(py, &CLASS, value => Type { a, b: made_of_b, .. })`.
+/// Creates an instance, field by field: `build!(py, &CLASS, value => Type { a, b: made_of_b, ..
+/// })`.
 ///
 /// The pattern has to name every field of the struct, so that a new one can't be forgotten; `skip`
-/// lists those that Python has no use for, and `more` those that only Python has.
+/// lists fields that Python does not use, and `more` fields that only Python has.
 macro_rules! build {
     (
         $py:expr, $class:expr, $value:expr => $type:ident {

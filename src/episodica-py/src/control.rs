@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 
 use crate::cancel;
 
-/// How often the interpreter is asked for signals: a Ctrl-C is answered well within 200 ms.
+/// Interval between checks for signals: a Ctrl-C takes effect well within 200 ms.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Asks Python for pending signals and tells it of progress.
+/// Checks Python for pending signals and reports progress.
 pub(crate) struct PythonControl {
     progress: Option<Py<PyAny>>,
     /// Set by a cancelled task; see `cancel`.
     cancelled: Option<Arc<AtomicBool>>,
     asked: Mutex<Instant>,
-    /// What a signal handler or the progress callback raised.
+    /// The exception of a signal handler or of the progress callback.
     raised: Mutex<Option<PyErr>>,
 }
 

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::calls::CallCounts;
 use crate::errors;
 
-/// Calls `callable(list[str])` and takes a 2-D array of floats back, one row a text.
+/// Calls `callable(list[str])`, which returns a 2-D array of floats, one row per text.
 pub(crate) struct CallableEmbedder {
     callable: Py<PyAny>,
     model: String,
@@ -60,7 +60,7 @@ impl Embedder for CallableEmbedder {
         self.dimension.get().copied()
     }
 
-    /// Most callables compute in this process: they run at once, and what they give is there when
+    /// Most callables compute in this process: they run at once, and their vectors are ready when
     /// the call returns.
     fn is_local(&self) -> bool {
         true
@@ -76,7 +76,7 @@ impl Embedder for CallableEmbedder {
 }
 
 impl CallableEmbedder {
-    /// The callable's rows, checked and brought to length 1.
+    /// The callable's rows, checked and scaled to length 1.
     fn rows(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let mut rows = self.call(texts)?;
         let fail = |text: String| Err(Error::new(ErrorKind::Embedding, text));

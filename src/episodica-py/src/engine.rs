@@ -1,4 +1,4 @@
-//! `_native.Engine`: one method a public operation, each the same three steps: convert, work
+//! `_native.Engine`: one method per public operation, each with the same three steps: convert, work
 //! without the interpreter, convert back.
 
 use std::path::PathBuf;
@@ -29,13 +29,13 @@ use crate::{errors, logging, options, records, reports};
 pub(crate) struct Engine {
     core: Arc<Handle>,
     tenant: String,
-    /// In which dates are shown.
+    /// The time zone in which dates are shown.
     zone: Zone,
 }
 
 impl Engine {
-    /// The gate for every call: releases the interpreter, runs, maps the error (a signal's own
-    /// exception first). A panic is an error, too.
+    /// The wrapper for every call: releases the interpreter, runs, and maps the error (an exception
+    /// of a signal handler first). A panic is also an error.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -451,7 +451,7 @@ impl Engine {
     }
 }
 
-/// The processor features that the engine makes use of.
+/// The processor features that the engine uses.
 pub(crate) fn processor_features() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,11 +1,11 @@
-//! Errors of the engine as the package's exceptions. The classes are Python's; only their making is
-//! here.
+//! Converts errors of the engine to the package's exceptions. Python declares the classes; this
+//! module only creates instances.
 
 use episodica_core::{Error, ErrorKind};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-/// Characters that an exception of a callable may contribute to logs and reports.
+/// Maximum number of characters of a callable's exception in logs and reports.
 const LONGEST_CAUSE: usize = 1_000;
 
 /// The exception for an engine error.
@@ -36,7 +36,7 @@ pub(crate) fn internal(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
     to_exception(py, &Error::internal(error.to_string()))
 }
 
-/// An exception of the interpreter (from a callback) as an engine error that keeps its words.
+/// Converts an exception of the interpreter (from a callback) to an engine error with its message.
 pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Error {
     Python::attach(|py| {
         let name = error
@@ -50,8 +50,8 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
     })
 }
 
-/// Was this a Ctrl-C that came while a callback ran? It is not a failure of the callback, after
-/// which the work would go on: it is pending again, and stops whoever asks for signals next.
+/// True if this was a Ctrl-C during a callback. The callback did not fail, so the work must not
+/// continue as after a failure: the signal is pending again and stops the next check for signals.
 pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
     // Without a main thread no signal can have arrived.
     error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()
@@ -61,13 +61,13 @@ fn interrupt_again(py: Python<'_>) -> PyResult<()> {
     let threading = py.import("threading")?;
     let interrupt = py.import("_thread")?.getattr("interrupt_main")?;
     if threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?) {
-        // Nothing of the interpreter may run after it in here.
+        // No other code of the interpreter may run after this call here.
         interrupt.call0()?;
     }
     Ok(())
 }
 
-/// Bad input found while converting.
+/// Invalid input found while converting.
 pub(crate) fn invalid(py: Python<'_>, text: impl Into<String>) -> PyErr {
     to_exception(py, &Error::invalid(text))
 }

@@ -1,9 +1,9 @@
 //! The Python extension module `episodica._native`: the engine behind the public package, which
 //! alone imports it.
 //!
-//! Thin on purpose: it converts values, releases the interpreter around every call, asks for
-//! signals during long ones, and maps errors. Validation that a user would notice lives in
-//! `python/episodica`, everything else in `episodica-core`.
+//! Intentionally thin: it converts values, releases the interpreter around every call, checks for
+//! signals during long ones, and maps errors. `python/episodica` validates user input; everything
+//! else is in `episodica-core`.
 
 mod calls;
 mod cancel;

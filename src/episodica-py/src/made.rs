@@ -1,4 +1,4 @@
-//! Embedders and models, made of what the package says of them.
+//! Creates embedders and models from the specifications of the Python package.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::embedder::CallableEmbedder;
 use crate::errors;
 use crate::model::CallableModel;
 
-/// A required entry of a specification that the Python package made.
+/// A required entry of a specification from the Python package.
 fn required<'py>(spec: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, PyAny>> {
     spec.get_item(key)?.ok_or_else(|| errors::misuse(&format!("the specification lacks {key}")))
 }
 
-/// The embedder that the package describes.
+/// Creates the embedder of a specification.
 pub(crate) fn embedder(
     py: Python<'_>,
     embedding: Option<&Bound<'_, PyDict>>,
@@ -48,7 +48,7 @@ pub(crate) fn embedder(
     }
 }
 
-/// The language model that the package describes.
+/// Creates the language model of a specification.
 pub(crate) fn language_model(
     py: Python<'_>,
     llm: &Bound<'_, PyDict>,

@@ -1,5 +1,5 @@
-//! A Python callable as a language model. What it may return is read in Python
-//! (`episodica.models`); here it is only called.
+//! A Python callable as a language model. `episodica.models` interprets its return value; this
+//! module only calls it.
 
 use std::time::Instant;
 

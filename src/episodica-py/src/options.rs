@@ -1,5 +1,5 @@
-//! Python dictionaries of options and messages as the engine's requests. Values were checked by the
-//! package; what is wrong here is a bug there.
+//! Converts Python dictionaries of options and messages to the engine's requests. The package has
+//! checked the values; an invalid value here is a bug in the package.
 
 use episodica_core::clock::{Clock, Moment, SystemClock};
 use episodica_core::engine::{Page, RecordKind, Statement};
@@ -57,7 +57,7 @@ fn hit_kind(py: Python<'_>, kind: &str) -> PyResult<HitKind> {
     }
 }
 
-/// True if hits are to carry the trees of their scores.
+/// True if hits include the trees of their scores.
 pub(crate) fn explain(options: &Bound<'_, PyDict>) -> PyResult<bool> {
     Ok(optional(options, "explain")?.unwrap_or(false))
 }
@@ -112,7 +112,7 @@ pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
     }
 }
 
-/// A fact to remember.
+/// A fact to add.
 pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
     let py = fact.py();
     let kind: Option<String> = optional(fact, "kind")?;

@@ -1,4 +1,4 @@
-//! Messages, episodes and facts as Python values.
+//! Converts messages, episodes and facts to Python values.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::classes::{EPISODE, FACT, MESSAGE, build};
 use crate::errors;
 
-/// Whose records are shown, and in which zone their dates.
+/// The owner of the records, and the time zone for their dates.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub owner: Owner,
@@ -44,7 +44,7 @@ pub(crate) fn message<'py>(
     build!(py, MESSAGE, message => Message {
         message_id,
         seq,
-        // Few different words, in every message: one object each.
+        // Few distinct values, in every message: interned as one object each.
         role: PyString::intern(py, role),
         name: name.as_deref(),
         content,
@@ -121,7 +121,7 @@ pub(crate) fn fact<'py>(
     } more { uri: shown.owner.uri("semantic", &fact.memory_id) })
 }
 
-/// A moment as an aware `datetime`, as a clock in the zone shows it.
+/// A moment as an aware `datetime` in the zone.
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
     zone: &Zone,
@@ -130,7 +130,7 @@ pub(crate) fn datetime<'py>(
     let moment = zone.show(moment);
     let mut shown = moment.local();
     let mut offset = moment.offset_seconds();
-    // Near its ends the calendar of Python has no room for offsets.
+    // Near its limits, Python's calendar can't represent offsets.
     if !(2..=9998).contains(&shown.year()) {
         (shown, offset) = (moment.utc(), 0);
     }
@@ -152,7 +152,7 @@ pub(crate) fn datetime<'py>(
     )
 }
 
-/// A single-precision number with its own digits: 0.8, not 0.800000011920929.
+/// A single-precision number with its shortest digits: 0.8, not 0.800000011920929.
 fn own_digits(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_default()
 }
@@ -168,7 +168,7 @@ fn described_boundary<'py>(py: Python<'py>, boundary: &Boundary) -> PyResult<Bou
     Ok(dict)
 }
 
-/// As in the files: what is empty or zero is left out.
+/// The provenance as in the files: without empty and zero fields.
 fn described_provenance<'py>(
     py: Python<'py>,
     provenance: &Provenance,
@@ -194,8 +194,8 @@ fn described_provenance<'py>(
     Ok(dict)
 }
 
-/// A user's JSON text as Python reads it, so that every number comes back as it was given; the text
-/// itself where Python has no room for it (numbers of thousands of digits).
+/// A user's JSON text parsed by Python, so that every number is preserved; the text itself if
+/// Python can't parse it (numbers with thousands of digits).
 fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     match LOADS.import(py, "json", "loads")?.call1((text,)) {

@@ -1,4 +1,4 @@
-//! What operations and the memory itself report, as Python values.
+//! Converts reports of operations and of the memory to Python values.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The hits of a search, made into Python values one by one, when they are asked for.
+//! The hits of a search, converted to Python values one by one on access.
 
 use episodica_core::score::{Explanation, Hit, HitKind, Record};
 use pyo3::exceptions::PyIndexError;
@@ -60,7 +60,7 @@ fn kind_name(kind: HitKind) -> &'static str {
     }
 }
 
-/// What a hit repeats of its record, so that its reader needs no case for each kind.
+/// Fields that a hit copies from its record, so that readers don't need a case for each kind.
 struct Repeated<'a> {
     id: &'a str,
     content: &'a str,
@@ -124,7 +124,7 @@ fn hit_value<'py>(
     })
 }
 
-/// The messages of a hit, which are those of its record: the same Python objects.
+/// The messages of a hit: the Python objects of its record.
 fn matched<'py>(hit: &Hit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     let py = made.py();
     match &hit.record {
@@ -155,7 +155,7 @@ fn tree<'py>(py: Python<'py>, term: &Explanation) -> PyResult<Bound<'py, PyAny>>
     })
 }
 
-/// Every term of the tree by its name; the root itself where it has no parts.
+/// Every term of the tree by its name; only the root if the tree has no other terms.
 fn terms<'py>(py: Python<'py>, root: &Explanation) -> PyResult<Bound<'py, PyDict>> {
     fn add(into: &Bound<'_, PyDict>, term: &Explanation) -> PyResult<()> {
         for child in &term.children {

@@ -1,4 +1,4 @@
-//! The tables of settings, as Python reads them.
+//! Converts the tables of settings to Python values.
 
 use episodica_core::config::{Kind, Setting};
 use pyo3::prelude::*;

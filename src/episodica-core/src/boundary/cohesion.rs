@@ -1,4 +1,4 @@
-//! How much two stretches of talk have in common, by vectors where there are any, else by words.
+//! How much two stretches of talk have in common, by vectors if available, else by words.
 
 use std::sync::Arc;
 
@@ -6,32 +6,33 @@ use ndarray::{Array1, ArrayView2};
 
 use super::reading::Reading;
 
-/// Messages with a subject of their own that are compared on the left of a place.
+/// Number of messages with a topic that are compared to the left of a place.
 const LEFT_MESSAGES: usize = 4;
-/// How far back they are looked for.
+/// Maximum distance to the left at which they are looked for.
 const LEFT_REACH: usize = 8;
-/// Words count only where this many shared ones would be usual: then a lack of them means
-/// something.
+/// Words count only where at least this many shared words are usual: only then their lack is
+/// evidence.
 const MIN_EXPECTED: f32 = 2.0;
-/// Places inside the segment at which the usual overlap is measured.
+/// Number of places inside the segment at which the usual overlap is measured.
 const BASELINE_PLACES: usize = 4;
-/// Vectors across a place this much less alike than those on each side, as a share of what they
-/// could be, show another subject for certain. Measured on joined halves of unrelated talks: a
-/// quarter of the joints lie above 0.2, one in twenty of the other places.
+/// If the similarity of vectors across a place falls below the similarity on each side by this
+/// share of the possible range, the topic has certainly changed. Measured on joined halves of
+/// unrelated talks: a quarter of the joints lie above 0.2, and one in twenty of the other places.
 const FULL_DROP: f32 = 0.28;
 
 /// The features by which the messages of a buffer are compared.
 #[derive(Clone, Copy)]
 pub(super) enum Cohesion<'a> {
-    /// One normalised row a message.
+    /// One normalised row per message.
     Vectors(ArrayView2<'a, f32>),
-    /// The terms of the readings.
+    /// The terms of the messages.
     Words,
 }
 
 impl Cohesion<'_> {
-    /// How sure it is that messages `place..end` turn away from those before `place`, of a segment
-    /// that begins at `start`: 0 to 1. `None` where one side has too little content to say.
+    /// The confidence, from 0 to 1, that messages `place..end` change the topic of the messages
+    /// before `place`, in a segment that begins at `start`. `None` if one side has too little
+    /// content.
     pub fn shift(
         &self,
         readings: &[Arc<Reading>],
@@ -51,7 +52,8 @@ impl Cohesion<'_> {
         match self {
             Self::Vectors(rows) => {
                 let by_vectors = vector_shift(rows, &left, &right)?;
-                // Words only confirm: where vectors see no drop, they aren't asked.
+                // Words only confirm a drop in the vectors, so without a drop they are not
+                // compared.
                 let words = if by_vectors < 0.3 {
                     None
                 } else {
@@ -64,7 +66,7 @@ impl Cohesion<'_> {
     }
 }
 
-/// Mean cosine over all pairs across, against the mean over the pairs within each side.
+/// Mean cosine over all pairs across the place, against the mean over the pairs within each side.
 fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> Option<f32> {
     let (before, after) = (Side::of(rows, left)?, Side::of(rows, right)?);
     let across = before.sum.dot(&after.sum) / (before.count * after.count);
@@ -73,7 +75,7 @@ fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> 
     drop.is_finite().then(|| drop.clamp(0.0, 1.0))
 }
 
-/// The sum of a side's vectors, which holds the means over all their pairs.
+/// The sum of a side's vectors, from which the means over all pairs follow.
 struct Side {
     sum: Array1<f32>,
     count: f32,
@@ -87,7 +89,7 @@ impl Side {
         for at in places {
             let row = rows.row(*at);
             let square = row.dot(&row);
-            // A text without content has no direction.
+            // A text without content has a zero vector.
             if square > 0.0 {
                 sum += &row;
                 squares += square;
@@ -102,7 +104,7 @@ impl Side {
     }
 }
 
-/// How far the overlap of the two sides falls below what is usual within the segment.
+/// How far the overlap of the two sides is below the usual overlap within the segment.
 fn word_shift(
     readings: &[Arc<Reading>],
     start: usize,
@@ -127,7 +129,7 @@ fn word_shift(
         .then(|| (1.0 - shared as f32 / (usual * smaller as f32)).clamp(0.0, 1.0))
 }
 
-/// Terms that both sides have, and how many the poorer side has.
+/// The number of terms that both sides share, and the number of terms of the side with fewer.
 fn overlap(readings: &[Arc<Reading>], left: &[usize], right: &[usize]) -> (usize, usize) {
     let terms = |side: &[usize]| {
         let mut all: Vec<u64> =

@@ -1,10 +1,9 @@
-//! The words by which people turn to another subject or take their leave, and those that carry no
-//! subject at all.
+//! Words that announce a change of topic or a goodbye, and words without a topic.
 //!
 //! Every list is general language. Entries are lower case with straight apostrophes; English ones
-//! match whole words, Chinese ones characters.
+//! match whole words, Chinese ones match characters.
 
-/// Announce another subject, whatever was said before.
+/// Announce a change of topic, whatever the context.
 pub(super) const TURN_STRONG: &[&str] = &[
     "changing the subject",
     "changing the topic",
@@ -46,8 +45,8 @@ pub(super) const TURN_STRONG: &[&str] = &[
     "說點別的",
 ];
 
-/// Often open another subject, but as often an aside: they count only together with a change in
-/// what is talked about.
+/// Often open another topic, but as often an aside: they count only together with a change in the
+/// words or vectors.
 pub(super) const TURN_WEAK: &[&str] = &[
     "by the way",
     "btw",
@@ -81,7 +80,7 @@ pub(super) const TURN_WEAK: &[&str] = &[
     "言归正传",
 ];
 
-/// Say goodbye wherever they stand in a short sentence.
+/// Say goodbye anywhere in a short sentence.
 pub(super) const CLOSE_STRONG: &[&str] = &[
     "goodbye",
     "good bye",
@@ -134,7 +133,7 @@ pub(super) const CLOSE_STRONG: &[&str] = &[
     "早点睡",
 ];
 
-/// Say goodbye only where a sentence begins with them ("I had a good night" does not).
+/// Say goodbye only at the beginning of a sentence ("I had a good night" does not).
 pub(super) const CLOSE_OPENING: &[&str] = &[
     "see you",
     "good night",
@@ -148,12 +147,12 @@ pub(super) const CLOSE_OPENING: &[&str] = &[
     "later",
 ];
 
-/// After a goodbye, these take the talk up again.
+/// Resume the talk after a goodbye.
 pub(super) const RESUME: &[&str] =
     &["wait", "hold on", "before you go", "oh wait", "hang on", "等等", "等一下", "先别走"];
 
-/// Words of a message that only shows that somebody listens, greets or thanks. A short message of
-/// nothing else has no subject.
+/// Words of messages that only acknowledge, greet or thank. A short message of only such words has
+/// no topic.
 pub(super) const BACKCHANNEL: &[&str] = &[
     "a",
     "absolutely",
@@ -257,7 +256,7 @@ pub(super) const BACKCHANNEL: &[&str] = &[
     "yup",
 ];
 
-/// The same in Chinese: characters that such messages are made of.
+/// The Chinese characters of such messages.
 pub(super) const BACKCHANNEL_CHARS: &str =
     "哈嗯哦啊呀嘿呵好的是对行可以谢了吧呢吗真喔噢唉恭喜棒厉害早您你嘛晚安拜再见";
 

@@ -1,17 +1,17 @@
 //! Rules over time, topic, cues and size: no model, no waiting.
 //!
-//! What ends a segment, first match first:
+//! A segment ends at the first of these that applies:
 //! * a message of another session (`None` is a session of its own): always, whatever the length, so
 //!   that no episode ever spans two sessions;
-//! * a pause of `time_gap_minutes` around the time that the segment covers; messages out of order
-//!   within that time are no pause;
-//! * a goodbye that is over, an announced change of subject, or a drop in cohesion, if the
-//!   confidence reaches `boundary_confidence_threshold` and both sides keep `buffer_size_min`
-//!   messages of the same session;
+//! * a pause of `time_gap_minutes` around the time span of the segment; messages out of order
+//!   within that span are not a pause;
+//! * a completed goodbye, an announced change of topic, or a drop in cohesion, if the confidence
+//!   reaches `boundary_confidence_threshold` and both sides keep `buffer_size_min` messages of the
+//!   same session;
 //! * `buffer_size_max`: the deepest valley in the second half of the full segment.
 //!
-//! A stretch shorter than `buffer_size_min` before a pause joins what follows; one before the end
-//! of a session is an episode of its own.
+//! A stretch shorter than `buffer_size_min` before a pause joins the next segment; one before the
+//! end of a session is an episode of its own.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use super::scan::{Scan, Segment};
 use crate::config::Config;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
-/// The finished segments at the front of `buffer`, in order; the messages behind the last of them
+/// The finished segments at the front of `buffer`, in order; the messages after the last of them
 /// stay buffered.
 ///
-/// `vectors` has one normalised row a message, shape `(buffer.len(), dimension)`; without them (or
-/// with another number of rows) words are compared. Feeding messages one by one, and removing
-/// finished segments in between, gives the same segments as feeding them at once.
+/// `vectors` has one normalised row per message, shape `(buffer.len(), dimension)`; without them
+/// (or with another number of rows) words are compared. Adding messages one by one, and removing
+/// finished segments in between, gives the same segments as adding them at once.
 pub fn segments(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
@@ -37,7 +37,7 @@ pub fn segments(
     segments_read(&Readings::default(), buffer, vectors, config)
 }
 
-/// [`segments`] where `readings` has what was read of these messages before.
+/// [`segments`] with cached `readings` of these messages.
 pub fn segments_read(
     readings: &Readings,
     buffer: &[Arc<Message>],
@@ -55,8 +55,8 @@ pub fn segments_read(
     .segments()
 }
 
-/// Like [`segments`], but nothing is left over: the rest ends with `reason` (`Flush` or `Session`),
-/// whatever its length.
+/// Like [`segments`], but ends the remaining messages with `reason` (`Flush` or `Session`),
+/// whatever their number.
 pub fn flush(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
@@ -74,7 +74,7 @@ pub fn flush(
     with_rest(&scan, buffer.len(), reason)
 }
 
-/// The segments of a complete buffer and what is left behind them.
+/// The segments of a complete buffer, including the remaining messages.
 pub(super) fn with_rest(scan: &Scan<'_>, messages: usize, reason: BoundaryReason) -> Vec<Segment> {
     let mut found = scan.segments();
     let done = found.iter().map(|segment| segment.length).sum();

@@ -1,5 +1,4 @@
-//! Boundaries by the words that stretches of talk share: the stand-in for a model that doesn't
-//! answer, and for an embedder that doesn't.
+//! Boundaries by shared words: the fallback if a model or an embedder does not answer.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::scan::{Scan, Segment};
 use crate::config::Config;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
-/// Like [`heuristic segments`](super::segments), with words in place of vectors (which are ignored)
+/// Like [`heuristic segments`](super::segments), with words instead of vectors (which it ignores)
 /// and its own detection method.
 pub fn segments(
     buffer: &[Arc<Message>],
@@ -30,7 +29,7 @@ pub fn segments(
     .segments()
 }
 
-/// Like [`heuristic flush`](super::flush), with words in place of vectors.
+/// Like [`heuristic flush`](super::flush), with words instead of vectors.
 pub fn flush(
     buffer: &[Arc<Message>],
     _vectors: Option<ArrayView2<'_, f32>>,

@@ -1,11 +1,11 @@
-//! Where one episode ends and the next begins.
+//! Finds the boundaries between episodes.
 //!
-//! [`segments`] reads a user's buffer and gives back the segments that are finished; [`flush`] also
-//! gives the rest. Both look at the messages one by one and at a bounded number of messages behind
-//! each place, so the result doesn't depend on how the messages were batched into calls. With a
-//! model, [`window`] asks it about a stretch of messages at once and [`turn`] about each message;
-//! [`keyword_overlap`] is the stand-in while it doesn't answer. Nothing here calls the model,
-//! stores or writes text; the engine does.
+//! [`segments`] reads a user's buffer and returns the finished segments; [`flush`] also returns the
+//! rest. Both read the messages one by one and a bounded number of messages after each place, so
+//! the result doesn't depend on how calls batched the messages. With a model, [`window`] asks about
+//! a stretch of messages at once and [`turn`] about each message; [`keyword_overlap`] is the
+//! fallback while the model doesn't answer. Nothing here calls the model, stores or writes text;
+//! the engine does.
 
 mod cohesion;
 mod cues;

@@ -1,4 +1,4 @@
-//! The features of one message that the rules use, computed once.
+//! The features of one message for the rules, computed once.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,22 +12,21 @@ use crate::text::script::is_unspaced;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{for_each_word, runs};
 
-/// Bytes of a message that are read from its front, and as many from its end: a pasted log must not
-/// slow the talk down.
+/// Number of bytes that are read from the start of a message, and from its end: a pasted log must
+/// not slow the analysis down.
 const READ_BYTES: usize = 2_000;
 
-/// A sentence longer than this many words (or half as many characters without spaces again) is not
-/// a goodbye.
+/// A sentence with more words (or, without spaces, half as many characters again) is not a goodbye.
 const CLOSING_SENTENCE_WORDS: usize = 12;
 
-/// How clearly a message announces another subject.
+/// How clearly a message announces a change of topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
     /// Not at all.
     None,
-    /// In words that are often an aside.
+    /// In words that often open an aside.
     Weak,
-    /// In so many words.
+    /// Explicitly.
     Strong,
 }
 
@@ -37,13 +36,13 @@ pub(super) struct Reading {
     /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by
     /// pairs of characters.
     pub terms: Vec<u64>,
-    /// How clearly it changes the subject.
+    /// How clearly it changes the topic.
     pub turn: Turn,
     /// Whether it says goodbye.
     pub closes: bool,
     /// Whether it resumes the talk after a goodbye.
     pub resumes: bool,
-    /// Whether it has no subject of its own ("haha yes", an emoji).
+    /// Whether it has no topic ("haha yes", an emoji).
     pub backchannel: bool,
     /// Whether it ends in a question, so that the next message is an answer.
     pub asks: bool,
@@ -74,19 +73,19 @@ impl Reading {
     }
 }
 
-/// Readings of one user's buffered messages, by their `seq`, from one look at the buffer to the
-/// next: who adds messages one by one has it looked at each time.
+/// Caches the analysis of one user's buffered messages, by their `seq`, so that appending a message
+/// does not analyse the whole buffer again.
 #[derive(Debug, Default)]
 pub struct Readings(Mutex<FxHashMap<u64, Arc<Reading>>>);
 
 impl Readings {
-    /// Of each message.
+    /// The readings of the messages, in order.
     pub(super) fn of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<Reading>> {
         let known: Vec<Option<Arc<Reading>>> = {
             let known = self.0.lock();
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
-        // The lock is not held here, so that other buffers can be read.
+        // Without the lock, so that other buffers can be read meanwhile.
         let read = |(message, known): (&Arc<Message>, Option<Arc<Reading>>)| {
             known.unwrap_or_else(|| Arc::new(Reading::of(message)))
         };
@@ -100,7 +99,7 @@ impl Readings {
         readings
     }
 
-    /// Messages that have left the buffer.
+    /// Drops the readings of messages that have left the buffer.
     pub fn forget(&self, messages: &[Arc<Message>]) {
         let mut known = self.0.lock();
         messages.iter().for_each(|message| {
@@ -112,7 +111,7 @@ impl Readings {
     }
 }
 
-/// The front of a text and, if it is longer than that, its end.
+/// The start of a text and, if the text is longer, its end.
 fn ends(text: &str) -> (&str, &str) {
     if text.len() <= 2 * READ_BYTES {
         return (text, "");
@@ -140,8 +139,8 @@ fn fold(text: &str) -> String {
     out
 }
 
-/// Between the end of a cue and what follows runs a word boundary (CJK needs none, nor does a cue
-/// that ends in punctuation).
+/// True at a word boundary between the end of a cue and the text after it (CJK needs none, nor does
+/// a cue that ends in punctuation).
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
     is_unspaced(last)
@@ -161,7 +160,7 @@ impl Cues {
         Self(by_first)
     }
 
-    /// The cue that the text begins with, as whole words.
+    /// The cue at the start of the text, as whole words.
     fn opening(&self, text: &str) -> Option<&'static str> {
         let first = text.as_bytes().first()?;
         self.0[usize::from(*first)]
@@ -170,7 +169,7 @@ impl Cues {
             .copied()
     }
 
-    /// Whether the text begins with a cue, as whole words.
+    /// Whether a cue opens the text, as whole words.
     fn opens(&self, text: &str) -> bool {
         self.opening(text).is_some()
     }
@@ -199,7 +198,7 @@ static FILLERS: LazyLock<Cues> = LazyLock::new(|| {
 });
 static RESUME: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::RESUME));
 
-/// Letters of a word that its key is made of: forms of a word mostly share them.
+/// Number of letters in the key of a word; forms of a word usually share them.
 const KEY_LETTERS: usize = 6;
 
 static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
@@ -208,12 +207,12 @@ static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     keys
 });
 
-/// Whether the lower-case word only shows that the speaker listens ("yeah", "wow").
+/// Whether the lower-case word is only an acknowledgement ("yeah", "wow").
 fn is_backchannel_word(word: &str) -> bool {
     BACKCHANNEL_KEYS.binary_search(&fnv1a(word.chars())).is_ok()
 }
 
-/// Calls `visit` with the key of every content word, and the word.
+/// Calls `visit` with the key of every content word and the word.
 fn for_each_key(text: &str, mut visit: impl FnMut(u64, &str)) {
     for_each_word(text, |word, unspaced| {
         if unspaced {
@@ -243,7 +242,7 @@ fn terms_of(text: &str) -> Vec<u64> {
     terms
 }
 
-/// The word of a text that has this key.
+/// The word of a text with this key.
 pub(super) fn surface(text: &str, term: u64) -> Option<String> {
     let mut found = None;
     for_each_key(ends(text).0, |key, word| {
@@ -254,7 +253,7 @@ pub(super) fn surface(text: &str, term: u64) -> Option<String> {
     found
 }
 
-/// Sentences of a folded text, roughly: enough for cues, which stand at the borders of sentences.
+/// Rough sentences of a folded text; enough for cues, which are at the start or end of sentences.
 fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['.', '!', '?', '。', '！', '？', '\n', ';', '；', '…'])
         .map(str::trim)
@@ -274,7 +273,7 @@ fn turn_of(folded: &str) -> Turn {
         if TURN_STRONG.within(opening) {
             return Turn::Strong;
         }
-        // An aside in a later sentence leaves the first one with the old subject.
+        // After an aside in a later sentence, the first sentence still has the old topic.
         if index == 0 && TURN_WEAK.opens(clause) {
             found = Turn::Weak;
         }
@@ -310,7 +309,7 @@ fn is_backchannel(folded: &str) -> bool {
     true
 }
 
-/// "hahahah", "yesss", "oooh": few letters, often repeated.
+/// True for "hahahah", "yesss", "oooh": few letters, often repeated.
 fn stretched(word: &str) -> bool {
     let mut letters: Vec<char> = word.chars().collect();
     letters.dedup();

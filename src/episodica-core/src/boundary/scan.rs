@@ -1,9 +1,10 @@
-//! Walks through a buffer and cuts it: the part that all detectors share.
+//! Scans a buffer and splits it: the part that all detectors share.
 //!
-//! Invariant behind "the same segments however the messages came in": a place is judged on the
-//! messages from the segment's start to at most [`LOOKAHEAD`] messages behind it and never beyond
-//! the `buffer_size_max`-th, and it is judged only once all of those are there (or cannot come any
-//! more). A buffer that holds `buffer_size_max` messages of one segment is always cut.
+//! Segments do not depend on how calls batched the messages, because of this invariant: the
+//! judgement of a place depends on the messages from the segment's start to at most [`LOOKAHEAD`]
+//! messages after the place, never beyond the `buffer_size_max`-th, and waits until all of those
+//! are there (or can't come any more). A buffer with `buffer_size_max` messages of one segment is
+//! always cut.
 
 use std::sync::Arc;
 
@@ -13,34 +14,34 @@ use crate::clock::Moment;
 use crate::config::Config;
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
-/// Messages behind a place that its judgement may look at.
+/// Number of messages after a place that its judgement may read.
 pub(super) const LOOKAHEAD: usize = 4;
-/// Below this many messages only a clear announcement or a goodbye ends a segment (scaled down with
+/// A segment with fewer messages ends only at a clear announcement or a goodbye (scaled down with
 /// `buffer_size_max`).
 const USUAL_MINIMUM: usize = 6;
-/// Words of `topic_summary`.
+/// Number of words in `topic_summary`.
 const TOPIC_WORDS: usize = 4;
 
 /// A finished stretch of the buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// How many messages, counted from where the segment before it ended (the first from the front
+    /// Number of messages, counted from the end of the previous segment (the first from the front
     /// of the buffer).
     pub length: usize,
-    /// Why it ends there.
+    /// The reason for its end.
     pub boundary: Boundary,
-    /// Why, in a model's words; empty where the rules decided.
+    /// The reason in a model's words; empty if the rules decided.
     pub words: String,
 }
 
 impl Segment {
-    /// Why it ends there, for people.
+    /// The reason for its end, for people.
     pub fn description(&self) -> &str {
         if self.words.is_empty() { describe(self.boundary.reason) } else { &self.words }
     }
 }
 
-/// Why a segment ended, in words for people.
+/// The description of a reason, for people.
 pub fn describe(reason: BoundaryReason) -> &'static str {
     match reason {
         BoundaryReason::Session => "the session ended",
@@ -62,12 +63,12 @@ pub(super) struct Scan<'a> {
     cohesion: Cohesion<'a>,
     config: &'a Config,
     method: DetectionMethod,
-    /// No message will follow: what is missing behind a place cannot come any more.
+    /// No message will follow, so the judgement of a place does not wait for more.
     complete: bool,
 }
 
 impl<'a> Scan<'a> {
-    /// Reads the messages, but for those that `known` has been asked for before.
+    /// Reads the messages; takes those that `known` already has from there.
     pub fn new(
         buffer: &'a [Arc<Message>],
         known: &Readings,
@@ -80,7 +81,7 @@ impl<'a> Scan<'a> {
         Self { buffer, readings, cohesion, config, method, complete }
     }
 
-    /// All segments that are finished, in order.
+    /// All finished segments, in order.
     pub fn segments(&self) -> Vec<Segment> {
         let (mut found, mut start) = (Vec::new(), 0);
         while let Some((end, reason, confidence)) = self.next_cut(start) {
@@ -115,7 +116,7 @@ impl<'a> Scan<'a> {
         Segment { length: end - start, boundary, words: String::new() }
     }
 
-    /// The end of the segment that begins at `start`, or `None` while it is open.
+    /// The end of the segment that begins at `start`, or `None` while the segment is open.
     fn next_cut(&self, start: usize) -> Option<(usize, BoundaryReason, f32)> {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let full = start + max;
@@ -157,7 +158,7 @@ impl<'a> Scan<'a> {
         pause_confidence(self.config, span, next)
     }
 
-    /// Which messages behind `place` take part in its judgement.
+    /// The messages after `place` that its judgement depends on.
     fn behind(&self, place: usize, full: usize, mut span: Span) -> Behind {
         let wanted = place + LOOKAHEAD.max(self.config.buffer_size_min);
         span.take(self.buffer[place].timestamp);
@@ -178,7 +179,7 @@ impl<'a> Scan<'a> {
         Behind::Until(wanted)
     }
 
-    /// The cue that speaks loudest for a boundary before `place`, with its confidence.
+    /// The strongest cue for a boundary before `place`, with its confidence.
     fn judge(&self, start: usize, place: usize, end: usize) -> (BoundaryReason, f32) {
         let length = place - start;
         let at = &self.readings[place];
@@ -187,8 +188,8 @@ impl<'a> Scan<'a> {
         let maturity = (length as f32 / usual as f32).min(1.0);
         let closed = self.said_goodbye(start, place);
         let cued = closed || at.turn != Turn::None;
-        // Too few messages before the end of the session or before a pause are no subject of their
-        // own, unless somebody says so.
+        // Too few messages before the end of the session or before a pause are not a topic of their
+        // own, unless a message announces one.
         let enough_behind = end - place >= LOOKAHEAD.min(usual);
         let asked = (cued || length >= usual && !at.backchannel) && enough_behind;
         let shift =
@@ -215,14 +216,14 @@ impl<'a> Scan<'a> {
             ),
             Turn::Weak | Turn::None => {}
         }
-        // A goodbye that is about to come belongs to what it ends.
+        // An imminent goodbye belongs to the segment that it ends.
         let parting = self.readings[place..end].iter().any(|reading| reading.closes);
         if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel && !parting) {
-            // The longer a segment already is, the less it takes to end it.
+            // The longer the segment, the less evidence is necessary to end it.
             let room =
                 (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
             let confidence = 0.8 * shift + 0.15 * room - doubt;
-            // A drop that is still going on is judged where it is deepest.
+            // A drop that continues is judged at its deepest place.
             let deepest = || {
                 shift >= self.cohesion.shift(&self.readings, start, place + 1, end).unwrap_or(0.0)
             };
@@ -233,8 +234,8 @@ impl<'a> Scan<'a> {
         best
     }
 
-    /// Is a goodbye the last thing said before `place`, apart from one or two replies without a
-    /// subject ("you too!")?
+    /// True if the last message before `place` is a goodbye, not counting one or two replies
+    /// without a topic ("you too!").
     fn said_goodbye(&self, start: usize, place: usize) -> bool {
         let mut before = self.readings[start..place].iter().rev().take(3);
         before
@@ -242,16 +243,16 @@ impl<'a> Scan<'a> {
             .is_some_and(|reading| reading.closes)
     }
 
-    /// Is the message at `place` only the last word of a goodbye ("you too!") before the talk ends
-    /// or goes on?
+    /// True if the message at `place` is only the reply to a goodbye ("you too!") before the talk
+    /// ends or continues.
     fn is_echo(&self, place: usize, end: usize) -> bool {
         self.readings[place].backchannel
             && !(place + 1..end).all(|at| self.readings[at].backchannel)
             || self.readings[place..end].iter().any(|reading| reading.closes)
     }
 
-    /// How much a cut before `place` would tear apart what belongs together: a question and its
-    /// answer, a request and its result.
+    /// How much a cut before `place` would separate related messages: a question and its answer, a
+    /// request and its result.
     fn adjacency_penalty(&self, place: usize) -> f32 {
         let (before, at) = (&self.readings[place - 1], &self.readings[place]);
         let answer = if before.asks { 0.3 } else { 0.0 };
@@ -259,7 +260,7 @@ impl<'a> Scan<'a> {
         f32::max(answer, reply)
     }
 
-    /// Where to cut a full segment: the deepest valley of its second half that leaves the next
+    /// The place to cut a full segment: the deepest valley of its second half that leaves the next
     /// segment its minimum.
     fn size_cut(&self, start: usize, full: usize) -> usize {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
@@ -289,8 +290,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The places of a buffer at which a pause is long enough to end a segment, whatever is said,
-/// rising; each leaves the segment its minimum.
+/// The places of a buffer at which a pause is long enough to end a segment, whatever its content,
+/// in order; each leaves the segment its minimum.
 pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<usize> {
     let mut places = Vec::new();
     let Some(first) = buffer.first() else { return places };
@@ -310,23 +311,23 @@ pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<us
     places
 }
 
-/// 0 below the configured pause; then from 0.8 up to 1 at four times of it.
+/// 0 below the configured pause; from there 0.8, rising to 1 at four times the pause.
 fn pause_confidence(config: &Config, span: &Span, next: Moment) -> f32 {
     let ratio = span.distance_seconds(next) / (config.time_gap_minutes * 60.0);
     if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
 }
 
-/// What follows a place.
+/// The messages after a place.
 enum Behind {
-    /// The messages up to here (exclusive) are all that count.
+    /// Only the messages up to here (exclusive) count.
     Until(usize),
-    /// The segment will be full before enough messages are there: its size decides.
+    /// The segment becomes full before there are enough messages: its size decides.
     TooClose,
-    /// Messages that count may still come.
+    /// Relevant messages may still come.
     Unknown,
 }
 
-/// The time that a segment covers, so that messages out of order do not look like a pause.
+/// The time span of a segment, so that messages out of order do not look like a pause.
 #[derive(Clone, Copy)]
 struct Span {
     earliest: Moment,
@@ -349,13 +350,13 @@ impl Span {
     }
 }
 
-/// A few words on what messages are about.
+/// A few words on the topic of messages.
 pub fn topic_summary(messages: &[Arc<Message>]) -> String {
     let readings: Vec<_> = messages.iter().map(|message| Arc::new(Reading::of(message))).collect();
     topic_words(messages, &readings)
 }
 
-/// The words that most messages share, in the order in which they first occur.
+/// The words that most messages share, in order of their first occurrence.
 fn topic_words(messages: &[Arc<Message>], readings: &[Arc<Reading>]) -> String {
     let mut all: Vec<(u64, usize)> = readings
         .iter()

@@ -1,4 +1,4 @@
-//! Conversations and what becomes of them; invariance against batching.
+//! Conversations and their segments; invariance against batching.
 
 use std::sync::Arc;
 
@@ -87,12 +87,12 @@ fn a_pause_ends_a_segment_and_disorder_does_not() {
         cuts(&segments(&at(&[1000, 1001, 2]), None, &config)),
         [(2, BoundaryReason::TimeGap)]
     );
-    // One message before the pause is shorter than the minimum and joins what follows.
+    // The single message before the pause is shorter than the minimum and joins the next segment.
     assert_eq!(
         cuts(&segments(&at(&[0, 60, 61, 120]), None, &config)),
         [(3, BoundaryReason::TimeGap)]
     );
-    // The threshold is compared: a pause just over the limit is 0.8 sure.
+    // The confidence is compared with the threshold: a pause just over the limit has 0.8.
     let strict = Config { boundary_confidence_threshold: 0.95, ..Config::default() };
     assert_eq!(cuts(&segments(&at(&[0, 1, 32]), None, &strict)), []);
     assert_eq!(cuts(&segments(&at(&[0, 1, 300]), None, &strict)), [(2, BoundaryReason::TimeGap)]);

@@ -1,4 +1,4 @@
-//! Boundaries by a model: when it is asked, and what is made of its answers.
+//! Boundaries by a model: when to ask it, and how to read its answers.
 
 use std::sync::Arc;
 
@@ -115,8 +115,8 @@ fn pauses_cut_whatever_the_model_says() {
 
 #[test]
 fn missing_doubled_and_invented_indexes_are_repaired() {
-    // 3 is missing, 5 is claimed twice, 99 and -1 stand for nothing, the order of the second is
-    // wrong.
+    // 3 is missing, 5 is claimed twice, 99 and -1 are unknown numbers, and the second list is out
+    // of order.
     let text = answer(&[(&[0, 1, 2, 5, 4], 0.9), (&[9, 5, 6, 7, 8, 99, -1], 0.9)]);
     let found = reading(&text, &talk(10, &[]), true).expect("usable");
     assert_eq!(lengths(&found.segments), [6, 4]);

@@ -1,4 +1,4 @@
-//! Boundaries by a model that judges each message, as in Nemori: does it open a new episode?
+//! Boundaries by a model that judges for each message whether it opens a new episode, as in Nemori.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::llm::{AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
-/// Looks at a buffer of one session, whose first `seen` messages were judged before.
+/// Plans the next step for a buffer of one session whose first `seen` messages are already judged.
 /// [`Step::Ask`]`(n)` asks whether the `n`-th message (the last of the first n) opens an episode.
 pub fn plan(
     buffer: &[Arc<Message>],
@@ -44,10 +44,10 @@ struct Values {
     conversation: String,
 }
 
-/// The question about the last of these messages.
+/// The prompt about the last of these messages.
 ///
 /// # Errors
-/// `Internal` when the prompt can't be filled in.
+/// `Internal` if the prompt can't be rendered.
 pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
     let (system, user) = render(
         Template::Turn,
@@ -75,7 +75,7 @@ pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
 }
 
 /// Reads an answer about the last of these messages: the segment before it, if one ends there.
-/// `None` if the answer says nothing.
+/// `None` if the answer is unusable.
 pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Option<Segment>> {
     let value = json::object(answer)?.value;
     let should_end = match value.get("should_end")? {

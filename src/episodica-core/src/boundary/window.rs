@@ -1,8 +1,8 @@
-//! Boundaries by a model that sees a window of messages, asked only where the rules leave doubt.
+//! Boundaries by a model that sees a window of messages; asked only if the rules are in doubt.
 //!
-//! [`plan`] says what to do with the front of a buffer: cut, ask, or wait. [`question`] makes the
-//! prompt, [`read`] turns the answer, however poor, into segments that hold every message exactly
-//! once. The engine does the asking, and falls back on the rules without an answer.
+//! [`plan`] decides what to do with the front of a buffer: cut, ask, or wait. [`question`] writes
+//! the prompt, [`read`] turns any usable answer into segments that contain every message exactly
+//! once. The engine asks the model, and uses the rules if there is no answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
 /// Maximum number of messages of a finished stretch that is one episode without asking the model.
 const PLAIN: usize = 8;
-/// New messages that make it worth asking again when the buffer is full.
+/// Minimum number of new messages to ask again when the buffer is full.
 const WORTH_ASKING: usize = 8;
-/// Confidence from which a cue that is too weak to cut is a reason to ask.
+/// Minimum confidence of a cue that is too weak to cut but a reason to ask.
 const DOUBT: f32 = 0.4;
-/// The confidence of a cut to which the model gave none.
+/// The confidence of a cut for which the model gave none.
 const UNSAID_CONFIDENCE: f32 = 0.8;
-/// Longest reason or topic that is kept, in characters.
+/// Maximum length of a stored reason or topic, in characters.
 const MAX_WORDS: usize = 120;
 
-/// What to do with the front of a buffer.
+/// The next step for the front of a buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Nothing is finished, and it is too early to ask.
     Wait,
-    /// These are finished beyond doubt.
+    /// These segments are certainly finished.
     Cut(Vec<Segment>),
-    /// Ask about so many messages from the front.
+    /// Ask about this many messages from the front.
     Ask(usize),
 }
 
-/// Looks at a buffer of one session. The first `seen` messages were in a question before; with
-/// `complete` no message will follow, and that is why.
+/// Plans the next step for a buffer of one session. An earlier prompt contained the first `seen`
+/// messages; with `complete` no message will follow, for the given reason.
 pub fn plan(
     buffer: &[Arc<Message>],
     seen: usize,
@@ -67,7 +67,7 @@ pub fn plan(
             Step::Cut(vec![segment(buffer, reason, 1.0, config)])
         }
         Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => Step::Ask(buffer.len()),
-        // The model has seen all of it and found no end: it is one episode.
+        // The model has seen all messages and found no end: they are one episode.
         Some(reason) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
         None if buffer.len() < config.buffer_size_max => Step::Wait,
         None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => {
@@ -125,10 +125,10 @@ struct Values {
     conversation: String,
 }
 
-/// The question about a window.
+/// The prompt about a window.
 ///
 /// # Errors
-/// `Internal` when the prompt can't be filled in.
+/// `Internal` if the prompt can't be rendered.
 pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Result<Prompt> {
     let values = Values {
         min: config.buffer_size_min,
@@ -162,24 +162,24 @@ pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Res
     })
 }
 
-/// An answer about a window, made whole.
+/// The complete segments of an answer about a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The finished segments, from the front of the window.
     pub segments: Vec<Segment>,
-    /// Messages that the answer left out, named twice or out of order, and numbers that stand for
-    /// none.
+    /// Number of messages that the answer left out, named twice or out of order, and of unknown
+    /// numbers.
     pub repaired: usize,
-    /// The answer's JSON had to be pieced together.
+    /// True if the answer's JSON needed repair.
     pub salvaged: bool,
 }
 
-/// Reads an answer about `window`; `None` if nothing of it can be used. Unless `complete`, the last
-/// segment stays open and is not returned.
+/// Reads an answer about `window`; `None` if it is unusable. Unless `complete`, the last segment
+/// stays open and is not returned.
 ///
 /// Every message is in exactly one segment: one that the model left out stays with the message
-/// before it, one that two claim belongs to the first. Certain pauses cut whatever the model says;
-/// cuts below the configured confidence don't; short segments join a neighbour.
+/// before it, one in two episodes belongs to the first. Certain pauses always cut, whatever the
+/// answer; cuts below the configured confidence don't; short segments join a neighbour.
 pub fn read(
     answer: &str,
     window: &[Arc<Message>],
@@ -198,7 +198,8 @@ pub fn read(
             }
         }
     }
-    // A message that the model left out stays with the one before it (the first: the one after).
+    // A message that the model left out stays with the message before it (the first: with the one
+    // after it).
     let mut current = owner.iter().flatten().next().copied()?;
     let mut places: Vec<(usize, usize)> = Vec::new();
     let mut done: BTreeSet<usize> = BTreeSet::new();
@@ -237,7 +238,7 @@ pub fn read(
     })
 }
 
-/// One episode as the model gave it.
+/// One episode as the model described it.
 struct Claim {
     messages: Vec<i64>,
     topic: String,
@@ -269,7 +270,7 @@ fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
-/// A model's words for people: one line, not too long.
+/// A model's text for people: one line, clipped.
 pub(super) fn words(text: &str) -> String {
     single_line(text).chars().take(MAX_WORDS).collect()
 }
@@ -286,8 +287,8 @@ impl Cut<'_> {
     }
 }
 
-/// Segments between cuts, none shorter than allowed (it joins what follows, the last what
-/// precedes), none longer (the rules cut it again).
+/// Segments between cuts: a segment that is too short joins the next one (the last joins the
+/// previous one), and the rules split a segment that is too long.
 fn segments(
     window: &[Arc<Message>],
     cuts: Vec<Cut<'_>>,
@@ -358,7 +359,7 @@ fn push(found: &mut Vec<Segment>, messages: &[Arc<Message>], whole: Segment, con
     found.append(&mut parts);
 }
 
-/// As few parts as the maximum allows, equally long.
+/// As few equal parts as the maximum allows.
 fn even_parts(messages: &[Arc<Message>], config: &Config) -> Vec<Segment> {
     let count = messages.len().div_ceil(config.buffer_size_max);
     let (length, longer) = (messages.len() / count, messages.len() % count);

@@ -1,4 +1,4 @@
-//! From a segment of messages to an episode, and from episodes to semantic memories.
+//! Writes episodes from segments of messages, and facts from episodes.
 
 pub mod episode;
 pub mod facts;

@@ -1,4 +1,4 @@
-//! What is asked of a model, and what comes back.
+//! Requests to a model, and its answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,24 +7,24 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::model::ServiceHealth;
 
-/// Which step of the engine asks; the books are kept by it.
+/// The step of the engine that sends the request; `usage()` counts by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Where episodes end.
+    /// Finding the ends of episodes.
     Boundary,
-    /// The text of an episode, and its facts.
+    /// Writing the text of an episode and its facts.
     Episode,
-    /// Facts, where they were not asked for together with the text.
+    /// Extracting facts, if not requested together with the text.
     Extract,
-    /// What to do with candidates beside what is known.
+    /// Reconciling candidates with known facts.
     Reconcile,
-    /// Vectors.
+    /// Embedding texts.
     Embedding,
 }
 
 impl Phase {
-    /// The word used in `usage()` and in traces.
+    /// The name used in `usage()` and in traces.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boundary => "boundary",
@@ -36,7 +36,7 @@ impl Phase {
     }
 }
 
-/// The JSON that an answer should have.
+/// The JSON schema of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerSchema {
     /// Letters, digits and underscores.
@@ -46,54 +46,55 @@ pub struct AnswerSchema {
     pub schema: Value,
 }
 
-/// One question to a model.
+/// One request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// Which step asks.
+    /// The step that sends it.
     pub phase: Phase,
-    /// The task.
+    /// The instructions.
     pub system: String,
     /// The material, fenced as data.
     pub user: String,
-    /// The form of the answer.
+    /// The schema of the answer.
     pub schema: AnswerSchema,
-    /// Most tokens of the answer.
+    /// Maximum number of tokens of the answer.
     pub max_tokens: u32,
 }
 
-/// What a model said, and what it cost.
+/// A model's answer with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The text, as it came.
+    /// The text as received.
     pub text: String,
-    /// The model that answered (the fallback's where that one did).
+    /// The model that answered (the fallback's name if the fallback answered).
     pub model: String,
-    /// Tokens of the prompt.
+    /// Prompt tokens.
     pub prompt_tokens: u64,
-    /// Tokens of the answer.
+    /// Answer tokens.
     pub completion_tokens: u64,
-    /// The server did not say what it used: both counts are ours (o200k_base).
+    /// True if the server reported no usage, so that both counts are local (o200k_base).
     pub counted_locally: bool,
-    /// Requests that were sent until this answer came, 1 or more.
+    /// Number of requests until this answer, 1 or more.
     pub attempts: u32,
-    /// From the first request to the answer.
+    /// Seconds from the first request to the answer.
     pub seconds: f64,
 }
 
-/// A question without an answer: why, and what it cost all the same.
+/// A request without an answer: the reason and the cost.
 #[derive(Debug)]
 pub struct NoAnswer {
-    /// What went wrong.
+    /// The error.
     pub error: Error,
-    /// The same question would fare the same: its content was refused, or nothing was said to it.
+    /// True if a repetition would fail in the same way: the server refused the content, or the
+    /// answer was empty.
     pub refused: bool,
-    /// Requests that were sent, 0 where the circuit breaker refused.
+    /// Number of requests; 0 if the circuit breaker refused the call.
     pub attempts: u32,
-    /// Tokens of prompts that the server counted.
+    /// Prompt tokens that the server counted.
     pub prompt_tokens: u64,
-    /// Tokens of answers that could not be used, as the server counted them.
+    /// Tokens of unusable answers, as the server counted them.
     pub completion_tokens: u64,
-    /// From the first request to giving up.
+    /// Seconds from the first request to the failure.
     pub seconds: f64,
 }
 
@@ -110,28 +111,28 @@ impl From<Error> for Box<NoAnswer> {
     }
 }
 
-/// Something that answers prompts: an endpoint, or a caller's function.
+/// A model that answers prompts: an endpoint or a caller's function.
 pub trait LanguageModel: Send + Sync {
-    /// Its name, as stamped into what it makes.
+    /// Its name, as stored with its output.
     fn model(&self) -> &str;
 
-    /// Asks; retries, fallback and breaker included. Blocks its thread, and gives up soon after
-    /// `control` says so.
+    /// Sends a prompt, with retries, fallback and breaker. Blocks its thread; returns soon after
+    /// `control` requests a stop.
     ///
     /// # Errors
-    /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) when no answer is to be had; `Interrupted`.
+    /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) if there is no answer; `Interrupted`.
     fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>>;
 
-    /// Tokens that prompt and answer may have together; `None` = enough for any of ours.
+    /// Maximum number of tokens of prompt and answer together; `None` = enough for every prompt.
     fn context_window(&self) -> Option<u32> {
         None
     }
 
-    /// Would a call be sent now? `false` while the circuit breaker refuses all of them.
+    /// True if a call would be sent now; `false` while the circuit breaker refuses all calls.
     fn is_available(&self) -> bool {
         true
     }
 
-    /// Counters and the state of the breaker. No secret inside.
+    /// Counters and the state of the breaker. Contains no secrets.
     fn health(&self) -> ServiceHealth;
 }

@@ -1,19 +1,18 @@
-//! What the models cost: calls, tokens and time by phase, model and user.
+//! The cost of the models: calls, tokens and time by phase, model and user.
 
 use parking_lot::Mutex;
 
 use super::chat::{Answer, NoAnswer, Phase};
 use crate::model::{Cost, Usage};
 
-/// The books of one store. Thread safe; kept in memory, from the process's start.
+/// The usage counters of one store. Thread safe; kept in memory since the start of the process.
 ///
-/// A call is a question that a model (or a cache) was asked once, whatever number of requests it
-/// took.
+/// A call is one prompt to a model (or a cache), whatever the number of requests.
 #[derive(Debug, Default)]
 pub struct Ledger(Mutex<Usage>);
 
 impl Ledger {
-    /// An answer came. `user` is `None` for work that belongs to no single one.
+    /// Counts an answer. `user` is `None` for work that belongs to no single user.
     pub fn record(&self, phase: Phase, user: Option<&str>, answer: &Answer) {
         self.add(phase, user, &answer.model, |entry| {
             entry.calls += 1;
@@ -25,12 +24,12 @@ impl Ledger {
         });
     }
 
-    /// An answer was taken from a cache; it cost nothing.
+    /// Counts an answer from a cache, which costs nothing.
     pub fn record_cached(&self, phase: Phase, user: Option<&str>, model: &str) {
         self.add(phase, user, model, |entry| entry.cached += 1);
     }
 
-    /// No answer was to be had; what it cost all the same.
+    /// Counts a call without an answer, with its cost.
     pub fn record_failure(&self, phase: Phase, user: Option<&str>, model: &str, cost: &NoAnswer) {
         self.add(phase, user, model, |entry| {
             entry.failures += 1;
@@ -41,12 +40,12 @@ impl Ledger {
         });
     }
 
-    /// Forgets a user; the totals stay.
+    /// Removes a user's counters; the totals stay.
     pub fn forget(&self, user: &str) {
         self.0.lock().by_user.remove(user);
     }
 
-    /// What was recorded so far.
+    /// The usage so far.
     pub fn usage(&self) -> Usage {
         self.0.lock().clone()
     }

@@ -1,9 +1,9 @@
-//! The only door to language models.
+//! The only access to language models.
 //!
-//! [`LanguageModel`] is what the rest of the engine sees: a prompt in, a text with its cost out,
-//! whatever serves it. Retries, fallback and the circuit breaker are behind it; what an answer
-//! means is the business of `boundary` and `generate`. [`OpenAiModel`] is the one for endpoints;
-//! the engine keeps the books ([`Ledger`]).
+//! [`LanguageModel`] is the interface for the rest of the engine: it takes a prompt and returns a
+//! text with its cost, from any server. It hides retries, fallback and the circuit breaker;
+//! `boundary` and `generate` interpret the answers. [`OpenAiModel`] is the implementation for
+//! endpoints; the engine counts the usage ([`Ledger`]).
 
 mod chat;
 pub mod json;

@@ -1,11 +1,11 @@
-//! Prompts: files under a version, filled in by a template engine whose values are never read as
-//! templates, with the material fenced as data.
+//! Prompts: versioned files, rendered by a template engine that never reads values as templates,
+//! with the material fenced as data.
 //!
-//! A message may hold braces, markers or orders to the model: its text is only ever a value, and
-//! the fence around it carries the hash of what it fences, so that no message can close it. Line
-//! breaks of any kind and the markers of chat formats are taken out of it. The files hold no
-//! example of a conversation or a fact: nothing of them can be learned. The task comes first and is
-//! the same for every call of a step, so that servers can keep it.
+//! A message may contain braces, markers or instructions to the model: its text is always a value,
+//! and the fence around it carries the hash of its content, so that no message can close it. Line
+//! breaks of any kind and the markers of chat formats are removed from it. The files contain no
+//! example of a conversation or a fact, so that a model can't learn one from them. The instructions
+//! come first and are the same for every call of a step, so that servers can cache them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,39 +19,40 @@ use crate::ids::content_hash;
 use crate::model::Message;
 use crate::text::{Language, language};
 
-/// Version of the prompt files, stamped into everything that is made with them.
+/// Version of the prompt files, stored with all output that uses them.
 pub const PROMPT_VERSION: &str = "v2";
 
-/// Most bytes of messages in one prompt; longer ones share them out and are shortened in the
+/// Maximum number of bytes of messages in one prompt; longer messages share it and lose their
 /// middle.
 const PROMPT_BYTES: usize = 48_000;
-/// Every message may have this much, however many there are; in a small window as many parts of it.
+/// Minimum number of bytes per message, whatever their number; proportionally fewer in a small
+/// window.
 const MESSAGE_BYTES: usize = 400;
 const MESSAGE_PARTS: usize = 50;
-/// Bytes of messages for each token of a model's window: the other half is for task and answer.
+/// Bytes of messages per token of a model's window; the other half is for instructions and answer.
 const BYTES_PER_WINDOW_TOKEN: f64 = 1.25;
-/// The smallest window that holds the task of writing an episode and learning from it at once.
+/// The smallest window in which one prompt can ask for an episode's text and its facts.
 const ROOMY_TOKENS: u32 = 12_000;
-/// The language of a conversation shows in this many bytes of each message.
+/// Bytes of each message that are used to detect the language of a conversation.
 const LANGUAGE_BYTES: usize = 200;
 
-/// The prompts there are.
+/// The kinds of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Template {
-    /// Segments of a window of messages.
+    /// Split a window of messages into segments.
     Boundary,
-    /// Does the last message open an episode?
+    /// Decide whether the last message opens an episode.
     Turn,
-    /// An episode's text, with its facts or without.
+    /// Write an episode's text, with or without its facts.
     Episode,
-    /// Facts.
+    /// Extract facts.
     Extract,
-    /// Candidates beside known facts.
+    /// Reconcile candidates with known facts.
     Reconcile,
 }
 
 impl Template {
-    /// The step it belongs to.
+    /// The step that the prompt belongs to.
     pub fn phase(self) -> Phase {
         match self {
             Self::Boundary | Self::Turn => Phase::Boundary,
@@ -110,10 +111,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// Fills in a template: the task and the material. `fence` is added to the values.
+/// Renders a template: the instructions and the material. Adds `fence` to the values.
 ///
 /// # Errors
-/// `Internal` for a value that the template asks for and does not get.
+/// `Internal` if the template uses a missing value.
 pub fn render(
     template: Template,
     chinese: bool,
@@ -139,13 +140,13 @@ pub fn render(
     Ok((system, user))
 }
 
-/// A marker that what it encloses can't contain but by an attack on the hash.
+/// A marker that the fenced text can't contain without an attack on the hash.
 fn fence(values: &Map<String, Value>) -> String {
     let material: String = values.values().filter_map(Value::as_str).collect();
     format!("material-{}", &content_hash(&material)[..10])
 }
 
-/// Is the conversation to be worked on in Chinese?
+/// True if the conversation is in Chinese.
 pub fn is_chinese(messages: &[Arc<Message>]) -> bool {
     let mut sample = String::new();
     for message in messages {
@@ -155,17 +156,17 @@ pub fn is_chinese(messages: &[Arc<Message>]) -> bool {
     language(&sample) == Language::Chinese
 }
 
-/// What a model's window allows.
+/// The limits that follow from a model's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of messages in a prompt.
+    /// Maximum number of bytes of messages in a prompt.
     bytes: usize,
-    /// An episode's text and its facts may be asked for at once.
+    /// True if one prompt may ask for an episode's text and its facts.
     pub is_roomy: bool,
 }
 
 impl Budget {
-    /// The budget for a window of so many tokens; `None` = as much as any prompt needs.
+    /// The budget for a window of this many tokens; `None` = no limit.
     pub fn of(window: Option<u32>) -> Self {
         let bytes = window.map_or(PROMPT_BYTES, |tokens| {
             PROMPT_BYTES.min((f64::from(tokens) * BYTES_PER_WINDOW_TOKEN) as usize)
@@ -174,11 +175,11 @@ impl Budget {
     }
 }
 
-/// Messages as a model sees them, one a line under their dates, numbered from 0:
-/// `3 | 09:30 | Alice: text`, `4 | 09:31 | Max (assistant): text`.
+/// Messages in the form that prompts use, one per line under their dates, numbered from 0: `3 |
+/// 09:30 | Alice: text`, `4 | 09:31 | Max (assistant): text`.
 ///
-/// Times are the speakers' own; further lines of a message are indented; what is too long is left
-/// out in the middle, and says so.
+/// Times are in the speakers' own zones; further lines of a message are indented; a message that is
+/// too long loses its middle, with a mark in its place.
 pub fn conversation(messages: &[Arc<Message>], budget: Budget) -> String {
     let least = MESSAGE_BYTES.min(budget.bytes / MESSAGE_PARTS);
     let share = (budget.bytes / messages.len().max(1)).max(least);
@@ -210,7 +211,7 @@ pub fn conversation(messages: &[Arc<Message>], budget: Budget) -> String {
     text
 }
 
-/// Everything that some program takes for the end of a line.
+/// True for every character that some program treats as a line end.
 fn is_line_end(character: char) -> bool {
     matches!(
         character,
@@ -218,7 +219,7 @@ fn is_line_end(character: char) -> bool {
     )
 }
 
-/// What chat formats mark the parts of a conversation with; servers may read them out of a text.
+/// Markers of chat formats, which some servers interpret inside a text.
 const MARKERS: [&str; 15] = [
     "<|",
     "|>",
@@ -237,7 +238,7 @@ const MARKERS: [&str; 15] = [
     "[SYSTEM_PROMPT]",
 ];
 
-/// A text in which no marker is whole.
+/// The text without complete markers.
 fn without_markers(text: &str) -> String {
     let mut text = text.to_owned();
     for marker in MARKERS {
@@ -249,7 +250,7 @@ fn without_markers(text: &str) -> String {
     text
 }
 
-/// A text on one line.
+/// The text on one line.
 pub fn single_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -275,7 +276,7 @@ fn head(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// Are these words taken from a prompt file? Then nobody said them.
+/// True if a fact copies a prompt file, so that no message is its source.
 pub fn is_from_prompt(statement: &str) -> bool {
     let words = single_line(statement).to_lowercase();
     let words = words.trim_end_matches(['.', '。']);

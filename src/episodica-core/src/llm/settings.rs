@@ -1,4 +1,4 @@
-//! Which model, where, and what takes its place.
+//! Settings of a model: its name, its endpoint and its fallback.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,33 +6,35 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::remote::Endpoint;
 
-/// A model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint` have no
+/// A model behind an endpoint. JSON with unknown names is refused; `model` and `endpoint` have no
 /// default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LlmSettings {
-    /// The name that the server knows it by.
+    /// The model's name on the server.
     pub model: String,
     /// The server.
     pub endpoint: Endpoint,
-    /// Asked when this one has no answer; has its own breaker, and may have a fallback in turn.
+    /// The model to ask if this one has no answer; has its own breaker, and may have its own
+    /// fallback.
     #[serde(default)]
     pub fallback: Option<Box<LlmSettings>>,
-    /// Most tokens of any answer, in place of what each question usually gets (200 to 4,000). A
-    /// reasoning model needs more.
+    /// Maximum number of tokens of every answer; replaces the default of each prompt (200 to
+    /// 4,000). A reasoning model needs more.
     #[serde(default)]
     pub max_tokens: Option<u32>,
-    /// Tokens that the model takes, prompt and answer together; prompts are made to fit. `None` =
-    /// 32,768 or more.
+    /// The model's limit in tokens, prompt and answer together; prompts are shortened to fit.
+    /// `None` = 32,768 or more.
     #[serde(default)]
     pub context_window: Option<u32>,
-    /// Further fields of each request (`reasoning_effort`, `seed`, ...); they win over ours.
+    /// Additional fields of each request (`reasoning_effort`, `seed`, ...); they override the
+    /// package's own.
     #[serde(default)]
     pub extra: Map<String, Value>,
 }
 
 impl LlmSettings {
-    /// `model` at `base_url`, everything else by default.
+    /// `model` at `base_url` with default settings.
     pub fn new(model: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -47,7 +49,7 @@ impl LlmSettings {
     /// Reads settings like `{"model": "...", "endpoint": {"base_url": "..."}}`.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for anything unknown or of the wrong type; secrets are not repeated.
+    /// [`ErrorKind::Config`] for unknown names and wrong types; the message contains no secrets.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|error| {
             Error::new(ErrorKind::Config, format!("settings of the model are not valid: {error}"))

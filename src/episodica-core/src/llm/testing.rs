@@ -1,6 +1,6 @@
-//! A model whose answers are written by a test.
+//! A model with scripted answers, for tests.
 //!
-//! Public only so that the tests of the repository can use it; no part of the engine's interface.
+//! Public only for the tests of the repository; not part of the engine's interface.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,8 +14,8 @@ use crate::text::count_tokens;
 
 type Script = dyn Fn(&Prompt) -> Result<String> + Send + Sync;
 
-/// Answers with a function, remembers every prompt. Counts tokens as a server would, one attempt
-/// and no time a call.
+/// Answers with a function and records every prompt. Counts tokens as a server would; every call
+/// takes one attempt and no time.
 pub struct ScriptedModel {
     script: Box<Script>,
     prompts: Mutex<Vec<Prompt>>,
@@ -32,18 +32,18 @@ impl ScriptedModel {
         }
     }
 
-    /// All prompts so far, in the order in which they came.
+    /// All prompts so far, in order.
     pub fn prompts(&self) -> Vec<Prompt> {
         self.prompts.lock().clone()
     }
 
-    /// How many there were.
+    /// The number of prompts so far.
     pub fn calls(&self) -> usize {
         self.prompts.lock().len()
     }
 
-    /// What [`is_available`](LanguageModel::is_available) says from now on; calls are answered all
-    /// the same.
+    /// Sets the result of [`is_available`](LanguageModel::is_available); calls are answered either
+    /// way.
     pub fn set_available(&self, available: bool) {
         self.available.store(available, Ordering::SeqCst);
     }

@@ -1,9 +1,10 @@
-//! Hashes of small keys that are the same on every machine and in every version: some are on disk.
+//! Hashes of small keys that are the same on every machine and in every version, because some are
+//! stored on disk.
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a (Fowler, Noll, Vo) over bytes or, a unit at a time, over characters.
+/// FNV-1a (Fowler, Noll, Vo) over bytes or over characters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fnv1a(u64);
 

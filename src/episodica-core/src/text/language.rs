@@ -2,7 +2,7 @@
 //! everything else.
 //!
 //! This is not language identification. It only decides which rules (dates, templates, sentence
-//! ends) suit a text, and is the same on every machine.
+//! ends) apply to a text; the result is the same on every machine.
 
 use std::sync::LazyLock;
 
@@ -12,12 +12,12 @@ use super::script::{is_cjk, is_han};
 use super::vocabulary::shared;
 use super::words::words;
 
-/// The languages that the engine has rules of its own for.
+/// The languages for which the engine has rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     /// English, and Latin-script text too short to say otherwise.
     English,
-    /// Chinese, simplified or traditional, with whatever Latin words are mixed in.
+    /// Chinese, simplified or traditional, including Latin words.
     Chinese,
     /// German.
     German,
@@ -29,10 +29,10 @@ pub enum Language {
     Other,
 }
 
-/// How many characters [`language`] reads.
+/// Maximum number of characters that [`language`] reads.
 const SAMPLE_CHARS: usize = 4_000;
 
-/// Which of the engine's languages `text` is in, judged by its first 4,000 characters.
+/// The language of `text`, judged by its first 4,000 characters.
 ///
 /// Chinese has at least as many Han characters as Latin words, and (nearly) no kana or Hangul.
 /// English has English function words, or is at most six plain Latin words long without function
@@ -61,7 +61,7 @@ pub fn language(text: &str) -> Language {
             _ => {}
         }
     }
-    // A stray の is decoration in Chinese shop names; a twentieth is not.
+    // A single の is decoration in Chinese shop names; a share of a twentieth is not.
     if syllables > 0 && syllables * 20 > han + syllables {
         return Language::Other;
     }
@@ -96,7 +96,7 @@ pub fn language(text: &str) -> Language {
     }
 }
 
-/// How many function words speak for each language.
+/// The number of function words per language.
 #[derive(Default)]
 struct Votes {
     words: usize,
@@ -115,7 +115,7 @@ impl Votes {
         self.elsewhere += usize::from(owners & ELSEWHERE != 0);
     }
 
-    /// The language with the most words, `Other` where two have as many.
+    /// The language with the most function words; `Other` for a tie.
     fn winner(&self) -> Language {
         let most = self.german.max(self.spanish).max(self.french);
         let ties = [self.german, self.spanish, self.french].iter().filter(|n| **n == most).count();
@@ -131,16 +131,16 @@ impl Votes {
     }
 }
 
-// Whose function word a word is, as bits.
+// The languages of a function word, as bits.
 const ENGLISH_WORD: u8 = 1;
-/// An English word that is also one of another language.
+/// An English word that also exists in another language.
 const SHARED_WORD: u8 = 32;
 const GERMAN: u8 = 2;
 const SPANISH: u8 = 4;
 const FRENCH: u8 = 8;
 const ELSEWHERE: u8 = 16;
 
-/// The lists of function words in lower case, with the languages that have each.
+/// The function words in lower case, with their languages.
 static FUNCTION_WORDS: LazyLock<FxHashMap<&'static str, u8>> = LazyLock::new(|| {
     let mut owners = FxHashMap::default();
     let foreign =
@@ -153,7 +153,7 @@ static FUNCTION_WORDS: LazyLock<FxHashMap<&'static str, u8>> = LazyLock::new(|| 
     owners
 });
 
-/// The languages that `word` is a function word of, 0 for none.
+/// The languages in which `word` is a function word; 0 for none.
 fn function_word(word: &str) -> u8 {
     if word.len() > 14 {
         return 0;
@@ -166,7 +166,7 @@ fn function_word(word: &str) -> u8 {
     owners.copied().unwrap_or(0)
 }
 
-/// Whether `word` begins as French does before a vowel: j'ai, qu'on.
+/// Whether `word` begins with a French elision: j'ai, qu'on.
 fn is_elision(word: &str) -> bool {
     let front = word.split(['\'', '’']).next().unwrap_or_default();
     front.len() < word.len()

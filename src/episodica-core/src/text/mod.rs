@@ -1,9 +1,9 @@
-//! Text without a model: tokens, scripts, sentences and the dates that people mean.
+//! Text processing without a model: tokens, scripts, sentences and dates.
 //!
 //! Everything here is a pure function of its arguments: no clock, no I/O, no state beyond tables
-//! that are built once. Nothing panics on any input, and nothing is worse than linear in the length
-//! of the text unless its documentation names the bound. Terms of the lexical index live with the
-//! index.
+//! that are built once. Nothing panics on any input, and every function is at most linear in the
+//! length of the text unless its documentation says otherwise. The index module defines the terms
+//! of the lexical index.
 
 pub(crate) mod hash;
 mod language;

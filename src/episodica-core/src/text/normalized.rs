@@ -1,13 +1,13 @@
-//! The form of a text in which nothing that a reader would overlook tells it from another, for
-//! exact duplicates.
+//! The normalised form of a text, for finding exact duplicates. It drops differences that a reader
+//! would overlook.
 
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::ids::to_hex;
 
-/// Sentence punctuation, quotes and brackets. Symbols that change a meaning at the end of a text
-/// (`C#`, `C++`, `50%`) are not in it.
+/// Sentence punctuation, quotes and brackets. Excludes symbols that change the meaning at the end
+/// of a text (`C#`, `C++`, `50%`).
 fn is_outer_punctuation(c: char) -> bool {
     ".,;:!?'\"`()[]{}…·•‘’“”«»¡¿–—。、「」『』《》〈〉【】〜".contains(c)
 }
@@ -15,7 +15,7 @@ fn is_outer_punctuation(c: char) -> bool {
 /// `text` in the form that [`normalized_hash`] digests: NFKC, lower case, white space collapsed to
 /// single spaces, sentence punctuation, quotes and brackets at both ends dropped.
 ///
-/// A text that is punctuation only stays as it is, so `?` and `!` differ.
+/// A text of punctuation only stays unchanged, so `?` and `!` differ.
 ///
 /// ```
 /// use episodica_core::text::normalized;
@@ -26,7 +26,7 @@ fn is_outer_punctuation(c: char) -> bool {
 pub fn normalized(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut gap = false;
-    // ASCII is its own NFKC, and most text: a tenth of the time.
+    // ASCII text is already in NFKC, and most text is ASCII; this path takes a tenth of the time.
     if text.is_ascii() {
         for byte in text.bytes() {
             // The vertical tab is white space to Unicode, though not to ASCII.

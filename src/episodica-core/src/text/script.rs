@@ -1,7 +1,7 @@
-//! Scripts of characters, as far as the engine treats them differently.
+//! Scripts of characters, as far as the engine distinguishes them.
 
-/// Whether `c` is written without spaces between words, or needs the same care: Han, kana, bopomofo
-/// and Hangul.
+/// Whether `c` belongs to a script that is processed without spaces between words: Han, kana,
+/// bopomofo and Hangul.
 ///
 /// Punctuation is not included.
 ///
@@ -20,8 +20,8 @@ pub fn is_cjk(c: char) -> bool {
             || matches!(c as u32, 0xA960..=0xA97F | 0xD7B0..=0xD7FF | 0xFFA0..=0xFFDC))
 }
 
-/// Whether `c` is a Han character (Chinese, or the kanji of Japanese), the iteration mark and the
-/// zero included.
+/// Whether `c` is a Han character (Chinese, or Japanese kanji), including the iteration mark and
+/// the zero.
 ///
 /// ```
 /// use episodica_core::text::is_han;
@@ -32,7 +32,7 @@ pub fn is_han(c: char) -> bool {
     is_ideograph(c) || matches!(c as u32, 0x2E80..=0x2FD5 | 0x3005..=0x3007 | 0x3021..=0x3029)
 }
 
-/// Whether `c` is an ideograph with a code of its own: no radical, number or iteration mark.
+/// Whether `c` is an ideograph with its own code: not a radical, number or iteration mark.
 fn is_ideograph(c: char) -> bool {
     matches!(c as u32, 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x323AF)
 }
@@ -57,13 +57,13 @@ pub(crate) fn is_abugida(c: char) -> bool {
     matches!(c as u32, 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF)
 }
 
-/// Whether `c` is an ideograph or in the blocks of kana, their marks included.
+/// Whether `c` is an ideograph or in the blocks of kana, including their marks.
 pub(crate) fn is_ideograph_or_kana(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF) || is_ideograph(c)
 }
 
-/// Whether the lexical index reads `c` as a word of its own and in pairs: ideographs, kana,
-/// syllables of Hangul and abugidas. Indexes on disk depend on the answer.
+/// Whether the lexical index treats `c` as a word and in pairs: ideographs, kana, syllables of
+/// Hangul and abugidas. Changing the result invalidates indexes on disk.
 pub(crate) fn is_unspaced(c: char) -> bool {
     c as u32 >= 0x0E00
         && (is_ideograph_or_kana(c) || is_abugida(c) || matches!(c as u32, 0xAC00..=0xD7AF))

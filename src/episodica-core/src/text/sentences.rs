@@ -1,21 +1,20 @@
-//! Sentence splitting for English and CJK text, chat style included: no capital letters owed, line
-//! breaks and bullets end a sentence.
+//! Sentence splitting for English and CJK text, including chat style: a sentence may begin without
+//! a capital letter and ends at a line break or bullet.
 //!
-//! Rules on characters, no model and no dictionary beyond the abbreviations below. What they can't
-//! know ("He works for Acme Inc. The pay is good") is decided for keeping text together: a sentence
-//! too long is read, half a sentence is misread.
+//! Rules on characters, without a model and without a dictionary other than the abbreviations
+//! below. In ambiguous cases ("He works for Acme Inc. The pay is good") the text stays together:
+//! readers understand a sentence that is too long, but misread half a sentence.
 
 use super::script::{is_cjk, is_emoji, is_han};
 
-/// Abbreviations that are followed by a name or a number, so that a capital letter after them
-/// begins no sentence.
+/// Abbreviations before a name or a number; a capital letter after them does not begin a sentence.
 const TITLES: &[&str] = &[
     "adm", "approx", "art", "ca", "capt", "ch", "col", "dept", "dr", "ed", "eq", "est", "fig",
     "gen", "gov", "hon", "lt", "maj", "messrs", "mr", "mrs", "ms", "mt", "no", "nos", "op", "pp",
     "prof", "rep", "rev", "sec", "sen", "sgt", "st", "vol", "vs",
 ];
 
-/// Abbreviations that may also end a sentence: a capital letter after them decides.
+/// Abbreviations that may also end a sentence: a capital letter after them begins a new one.
 const OTHERS: &[&str] = &[
     "al", "apr", "aug", "ave", "blvd", "bros", "cf", "co", "corp", "dec", "eg", "etc", "feb",
     "fri", "hr", "hrs", "ie", "inc", "jan", "jr", "jul", "jun", "ltd", "mar", "max", "min", "mins",
@@ -23,7 +22,7 @@ const OTHERS: &[&str] = &[
     "wed",
 ];
 
-/// Words that begin sentences more often than they continue a name after an abbreviation with dots
+/// Words that more often begin a sentence than continue a name after an abbreviation with dots
 /// ("the U.S. They left").
 const STARTERS: &[&str] = &[
     "A", "After", "All", "And", "As", "At", "But", "For", "He", "Her", "His", "How", "I", "I'm",
@@ -31,14 +30,14 @@ const STARTERS: &[&str] = &[
     "There", "These", "They", "This", "We", "What", "When", "Why", "Yes", "You", "Your",
 ];
 
-/// The sentences of `text`, in order, trimmed, none empty; together they hold every character but
-/// white space.
+/// The sentences of `text`, in order, trimmed, none empty; together they contain every character
+/// except white space.
 ///
-/// A sentence ends at a line break, at `。！？` and their kin, and at `. ! ?` followed by white
+/// A sentence ends at a line break, at `。！？` and similar marks, and at `. ! ?` followed by white
 /// space, unless the dot belongs to an abbreviation (`Dr.`, `e.g.`, `U.S.`), an initial, a list
-/// number (`1.`), or an ellipsis in mid-sentence. Dots in numbers, addresses and file names are
-/// followed by no space. Closing quotes and brackets, and emoji after the end, stay with the
-/// sentence they close.
+/// number (`1.`), or an ellipsis in mid-sentence. Dots in numbers, addresses and file names have no
+/// space after them. Closing quotes and brackets, and emoji after the end, stay with their
+/// sentence.
 ///
 /// ```
 /// use episodica_core::text::sentences;
@@ -62,8 +61,7 @@ pub fn sentences(text: &str) -> Vec<&str> {
         };
         let Some(end) = end else {
             if matches!(c, '.' | '!' | '?' | '…') {
-                // Inside a run of marks that does not end the sentence, no later mark of the run
-                // does.
+                // If one mark of a run does not end the sentence, no later mark of the run does.
                 while chars.peek().is_some_and(|(_, next)| matches!(next, '.' | '!' | '?' | '…'))
                 {
                     chars.next();
@@ -88,7 +86,7 @@ fn push<'a>(found: &mut Vec<&'a str>, piece: &'a str) {
     }
 }
 
-/// Where the sentence ends whose last mark (or the first of several) is at `at`: after all marks,
+/// The end of the sentence whose last mark (or first of several) is at `at`: after all marks,
 /// closing quotes and trailing emoji.
 fn closed_end(text: &str, at: usize) -> usize {
     let rest = &text[at..];
@@ -124,7 +122,7 @@ fn is_closing(c: char) -> bool {
     )
 }
 
-/// Where a sentence ends that may end at the mark `c` at `at`; `None` if it goes on.
+/// The end of a sentence that may end at the mark `c` at `at`; `None` if it continues.
 fn latin_end(text: &str, start: usize, at: usize, c: char) -> Option<usize> {
     let rest = &text[at..];
     let marks = rest.find(|c| !is_terminal(c)).unwrap_or(rest.len());
@@ -137,7 +135,7 @@ fn latin_end(text: &str, start: usize, at: usize, c: char) -> Option<usize> {
         return Some(end);
     }
     if !next.is_whitespace() && !emoji {
-        // "。" is sometimes typed as a dot: 你好.我是
+        // Some writers type "。" as a dot: 你好.我是
         let between_han = c == '.' && marks == 1 && is_han(next) && text[..at].ends_with(is_han);
         return between_han.then_some(end);
     }
@@ -178,12 +176,12 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
         return false;
     }
     if TITLES.binary_search(&lower).is_ok() {
-        // "no." is an answer more often than a number.
+        // "no." is usually an answer, less often a number.
         return matches!(lower, "no" | "art" | "col" | "rev") && !follower.is_ascii_digit();
     }
     if OTHERS.binary_search(&lower).is_ok() {
-        // "in the sun.", "the max.": what reads as a word ends the sentence unless something small
-        // follows.
+        // "in the sun.", "the max.": an abbreviation that is also a word ends the sentence unless a
+        // lower-case letter or digit follows.
         return !follower.is_lowercase() && !follower.is_ascii_digit();
     }
     let dotted = word.contains('.')

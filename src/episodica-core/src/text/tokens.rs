@@ -1,7 +1,8 @@
-//! Token counts, for budgets: how much of a model's context a text takes.
+//! Token counts for budgets: the share of a model's context that a text needs.
 //!
-//! The tables are inside the package, so counting never touches the network. Context packing calls
-//! this for every candidate message. Why this crate: `docs/decisions/003-token-counter.md`.
+//! The tables are inside the package, so counting never uses the network. Context packing calls
+//! this for every candidate message. For the choice of the crate see
+//! `docs/decisions/003-token-counter.md`.
 
 use std::convert::Infallible;
 use std::sync::LazyLock;
@@ -15,15 +16,15 @@ static O200K: LazyLock<&'static CoreBpe> = LazyLock::new(|| {
     tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table")
 });
 
-/// Texts beyond this many bytes are counted in blocks. Merging one unbroken run takes a heap as
-/// large as the run, which leaves the processor's caches soon after this size.
+/// Longer texts are counted in blocks of this many bytes. Merging one unbroken run needs a heap as
+/// large as the run, which soon exceeds the processor's caches beyond this size.
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// How many tokens of the `o200k_base` encoding `text` is.
+/// The number of tokens of `text` in the `o200k_base` encoding.
 ///
-/// What looks like a special token (`<|endoftext|>`) is counted as the ordinary text that it is in
-/// a message. Other models' encodings differ by some per cent in English and more in other
-/// languages: callers who budget for them leave room.
+/// Text that looks like a special token (`<|endoftext|>`) counts as ordinary text. Other models'
+/// encodings differ by some per cent in English and more in other languages: callers who budget for
+/// them should leave a margin.
 ///
 /// The first call unpacks the table (a quarter of a second of one processor); after that the cost
 /// is linear in the length of the text. Exact, except that a run of 16 KiB in which no letter is
@@ -38,10 +39,10 @@ pub fn count_tokens(text: &str) -> usize {
     count_tokens_while(text, || Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
 }
 
-/// [`count_tokens`] of a text that may be long: `go_on` is asked before each block of it.
+/// [`count_tokens`] of a text that may be long; calls `go_on` before each block.
 ///
 /// # Errors
-/// Those of `go_on`.
+/// The errors of `go_on`.
 pub fn count_tokens_while<E>(
     text: &str,
     mut go_on: impl FnMut() -> Result<(), E>,
@@ -57,9 +58,9 @@ pub fn count_tokens_while<E>(
     Ok(count + O200K.count(rest))
 }
 
-/// Where the first block of `text` ends: at the last place where white space, a comma or a full
-/// stop follows a letter, which is a boundary of the encoding's own splitting; else at the last
-/// character that fits.
+/// The end of the first block of `text`: the last position where white space, a comma or a full
+/// stop follows a letter, which is also a boundary of the encoding; else the last character that
+/// fits.
 fn block_end(text: &str) -> usize {
     let fitting = (0..=BLOCK_BYTES)
         .rev()
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn known_counts() {
-        // Values on which three independent implementations agree.
+        // Three independent implementations agree on these values.
         for (text, count) in
             [("I'm can't", 2), ("x.\n/y", 3), ("1234567", 3), ("line\n\n\nnext", 3), ("   ", 1)]
         {

@@ -1,7 +1,6 @@
-//! Word lists of everyday language that several modules share, and the form in which lists are
-//! kept.
+//! Word lists of everyday language that several modules share, and the file format of lists.
 //!
-//! The lists are data (`vocabulary.txt`). A list that only one module needs stands beside it.
+//! The lists are data (`vocabulary.txt`). A list for only one module is stored next to that module.
 
 use std::sync::LazyLock;
 
@@ -11,8 +10,7 @@ use super::Language;
 
 const TABLE: &str = include_str!("vocabulary.txt");
 
-/// The lines of a table with the name of the list that each belongs to: `@name` opens a list, `#` a
-/// comment.
+/// The lines of a table, each with the name of its list: `@name` opens a list, `#` a comment.
 pub(crate) fn lines(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut list = "";
     table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(
@@ -54,7 +52,7 @@ static BASE_FORMS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether an English word, in lower case, carries no meaning of its own.
+/// Whether a lower-case English word is a function word.
 pub(crate) fn is_function_word(word: &str) -> bool {
     FUNCTION_WORDS.contains(word)
 }
@@ -64,7 +62,7 @@ pub(crate) fn base_form(word: &str) -> &str {
     BASE_FORMS.get(word).copied().unwrap_or(word)
 }
 
-/// Whether a word, in lower case, places something in time; `unspaced` if it is a run of a script
+/// Whether a lower-case word is an expression of time; `unspaced` if it is a run of a script
 /// without spaces.
 pub(crate) fn tells_time(word: &str, unspaced: bool) -> bool {
     if unspaced {
@@ -74,12 +72,12 @@ pub(crate) fn tells_time(word: &str, unspaced: bool) -> bool {
     }
 }
 
-/// Whether an English word, in lower case, occurs in questions about a time.
+/// Whether a lower-case English word occurs in questions about a time.
 pub(crate) fn asks_when(word: &str) -> bool {
     WHEN_WORDS.contains(word)
 }
 
-/// The names of the months as `language` writes them; `Other` has those of English.
+/// The names of the months in `language`; `Other` uses the English names.
 pub(crate) fn months(language: Language) -> &'static [&'static str; 12] {
     match language {
         Language::English | Language::Other => &ENGLISH_MONTHS,

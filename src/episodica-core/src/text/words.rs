@@ -1,8 +1,8 @@
-//! Words of a text: the one place that splits texts.
+//! Words of a text: the only module that splits texts into words.
 //!
-//! [`words`] keeps them as they are written, [`for_each_word`] folds them for the lexical index,
-//! [`for_each_word_letter`] spells them for comparisons, [`runs`] serves callers with a rule of
-//! their own. Each script without spaces is cut where the function says.
+//! [`words`] returns them as written, [`for_each_word`] folds them for the lexical index,
+//! [`for_each_word_letter`] spells them for comparisons, [`runs`] serves callers with their own
+//! rule. Each function documents how it splits scripts without spaces.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ pub(crate) fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<
     text.split(move |c| !belongs(c)).filter(|run| !run.is_empty())
 }
 
-/// The words of `text` in order: runs of letters and digits with inner apostrophes, each CJK
-/// character by itself.
+/// The words of `text` in order: runs of letters and digits with inner apostrophes; each CJK
+/// character is one word.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -46,7 +46,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many words `text` has; each CJK character counts as one.
+/// The number of words of `text`; each CJK character counts as one.
 ///
 /// ```
 /// use episodica_core::text::word_count;
@@ -57,8 +57,8 @@ pub fn word_count(text: &str) -> usize {
     words(text).count()
 }
 
-/// Compatibility forms made plain, lower case, accents gone (voicing marks of kana and composed
-/// Hangul stay).
+/// The text with compatibility forms decomposed, in lower case, without accents (voicing marks of
+/// kana and composed Hangul stay).
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -78,11 +78,11 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Calls `visit` with every run of letters and digits in folded form, and whether it is of an
-/// unspaced script.
+/// Calls `visit` with every run of letters and digits in folded form, and true if its script is
+/// unspaced.
 ///
-/// One apostrophe may stand inside a word; the tails `'s 'd 'll 're 've 'm` are cut off, and
-/// contractions with `not` left out.
+/// A word may contain one apostrophe; the endings `'s 'd 'll 're 've 'm` are removed, and
+/// contractions with `not` are left out.
 pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
     let folded = fold(text);
     let mut rest: &str = &folded;
@@ -114,8 +114,8 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
     }
 }
 
-/// The lower-case words of a text, letter by letter, each with whether it begins a word; each
-/// character of scripts without spaces is a word of its own.
+/// The lower-case words of a text, letter by letter; the flag is true for the first letter of a
+/// word. Each character of scripts without spaces is one word.
 pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)) {
     let mut open = false;
     let mut read = |character: char| {
@@ -137,7 +137,7 @@ pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)
     }
 }
 
-/// Calls `visit` with each pair of neighbouring characters; returns how many there are.
+/// Calls `visit` with each pair of neighbouring characters; returns the number of pairs.
 pub(crate) fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
     let mut starts = run.char_indices().map(|(at, _)| at).chain([run.len()]);
     let (Some(mut first), Some(mut middle)) = (starts.next(), starts.next()) else { return 0 };

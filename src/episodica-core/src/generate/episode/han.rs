@@ -1,8 +1,8 @@
-//! Telling phrases of Chinese (and of Japanese, as far as kanji and katakana go): no dictionary,
-//! but characters that subjects rarely hold.
+//! Key phrases of Chinese (and of Japanese, for kanji and katakana). Uses no dictionary, only
+//! characters that topics rarely contain.
 //!
-//! A run of Han characters is cut at function characters; the pieces, and what repeats within
-//! longer ones, are candidates.
+//! Splits a run of Han characters at function characters; the pieces, and substrings that repeat
+//! within longer pieces, are candidates.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::lexicon::{exact_key, is_stop_char, is_stop_word_han};
 use super::source::Source;
 use crate::text::script::{is_han, is_katakana};
 
-/// Longest phrase, in characters.
+/// Maximum length of a phrase, in characters.
 const MAX_CHARS: usize = 6;
 
 #[derive(Default)]
@@ -20,11 +20,11 @@ struct Candidate {
     last_turn: usize,
     place: (usize, usize),
     owner: Option<usize>,
-    /// A whole piece between function characters at least once.
+    /// True if it is a whole piece between function characters at least once.
     whole: bool,
 }
 
-/// The phrases, scored like those of spaced scripts.
+/// The phrases, scored like the phrases of spaced scripts.
 pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
     let mut candidates: HashMap<&str, Candidate> = HashMap::new();
     for (number, turn) in source.turns.iter().enumerate() {
@@ -67,7 +67,7 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
     let mut found: Vec<Phrase> = Vec::new();
     for (text, candidate) in candidates {
         let chars = text.chars().count();
-        // A part of a piece counts only if it comes back in another message.
+        // A substring of a piece counts only if another message repeats it.
         if !(2..=MAX_CHARS).contains(&chars)
             || !candidate.whole && candidate.turns < 2
             || is_stop_word_han(text)
@@ -92,8 +92,7 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
             is_strong: is_repeated,
         });
     }
-    // The map's order is none: the caller sorts by score and place, and here ties in both are
-    // broken by the text.
+    // The map has no order: the caller sorts by score and place, and this sort breaks ties by text.
     found.sort_by(|a, b| {
         a.place
             .cmp(&b.place)
@@ -124,7 +123,7 @@ fn offer<'a>(
     known.whole |= whole;
 }
 
-/// The pieces of a run between characters that subjects rarely hold, with their places.
+/// The pieces of a run between characters that topics rarely contain, with their offsets.
 fn pieces<'a>(run: &'a str, mut visit: impl FnMut(usize, &'a str)) {
     let mut start = 0;
     for (at, c) in run.char_indices().chain([(run.len(), '的')]) {

@@ -1,9 +1,9 @@
-//! What an episode is about: weights of its words, its telling phrases, and the names in it.
+//! The subject of an episode: word weights, key phrases and names.
 //!
 //! Phrases are runs of content words between function words and punctuation (Rose et al. 2010,
-//! RAKE), weighted by how many messages take them up (not by repetition within one, so that a
-//! pasted log does not become the subject), by their form (names, noun phrases) and by who says
-//! "my" before them. Chinese has no spaces: `han.rs` finds its phrases.
+//! RAKE). Their weight depends on the number of messages that use them (not on repetition within
+//! one, so that a pasted log does not become the subject), on their form (names, noun phrases) and
+//! on a possessive before them. Chinese has no spaces: `han.rs` finds its phrases.
 
 use super::han;
 use super::lexicon::{KeyMap, exact_key};
@@ -11,41 +11,40 @@ use super::salience::is_note;
 use super::source::{Source, Turn};
 use super::units::{Unit, Word};
 
-/// Longest phrase, in words.
+/// Maximum length of a phrase, in words.
 const MAX_PHRASE_WORDS: usize = 4;
-/// Longest phrase, in bytes; what is longer is no name of a subject.
+/// Maximum length of a phrase, in bytes; a longer run does not name a subject.
 const MAX_PHRASE_BYTES: usize = 48;
 
-/// A telling phrase.
+/// A key phrase.
 #[derive(Debug, Clone)]
 pub(super) struct Phrase {
-    /// As it is written in a title: proper names in capitals, the rest in lower case.
+    /// The form used in titles: proper names capitalised, other words in lower case.
     pub text: String,
-    /// Whose it is ("my sister Lena"), if somebody says so.
+    /// The owner ("my sister Lena"), if a message names one.
     pub owner: Option<usize>,
     /// Keys of its words.
     pub keys: Vec<u64>,
-    /// How telling it is.
+    /// How informative the phrase is.
     pub score: f32,
     /// Place of its first mention: turn, byte.
     pub place: (usize, usize),
-    /// A name of somebody or something.
+    /// True if it names a person or thing.
     pub is_name: bool,
-    /// More than one word, or a word that names something by itself.
+    /// True for more than one word, or for one word that names something by itself.
     pub is_telling: bool,
-    /// It would be known again without its talk: a name, or a compound of words that aren't
-    /// general.
+    /// True if a reader recognises it without the talk: a name, or a compound of specific words.
     pub is_strong: bool,
 }
 
-/// What is known of one word over the whole episode.
+/// Statistics of one word over the whole episode.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WordFacts {
-    /// How many messages hold it.
+    /// Number of messages that contain it.
     pub turns: u32,
     last_turn: u32,
     speakers: u32,
-    /// How often it is capitalised inside a sentence, and how often it is not.
+    /// Number of capitalised and of lower-case occurrences inside sentences.
     capital: u32,
     plain: u32,
 }
@@ -83,7 +82,7 @@ impl Salience {
         Self { facts }
     }
 
-    /// Is the word a name: written with a capital letter where only names are?
+    /// True if the word is a name: capitalised where only names are.
     pub fn is_name(&self, word: &Word) -> bool {
         word.capital
             && !word.unspaced
@@ -93,15 +92,15 @@ impl Salience {
                 .is_some_and(|known| known.capital > 0 && known.capital >= known.plain)
     }
 
-    /// Might a word that opens a sentence be a name? Alone, unless it also occurs in lower case;
-    /// before others, if it owns them ("Emil's painting").
+    /// True if a word at the start of a sentence may be a name. A single word may, unless it also
+    /// occurs in lower case; a word before others may if it is a possessive ("Emil's painting").
     fn may_be_name(&self, turn: &Turn, word: &Word, followed: bool) -> bool {
         let text = turn.word_text(word);
         let plain = self.facts.get(&word.key).is_some_and(|known| known.plain > 0);
         !plain && (!followed || text.ends_with("'s") || text.ends_with("’s"))
     }
 
-    /// How much a word tells about the episode; 0 for words without a subject.
+    /// The weight of a word in the episode; 0 for words without a topic.
     pub fn weight(&self, turn: &Turn, word: &Word) -> f32 {
         if !word.class.is_content() || word.unspaced {
             return 0.0;
@@ -129,7 +128,7 @@ impl Salience {
     }
 }
 
-/// The telling phrases of the episode, best first, none within another.
+/// The key phrases of the episode, best first; none is part of another.
 pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
     let mut found: Vec<Phrase> = Vec::new();
     let mut places: KeyMap<usize> = KeyMap::default();
@@ -223,7 +222,7 @@ fn phrase_of(
 ) -> Option<Phrase> {
     let determined = before.is_some_and(|word| word.class.is_determiner());
     let mut words = words;
-    // A verb form that no article precedes takes the noun phrase as its object: "booked Iceland".
+    // A verb before a noun phrase without an article takes it as its object: "booked Iceland".
     while words.len() > 1
         && !determined
         && is_verb_form(turn.word_text(&words[0]))
@@ -231,7 +230,7 @@ fn phrase_of(
     {
         words = &words[1..];
     }
-    // An adverb or a bare number at either end is no part of the name.
+    // Strips an adverb or a bare number from either end of the name.
     while let Some((last, rest)) =
         words.split_last().filter(|(last, _)| turn.word_text(last).ends_with("ly") && !last.capital)
     {
@@ -298,7 +297,7 @@ fn phrase_of(
 }
 
 impl Word {
-    /// Capitalised where sentences don't begin.
+    /// True if the word is capitalised inside a sentence.
     fn capital_inside(&self) -> bool {
         self.capital && !self.first
     }
@@ -308,7 +307,7 @@ fn is_verb_form(word: &str) -> bool {
     word.len() > 4 && (word.ends_with("ed") || word.ends_with("ing")) && word.is_ascii()
 }
 
-/// The phrase with the capital letters that are its own, not its sentence's.
+/// The phrase with the capitals of its names, without the capital of the sentence start.
 fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
     let mut out = String::new();
     for (at, word) in words.iter().enumerate() {
@@ -337,8 +336,8 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
     out
 }
 
-/// Does a name begin here? At the start of a sentence, where every word has a capital letter, the
-/// next one must have it too.
+/// True if a name begins here. A capitalised word that opens a sentence begins a name only if the
+/// next word is a name.
 fn opens_name(salience: &Salience, words: &[Word]) -> bool {
     let word = &words[0];
     let follows = words.get(1).is_some_and(|next| {
@@ -351,8 +350,8 @@ fn opens_name(salience: &Salience, words: &[Word]) -> bool {
         && (salience.is_name(word) || word.capital && word.class.is_content() && follows)
 }
 
-/// Names that occur: the speakers', then runs of capitalised words, identifiers and titles in order
-/// of appearance.
+/// The names in the episode: the speakers, then runs of capitalised words, identifiers and titles
+/// in order of appearance.
 pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let add = |name: &str, found: &mut Vec<String>| {

@@ -1,8 +1,7 @@
-//! General English and Chinese word lists that tell subjects from the words around them, and the
-//! key under which forms of a word are one.
+//! General English and Chinese word lists that separate topic words from other words, and a key
+//! that the forms of a word share.
 //!
-//! The lists are data (`lexicon.txt`): everyday language, no names. Looking a word up costs one
-//! hash.
+//! The lists are data (`lexicon.txt`): everyday words, no names. A lookup costs one hash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,10 +10,10 @@ use std::sync::LazyLock;
 use crate::text::hash::{Fnv1a, fnv1a};
 use crate::text::vocabulary::{lines, list, shared};
 
-/// The lists, beside the function words that every module shares.
+/// The lists; `text::vocabulary` has the function words that all modules share.
 const TABLE: &str = include_str!("lexicon.txt");
 
-/// What a word is, as far as the lists know.
+/// The class of a word in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Class(u8);
 
@@ -41,12 +40,12 @@ impl Class {
         self.0 & Self::DETERMINER != 0
     }
 
-    /// Whether a sentence that begins with the word needs the one before it.
+    /// Whether a sentence that begins with the word depends on the sentence before it.
     pub fn dangles(self) -> bool {
         self.0 & Self::DANGLING != 0
     }
 
-    /// Whether the word is one of general talk.
+    /// Whether the word is abstract.
     pub fn is_abstract(self) -> bool {
         self.0 & Self::ABSTRACT != 0
     }
@@ -57,7 +56,7 @@ impl Class {
     }
 }
 
-/// Hashes keys that are hashes already.
+/// Identity hasher for keys that are already hashes.
 #[derive(Default)]
 pub(super) struct Identity(u64);
 
@@ -82,7 +81,7 @@ static CLASSES: LazyLock<KeyMap<u8>> = LazyLock::new(|| {
     let own = own.flat_map(|(class, line)| line.split_whitespace().map(move |word| (class, word)));
     for (class, word) in shared("function").map(|word| (Class::FUNCTION, word)).chain(own) {
         *classes.entry(exact_key(word)).or_insert(0) |= class;
-        // Function words have no forms: "as" must not make "asses" one.
+        // Function words have no forms: "as" must not give "asses" the same key.
         if matches!(class, Class::EVERYDAY | Class::ABSTRACT) && word.len() > 2 {
             *classes.entry(key(word)).or_insert(0) |= class;
         }
@@ -90,7 +89,7 @@ static CLASSES: LazyLock<KeyMap<u8>> = LazyLock::new(|| {
     classes
 });
 
-/// What a list of the table says about its words; `None` for those of Chinese.
+/// The class for a list of the table; `None` for the Chinese lists.
 fn class_of_list(name: &str) -> Option<u8> {
     match name {
         "determiner" => Some(Class::DETERMINER | Class::FUNCTION),
@@ -109,7 +108,7 @@ static STOP_CHAR_KEYS: LazyLock<KeyMap<()>> = LazyLock::new(|| {
 static STOP_WORD_KEYS: LazyLock<KeyMap<()>> =
     LazyLock::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
 
-/// The class of a word, in any case.
+/// The class of a word, ignoring case.
 pub(super) fn class_of(word: &str) -> Class {
     if let Some((stem, suffix)) = word.split_once(['\'', '’']) {
         let contracted = matches!(suffix, "m" | "ve" | "re" | "ll" | "d")
@@ -128,23 +127,23 @@ pub(super) fn class_of(word: &str) -> Class {
     }))
 }
 
-/// Whether a word is a function word or an everyday one, so that its capital letter at the start of
+/// Whether a word is a function word or an everyday word, so that a capital letter at the start of
 /// a sentence does not make it a name.
 pub(in crate::generate) fn is_common_word(word: &str) -> bool {
     !class_of(word).is_content()
 }
 
-/// Whether the character separates Chinese subjects.
+/// Whether the character separates Chinese topics.
 pub(in crate::generate) fn is_stop_char(c: char) -> bool {
     STOP_CHAR_KEYS.contains_key(&u64::from(c))
 }
 
-/// Whether a Chinese word rarely is a subject.
+/// Whether a Chinese word is rarely a topic.
 pub(super) fn is_stop_word_han(word: &str) -> bool {
     STOP_WORD_KEYS.contains_key(&exact_key(word))
 }
 
-/// A key that is the same for a word in any case.
+/// A key that ignores case.
 pub(super) fn exact_key(word: &str) -> u64 {
     let mut hash = Fnv1a::default();
     if word.is_ascii() {
@@ -159,8 +158,8 @@ pub(super) fn exact_key(word: &str) -> u64 {
     hash.finish()
 }
 
-/// A key that is the same for most forms of an English word (`moves`, `moving`, `moved`), exact for
-/// what is not plain ASCII.
+/// A key that most forms of an English word share (`moves`, `moving`, `moved`); exact for words
+/// that are not plain ASCII.
 pub(super) fn key(word: &str) -> u64 {
     const LONGEST: usize = 40;
     let bytes = word.as_bytes();

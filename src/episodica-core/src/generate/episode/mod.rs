@@ -1,10 +1,10 @@
 //! The text of an episode: title, summary (L0), narrative (L1), topics and entities, written from
 //! its messages.
 //!
-//! [`write_offline`] needs no model: it selects and attributes what was said and invents nothing.
-//! It is a pure function of the messages, so the same conversation gives the same episodes in every
-//! store. [`model`] has a language model write instead. Neither decides where episodes end, nor
-//! stores them.
+//! [`write_offline`] needs no model: it selects and attributes sentences of the messages and
+//! invents nothing. It is a pure function of the messages, so the same conversation gives the same
+//! episodes in every store. [`model`] has a language model write the text. Neither decides where
+//! episodes end, nor stores them.
 
 mod han;
 mod keywords;

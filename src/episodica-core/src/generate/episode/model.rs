@@ -1,8 +1,8 @@
-//! An episode's text by a model: the question, and what is made of the answer, however poor.
+//! An episode's text by a model: writing the prompt and reading any answer.
 //!
-//! What the answer lacks comes from the rules ([`write_offline`]); what is too long is cut at a
-//! sentence. An answer that holds neither title nor narrative, or is in another language than the
-//! talk, is unusable as a whole.
+//! The rules ([`write_offline`]) supply missing parts; parts that are too long are cut at a
+//! sentence. An answer without title and narrative, or in another language than the messages, is
+//! rejected as a whole.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::llm::{
 use crate::model::{Message, SemanticMemory};
 use crate::text::{Language, count_tokens, language, sentences};
 
-/// Bounds of a title (characters), of L0 and of L1 (tokens).
+/// Limits of a title (characters), of L0 and of L1 (tokens).
 const MAX_TITLE_CHARS: usize = 80;
 const MAX_SUMMARY_TOKENS: usize = 100;
 const MAX_NARRATIVE_TOKENS: usize = 2_000;
-/// A talk of at most so many tokens is its own narrative.
+/// Messages with at most this many tokens are their own narrative.
 const SHORT_TOKENS: usize = 50;
-/// Tokens that the text of an episode may take.
+/// Maximum number of tokens for the text of an episode.
 const TEXT_TOKENS: u32 = 3_000;
 const MAX_TOPICS: usize = 6;
 const MAX_ENTITIES: usize = 16;
-/// Longest topic or name that is kept, in characters.
+/// Maximum length of a topic or name, in characters.
 const MAX_LABEL_CHARS: usize = 60;
-/// A text shorter than this many characters doesn't show its language.
+/// Minimum length of a text whose language can be detected, in characters.
 const TELLING_CHARS: usize = 24;
 
 /// Why an answer can't be used.
@@ -46,7 +46,7 @@ pub enum Unusable {
 }
 
 impl Unusable {
-    /// The word used in counters and in `provenance.fallback`.
+    /// The name used in counters and in `provenance.fallback`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed_answer",
@@ -55,16 +55,16 @@ impl Unusable {
     }
 }
 
-/// What was made of an answer.
+/// The text read from an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// The text, complete.
+    /// The complete text.
     pub text: EpisodeText,
-    /// When it took place, if the model named a moment within the span of the messages.
+    /// When the episode took place, if the model gave a time within the span of the messages.
     pub timestamp: Option<Moment>,
-    /// The JSON had to be pieced together, or the rules filled a gap.
+    /// True if the JSON needed repair or the rules filled a gap.
     pub salvaged: bool,
-    /// Sentences that the messages don't bear out; they are left out.
+    /// Number of sentences left out because the messages don't support them.
     pub unsupported: u64,
 }
 
@@ -75,10 +75,10 @@ struct Values {
     conversation: String,
 }
 
-/// The question about a segment. With `known`, also for the facts beyond the known ones.
+/// Asks about a segment. With `known`, also asks for the facts that are not yet known.
 ///
 /// # Errors
-/// `Internal` when the prompt can't be filled in.
+/// `Internal` if the prompt can't be rendered.
 pub fn question(
     messages: &[Arc<Message>],
     known: Option<&[Arc<SemanticMemory>]>,
@@ -118,10 +118,10 @@ pub fn question(
     })
 }
 
-/// Makes an episode of an answer about `messages`.
+/// Reads an answer about `messages`.
 ///
 /// # Errors
-/// Why nothing of it can be used.
+/// The reason why the answer can't be used.
 pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable> {
     let json::Salvaged { value, salvaged, .. } = json::object(answer).ok_or(Unusable::Malformed)?;
     let text = |key: &str| {
@@ -169,7 +169,7 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
         .iter()
         .flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()])
         .collect();
-    // Names that nobody said are nobody's.
+    // Drops names that no message contains.
     let mut entities: Vec<String> = entities
         .into_iter()
         .filter(|name| said.iter().any(|text| text.contains(&name.to_lowercase())))
@@ -195,8 +195,8 @@ fn by_reference(messages: &[Arc<Message>]) -> Vec<&Message> {
     messages.iter().map(|message| &**message).collect()
 }
 
-/// The sentences of a text that the messages bear out, and how many they don't. Nothing is left of
-/// a text of which most is not borne out.
+/// The sentences of a text that the messages support, and the number of other sentences. The text
+/// is empty if the messages don't support most of it.
 fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) {
     let all = sentences(text);
     let kept: Vec<&str> = all
@@ -212,7 +212,7 @@ fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) 
     }
 }
 
-/// Titles are checked without their capitals where every word has one.
+/// Checks a title; if it capitalises every word, its capitals do not mark names.
 fn title_supported(title: &str, sources: &[&Message], names: &[&str]) -> bool {
     let mut long = title.split(' ').filter(|word| word.chars().count() > 3).peekable();
     let has_capitals = long.peek().is_some()
@@ -256,8 +256,8 @@ fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
     (count_tokens(&source) <= SHORT_TOKENS).then_some(source)
 }
 
-/// As many whole sentences as the budget holds; a first sentence that is too long is cut at a
-/// character.
+/// As many whole sentences as fit the budget; cuts a first sentence that is too long at a character
+/// boundary.
 fn fit(text: &str, budget: usize) -> String {
     if text.len() <= budget || count_tokens(text) <= budget {
         return text.to_owned();

@@ -1,10 +1,9 @@
-//! L1: what was said, told in the third person, attributed, with dates that can be read years
-//! later.
+//! L1: a narrative of the messages in the third person, attributed, with absolute dates.
 //!
-//! First-person statements whose grammar allows it are told ("Maya moved …"), everything else is
-//! quoted. Dates in told sentences are replaced, in quotes the date is added in brackets, so that a
-//! quote stays one. A talk that is longer than the budget loses its least telling sentences,
-//! greetings first, never its order.
+//! Rewrites first-person sentences if their grammar allows it ("Maya moved …") and quotes all
+//! others. Replaces relative dates in rewritten sentences; adds the date in brackets in quotations,
+//! so that the quotation stays literal. A talk longer than the budget loses its least informative
+//! sentences, greetings first; the order stays.
 
 use super::person;
 use super::salience::Scored;
@@ -15,14 +14,14 @@ use crate::text::time::resolve_text;
 use crate::text::vocabulary::{CHINESE_WEEKDAYS, ENGLISH_WEEKDAYS, months};
 use crate::text::{Language, count_tokens};
 
-/// Most tokens of a narrative.
+/// Maximum number of tokens of a narrative.
 pub(super) const MAX_TOKENS: usize = 2_000;
-/// A sentence longer than this many bytes is clipped.
+/// Maximum length of a sentence, in bytes; longer ones are clipped.
 const MAX_UNIT_BYTES: usize = 1_200;
-/// A block of code longer than this many lines loses its middle.
+/// Maximum number of lines of a code block; longer ones lose their middle.
 const MAX_CODE_LINES: usize = 14;
 
-/// A sentence ready to be put into a text.
+/// A sentence ready for use in a text.
 pub(super) enum Passage {
     /// In the third person.
     Told(String),
@@ -30,13 +29,13 @@ pub(super) enum Passage {
     Said(String),
     /// To be quoted as a question.
     Asked(String),
-    /// What is in brackets already: a note about the message, not part of what was said.
+    /// Text that is already in brackets: a note about the message, which nobody said.
     Aside(String),
     /// Lines of code.
     Code(String),
 }
 
-/// Writes the narrative; `moments[i]` is when turn `i` was said.
+/// Writes the narrative; `moments[i]` is the time of turn `i`.
 pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
     let keep_all = vec![true; scored.len()];
     let estimate: usize = source.turns.iter().map(|turn| estimate_tokens(&turn.text) + 8).sum();
@@ -49,13 +48,13 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
     compressed(source, scored, moments)
 }
 
-/// Is `text` at most `tokens` tokens long? Short texts need no counting: no token is shorter than a
+/// True if `text` has at most `tokens` tokens. Short texts need no count: a token has at least one
 /// byte.
 pub(super) fn fits(text: &str, tokens: usize) -> bool {
     text.len() <= tokens || count_tokens(text) <= tokens
 }
 
-/// Roughly how many tokens; cheap.
+/// A cheap estimate of the number of tokens.
 fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(if text.is_ascii() { 4 } else { 3 })
 }
@@ -136,7 +135,8 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
     if text.starts_with('[') && text.ends_with(']') {
         return Passage::Aside(text);
     }
-    // A name alone only calls for attention, and the attribution says who talks to whom.
+    // A sentence that is only a name calls for attention; the attribution already names the
+    // addressee.
     if unit.words.len() == 1
         && turn.units.len() > 1
         && source.name_keys.contains_key(&unit.words[0].key)
@@ -163,7 +163,7 @@ pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) ->
     if unit.asks { Passage::Asked(dated) } else { Passage::Said(dated) }
 }
 
-/// Appends the parts of one turn, with the speaker's name where the parts don't hold it.
+/// Appends the parts of one turn, with the speaker's name unless the parts contain it.
 pub(super) fn attribute(name: &str, language: Language, parts: Vec<Passage>, out: &mut String) {
     let mut quote: Option<(String, bool)> = None;
     let begin = out.len();
@@ -237,13 +237,13 @@ fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String
     }
 }
 
-/// The first letter in upper case.
+/// The text with its first letter in upper case.
 pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The first line: when, and who.
+/// The first line: date and participants.
 fn heading(source: &Source, moment: Option<Moment>) -> String {
     let Some(moment) = moment else { return String::new() };
     let names: Vec<&str> = source
@@ -315,7 +315,7 @@ fn new_day(moment: Moment, language: Language) -> String {
     }
 }
 
-/// At most `bytes` bytes, cut between words where there are any.
+/// The text clipped to `bytes` bytes, at a word boundary if possible.
 pub(super) fn clip(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -328,7 +328,7 @@ pub(super) fn clip(text: &str, bytes: usize) -> String {
     format!("{}…", text[..cut].trim_end_matches(|c: char| !c.is_alphanumeric()))
 }
 
-/// A block of code without its middle, if it is long.
+/// A code block; a long one loses its middle.
 fn clip_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| clip(line.trim_end(), 240)).collect();
     if lines.len() <= MAX_CODE_LINES {

@@ -8,32 +8,32 @@ use super::{narrative, salience, summary, title};
 use crate::clock::Moment;
 use crate::model::Message;
 
-/// Most topics and most names of an episode.
+/// Maximum number of topics and of names per episode.
 const MAX_TOPICS: usize = 6;
 const MAX_ENTITIES: usize = 16;
 
-/// Version of these rules, stamped into every episode they wrote.
+/// Version of these rules, stored with every episode that they write.
 pub const RULES_VERSION: &str = "offline-episode-1";
 
-/// What is written about an episode.
+/// The text of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EpisodeText {
-    /// What a person would call the talk; at most 80 characters.
+    /// A title as a person would write it; at most 80 characters.
     pub title: String,
-    /// L0: the most telling sentences, attributed; at most 100 tokens.
+    /// L0: the most informative sentences, attributed; at most 100 tokens.
     pub summary: String,
     /// L1: the narrative, attributed, dates resolved; at most 2,000 tokens.
     pub content: String,
-    /// What it is about, most telling first.
+    /// Topics, most informative first.
     pub topics: Vec<String>,
-    /// Names that occur.
+    /// Names in the episode.
     pub entities: Vec<String>,
 }
 
-/// Writes the episode that `messages` make, in the language they are in.
+/// Writes the episode of `messages`, in their language.
 ///
-/// Only the messages count: no statistics of other conversations take part, so the text doesn't
-/// depend on what the store held when it was written. Without messages everything is empty.
+/// Uses the messages only, no statistics of other conversations, so the text doesn't depend on the
+/// content of the store. Without messages all fields are empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
     if messages.is_empty() {
         return EpisodeText::default();

@@ -1,12 +1,12 @@
-//! How telling each sentence is, and what it is telling of: what summaries and long narratives
-//! select by.
+//! Scores how informative each sentence is, and lists its features. Summaries and long narratives
+//! select sentences by them.
 
 use super::keywords::Salience;
 use super::lexicon::{exact_key, is_stop_char};
 use super::source::{Source, Turn};
 use super::units::Unit;
 
-/// Words of a sentence that count.
+/// Maximum number of words of a sentence that count.
 const MAX_FEATURES: usize = 40;
 
 /// One sentence as a candidate.
@@ -15,21 +15,21 @@ pub(super) struct Scored {
     pub turn: usize,
     /// Index into the units of the turn.
     pub unit: usize,
-    /// What it tells of, with weights, sorted by key and without repetition.
+    /// The features of the sentence with weights, sorted by key, without repetition.
     pub features: Vec<(u64, f32)>,
-    /// Factor for its form: statements over questions, whole thoughts over remarks.
+    /// Factor for its form: assertions over questions, whole thoughts over remarks.
     pub form: f32,
-    /// Words, each CJK character half a word.
+    /// Length in words; each CJK character counts as half a word.
     pub length: f32,
 }
 
 impl Scored {
-    /// How telling it is by itself.
+    /// How informative the sentence is by itself.
     pub fn score(&self) -> f32 {
         self.gain(&[])
     }
 
-    /// How much it tells that `told` (sorted keys) doesn't, by its length.
+    /// How much the sentence adds to `told` (sorted keys), relative to its length.
     pub fn gain(&self, told: &[u64]) -> f32 {
         let news: f32 = self
             .features

@@ -1,8 +1,8 @@
-//! The messages of an episode as the writers see them: cleaned turns, split into sentences and
-//! words, within bounds.
+//! The messages of an episode in the form that the writers use: cleaned turns, split into sentences
+//! and words, within limits.
 //!
-//! Control characters go, code keeps its lines, and of a very long message only its front and its
-//! end are read (the whole stays in the message itself, which is indexed on its own).
+//! Removes control characters and keeps the lines of code. Reads only the start and the end of a
+//! very long message (the message itself is stored and indexed in full).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use super::units::{Unit, Word, units};
 use crate::model::Message;
 use crate::text::{Language, language};
 
-/// Of a longer message, this many bytes are read from the front …
+/// Number of bytes that are read from the start of a longer message …
 const FRONT_BYTES: usize = 6_000;
-/// … and this many from the end.
+/// … and from its end.
 const BACK_BYTES: usize = 1_500;
-/// The front of a message tells its language.
+/// Number of bytes at the start of a message that are used to detect its language.
 const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
-/// The languages of a talk; of two with as many bytes the later one counts.
+/// The languages of a talk; of two languages with equal byte counts, the later one wins.
 const LANGUAGES: [Language; 6] = [
     Language::Chinese,
     Language::Other,
@@ -31,11 +31,11 @@ const LANGUAGES: [Language; 6] = [
     Language::English,
 ];
 
-/// All that is read of the messages.
+/// All data read from the messages.
 pub(super) struct Source {
-    /// One entry a message, in order.
+    /// One entry per message, in order.
     pub turns: Vec<Turn>,
-    /// The language that most of the talk is in.
+    /// The language of most of the talk.
     pub language: Language,
     /// Display names in order of appearance.
     pub speakers: Vec<Speaker>,
@@ -43,14 +43,14 @@ pub(super) struct Source {
     pub name_keys: KeyMap<()>,
 }
 
-/// Somebody who speaks.
+/// A speaker.
 pub(super) struct Speaker {
-    /// As in the messages, clipped.
+    /// The name in the messages, clipped.
     pub full: String,
-    /// As the narrative calls them in a sentence ("Haruto" for "Haruto (Pebble Support)", "the
+    /// The name that the narrative uses in a sentence ("Haruto" for "Haruto (Pebble Support)", "the
     /// user" for a role).
     pub short: String,
-    /// Is it a role, not a name?
+    /// True if it is a role, not a name.
     pub is_role: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Turn {
     pub message: usize,
     /// The cleaned text.
     pub text: String,
-    /// Its language, the talk's where it is too short to say.
+    /// Its language; the talk's language if the text is too short to tell.
     pub language: Language,
     /// Its sentences and blocks of code.
     pub units: Vec<Unit>,
@@ -120,7 +120,7 @@ impl Source {
         Self { turns, language: main, speakers, name_keys }
     }
 
-    /// Is the word a speaker's name, or a short form of one ("Max" of Maximilian)?
+    /// True if the word is a speaker's name or a short form of one ("Max" for Maximilian).
     pub fn is_speaker_name(&self, turn: &Turn, word: &Word) -> bool {
         if self.name_keys.contains_key(&word.key) {
             return true;
@@ -134,7 +134,7 @@ impl Source {
                 .any(|speaker| !speaker.is_role && speaker.short.starts_with(text))
     }
 
-    /// A sentence without whom it is said to: "Hey Jon, …" and "…, Jon!".
+    /// The sentence without the addressee's name: "Hey Jon, …" and "…, Jon!".
     pub fn without_address<'a>(&self, text: &'a str) -> &'a str {
         let mut text = text;
         let names = || {
@@ -156,7 +156,7 @@ impl Source {
         cut.filter(|cut| cut.len() > 8).unwrap_or(text)
     }
 
-    /// Who speaks in a turn.
+    /// The speaker of a turn.
     pub fn speaker(&self, turn: &Turn) -> &Speaker {
         &self.speakers[turn.speaker]
     }
@@ -173,7 +173,7 @@ impl Speaker {
         Self { short, full, is_role }
     }
 
-    /// Roles are nouns of the talk's language, names stay.
+    /// Translates roles into the talk's language; names stay.
     fn localise(&mut self, language: Language) {
         if self.short.is_empty() {
             self.short = self.full.clone();
@@ -207,7 +207,7 @@ impl Turn {
     }
 }
 
-/// One line, no control characters, at most `chars` characters.
+/// The text on one line, without control characters, clipped to `chars` characters.
 pub(super) fn clean_line(text: &str, chars: usize) -> String {
     let line: String =
         text.chars().take(chars * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -224,7 +224,7 @@ pub(super) fn clean_line(text: &str, chars: usize) -> String {
     }
 }
 
-/// What brackets open with that describe an attachment.
+/// First words of a bracket that describes an attachment.
 const CAPTIONS: [&str; 13] = [
     "image",
     "photo",
@@ -270,7 +270,7 @@ fn floor(text: &str, bytes: usize) -> usize {
     end
 }
 
-/// Without control characters; of a very long text the front and the end.
+/// The text without control characters; only the start and the end of a very long text.
 fn clean(text: &str) -> String {
     let push = |part: &str, out: &mut String| {
         if part.bytes().all(|byte| byte >= b' ' && byte != 0x7f || byte == b'\n') && part.is_ascii()

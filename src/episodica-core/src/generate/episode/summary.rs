@@ -1,5 +1,4 @@
-//! L0: the two or three sentences that together tell most of what was talked about, in order, each
-//! attributed.
+//! L0: the two or three sentences that together cover most of the talk, in order, each attributed.
 
 use super::narrative::{Passage, clip, fits, tell};
 use super::salience::Scored;
@@ -7,11 +6,11 @@ use super::source::Source;
 use crate::clock::Moment;
 use crate::text::Language;
 
-/// Most tokens of a summary.
+/// Maximum number of tokens of a summary.
 pub(super) const MAX_TOKENS: usize = 100;
-/// Most sentences.
+/// Maximum number of sentences.
 const MAX_SENTENCES: usize = 3;
-/// Most bytes of a sentence: what is longer is left out, not cut.
+/// Maximum length of a sentence, in bytes; longer ones are left out, not cut.
 const MAX_SENTENCE_BYTES: usize = 230;
 
 /// Writes the summary.
@@ -48,7 +47,7 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
     if text.is_empty() { fallback(source, scored, moments) } else { text }
 }
 
-/// Nobody said anything of a subject: what was said first, as far as it fits.
+/// For a talk without topics: its first sentences, up to the limit.
 fn fallback(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
     let spoken: Vec<usize> =
         (0..scored.len()).filter(|at| !source.turns[scored[*at].turn].text.is_empty()).collect();
@@ -62,7 +61,8 @@ fn fallback(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
     })
 }
 
-/// The chosen sentences in order; what cannot be told is quoted before its speaker is named.
+/// The chosen sentences in order; a sentence that can't be rewritten is quoted, with its speaker's
+/// name after it.
 fn assemble(source: &Source, scored: &[Scored], chosen: &[usize], moments: &[Moment]) -> String {
     let mut out = String::new();
     for at in chosen {
@@ -98,7 +98,7 @@ fn quoted(text: &str, name: &str, language: Language, asked: bool) -> String {
     }
 }
 
-/// Without notes about the message: `[Image: a boat]`.
+/// The text without notes about the message: `[Image: a boat]`.
 pub(super) fn without_notes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -118,7 +118,7 @@ pub(super) fn without_notes(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Without the marks of lists, headings and emphasis.
+/// The text without list, heading and emphasis markers.
 pub(super) fn plain(text: &str) -> String {
     text.trim_start_matches(['#', '*', '-', '>', '•', '+', ' ']).replace("**", "").replace("__", "")
 }

@@ -1,4 +1,4 @@
-//! Conversations and the episodes written of them.
+//! Tests of whole conversations and their episodes.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn talk(start: &str, lines: &[(&str, &str)]) -> Vec<Arc<Message>> {
     lines.iter().enumerate().map(message).collect()
 }
 
-/// What holds for every episode.
+/// Checks the invariants of every episode.
 fn check(text: &EpisodeText) {
     assert!(!text.title.is_empty() && text.title.chars().count() <= 80, "{:?}", text.title);
     assert!(!text.title.contains('\n') && text.title.trim() == text.title, "{:?}", text.title);

@@ -1,5 +1,5 @@
-//! The title: the most telling sentences told in the third person, else the most telling phrases
-//! and who talked of them. Nothing is cut in the middle, and nothing is quoted.
+//! The title: the most informative sentences in the third person, else the key phrases and the
+//! people who discussed them. Nothing is cut in the middle, and nothing is quoted.
 
 use super::keywords::Phrase;
 use super::narrative::capitalised;
@@ -11,30 +11,31 @@ use crate::clock::Moment;
 use crate::text::Language;
 use crate::text::time::{Naming, mentions};
 
-/// Most characters of a title.
+/// Maximum length of a title, in characters.
 const MAX_CHARS: usize = 80;
-/// A talk of so few sentences has no topics: its own words say more.
+/// A talk with at most this many sentences has no topics: its own words say more.
 const FEW_SENTENCES: usize = 2;
-/// Most phrases.
+/// Maximum number of phrases.
 const MAX_PHRASES: usize = 3;
-/// A sentence that fits is taken if it is at least this telling, compared with the best.
+/// Minimum score of a sentence that fits, relative to the best one.
 const LEAST_SENTENCE_SHARE: f32 = 0.6;
-/// Fewest words with a subject in a sentence that is a title.
+/// Minimum number of topic words in a sentence that becomes a title.
 const MIN_HEADLINE_FEATURES: usize = 2;
-/// Fewest characters of a Chinese clause that stands for a sentence.
+/// Minimum length of a Chinese clause that replaces its sentence, in characters.
 const MIN_CLAUSE_CHARS: usize = 8;
-/// Where a sentence can end early.
+/// Places where a sentence can end early.
 const BREAKS: [&str; 10] =
     [", ", "; ", " – ", " — ", " but ", " because ", " so ", "，", "；", "。"];
-/// Words that would stand for one known person, if the sentence has them not of its own.
+/// Plural pronouns that would refer to one known person, unless the original sentence contains
+/// them.
 const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
-/// A further phrase is at least this telling, compared with the first.
+/// Minimum score of a further phrase, relative to the first.
 const LEAST_SHARE: f32 = 0.5;
-/// Factor for a sentence that says when something happened: an event names a talk best.
+/// Factor for a sentence that dates an event: an event is the best title of a talk.
 const EVENT: f32 = 1.2;
-/// Factor for a sentence about the listener's words instead of the speaker's own life.
+/// Factor for a sentence that reacts to the listener and not to the speaker's own life.
 const REACTION: f32 = 0.5;
-/// How such reactions begin.
+/// First words of such reactions.
 const REACTIONS: [&str; 14] = [
     "i can imagine",
     "i can picture",
@@ -51,7 +52,7 @@ const REACTIONS: [&str; 14] = [
     "i appreciate",
     "i couldn't agree",
 ];
-/// Words that lead over to a sentence and say nothing of it; a comma follows them.
+/// Introductory words without content; a comma follows them.
 const OPENERS: [&str; 30] = [
     "on another note",
     "on a side note",
@@ -96,7 +97,7 @@ pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> S
 }
 
 fn of_phrases(source: &Source, phrases: &[Phrase]) -> Option<String> {
-    // Without lists of its function words, a language's phrases are guesses.
+    // Without a list of function words, the phrases of a language are guesses.
     if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
     }
@@ -127,7 +128,7 @@ fn of_phrases(source: &Source, phrases: &[Phrase]) -> Option<String> {
             break;
         }
     }
-    // Words that could stand over many talks say less than one sentence of this one.
+    // Generic words describe the talk less well than one of its sentences.
     (strong >= 2 && parts.len() > 1).then(|| joined(parts, source.language))
 }
 
@@ -143,7 +144,7 @@ fn joined(parts: Vec<String>, language: Language) -> String {
     }
 }
 
-/// The most telling sentences that fit as they are, told in the third person.
+/// The most informative sentences that fit, in the third person.
 fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
     let mut order: Vec<(f32, &Scored)> =
         scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
@@ -154,7 +155,7 @@ fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
     let mut telling = order.iter().take_while(|(score, _)| *score >= least);
     let (first, mut title) =
         telling.find_map(|(_, first)| Some((*first, headline(source, first, MAX_CHARS)?)))?;
-    // A second one that tells of something else.
+    // A second sentence about another topic.
     let room = MAX_CHARS.saturating_sub(title.chars().count() + 2);
     let shared = |(key, _): &(u64, f32)| first.features.iter().any(|(known, _)| known == key);
     let second = order
@@ -168,7 +169,7 @@ fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
     Some(title)
 }
 
-/// How telling a sentence is of the talk: its score, raised for events and lowered for reactions.
+/// The score of a sentence as a title: raised for events and lowered for reactions.
 fn eventful(source: &Source, scored: &Scored) -> f32 {
     let score = scored.score();
     if score <= 0.0 {
@@ -183,7 +184,7 @@ fn eventful(source: &Source, scored: &Scored) -> f32 {
     score * event * if reacts { REACTION } else { 1.0 }
 }
 
-/// The sentence without the words that only lead over to it.
+/// The sentence without introductory words.
 fn without_openers(text: &str) -> &str {
     let mut text = text;
     while let Some((front, rest)) = text.split_once([',', '!', '–'])
@@ -195,8 +196,8 @@ fn without_openers(text: &str) -> &str {
     text
 }
 
-/// A sentence, or the clause it opens with, in the third person and in at most `room` characters;
-/// `None` where that does not fit.
+/// A sentence, or its first clause, in the third person and in at most `room` characters; `None` if
+/// neither fits.
 fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
     let turn = &source.turns[scored.turn];
     let unit = &turn.units[scored.unit];
@@ -227,7 +228,7 @@ fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
     })
 }
 
-/// Whether a clause points to something outside of it, or stops before its object.
+/// Whether a clause refers to something outside of it, or ends before its object.
 fn hangs(told: &str) -> bool {
     const POINTERS: [&str; 6] = ["It", "It's", "There", "They", "Here", "Here's"];
     const ENDINGS: [&str; 16] = [
@@ -240,7 +241,7 @@ fn hangs(told: &str) -> bool {
     POINTERS.iter().any(|word| word.eq_ignore_ascii_case(first)) || ENDINGS.contains(&last)
 }
 
-/// The sentence without marks, notes, the name of the listener, and the time it ends in.
+/// The sentence without markers, notes, the name of the listener, and a time at the end.
 fn one_line(source: &Source, scored: &Scored) -> String {
     let turn = &source.turns[scored.turn];
     let text = turn.unit_text(&turn.units[scored.unit]);
@@ -259,14 +260,14 @@ fn one_line(source: &Source, scored: &Scored) -> String {
     text
 }
 
-/// Who talked of what, by the most telling phrases.
+/// The speakers and the key phrases that they discussed.
 fn of_topics(source: &Source, phrases: &[Phrase]) -> Option<String> {
     if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
     }
     let telling = || phrases.iter().filter(|phrase| phrase.is_telling);
     let strong = telling().filter(|phrase| phrase.is_strong);
-    // Single words say less; they are taken where nothing else is found.
+    // Single words say less; they are used only if there are no others.
     let weak = telling().filter(|phrase| !phrase.is_strong);
     let mut topics: Vec<String> =
         strong.take(MAX_PHRASES).map(|phrase| phrase.text.clone()).collect();
@@ -292,12 +293,12 @@ fn of_topics(source: &Source, phrases: &[Phrase]) -> Option<String> {
     (1..=topics.len()).rev().map(title).find(|title| title.chars().count() <= MAX_CHARS)
 }
 
-/// The most telling sentence in its speaker's own words, if it fits whole.
+/// The most informative sentence in its speaker's own words, if it fits.
 fn of_words(source: &Source, scored: &[Scored]) -> Option<String> {
     let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0).collect();
     order.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
-    // Where nobody says anything of a subject, what was said first.
+    // If no sentence has a topic, the first sentences.
     order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));
     let words =
         |scored: &&Scored| one_line(source, scored).trim_end_matches(['.', '。', ' ']).to_owned();

@@ -1,9 +1,9 @@
-//! The narrative sentence by sentence, each by itself: what facts are made of.
+//! The narrative, sentence by sentence: the input of fact extraction.
 //!
-//! A sentence whose grammar allows it is told in the third person ("Maya moved …"), every other one
-//! is an attributed quotation (`Maya: "We moved …"`). Either way it can be read alone: relative
-//! dates are resolved, captions and code are left out, quotation marks are balanced, nothing is
-//! cut. Whether a sentence is worth keeping is not decided here.
+//! A sentence is rewritten in the third person if its grammar allows it ("Maya moved …"); every
+//! other sentence becomes an attributed quotation (`Maya: "We moved …"`). Both can be read alone:
+//! relative dates are resolved, captions and code are left out, quotation marks are balanced,
+//! nothing is cut. This module does not decide whether a sentence is worth keeping.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::text::Language;
 use crate::text::script::is_emoji;
 use crate::text::time::{TimeMention, mentions, resolve_text};
 
-/// A longer sentence, in bytes, is pasted text, not talk.
+/// Maximum length of a sentence, in bytes; a longer one is pasted text, not talk.
 const MAX_SENTENCE_BYTES: usize = 600;
 
 /// One sentence of a message.
@@ -26,19 +26,19 @@ const MAX_SENTENCE_BYTES: usize = 600;
 pub(in crate::generate) struct Told {
     /// Index of the message.
     pub message: usize,
-    /// How facts call who said it: "the user" for a role.
+    /// The speaker's name in facts: "the user" for a role.
     pub speaker: String,
-    /// As it was said, without emoji and marks of lists.
+    /// The original sentence, without emoji and list markers.
     pub said: String,
-    /// As a fact tells it.
+    /// The sentence in the form of a fact.
     pub content: String,
-    /// In the third person; otherwise an attributed quotation.
+    /// True if in the third person; otherwise the sentence is an attributed quotation.
     pub is_rewritten: bool,
     /// Ends in a question mark.
     pub asks: bool,
     /// The days of its first date, if it names one.
     pub date: Option<TimeMention>,
-    /// What can be seen of its words.
+    /// Counts and signs of its words.
     pub form: Form,
     /// The language of its message.
     pub language: Language,
@@ -47,19 +47,19 @@ pub(in crate::generate) struct Told {
 /// The words of a sentence, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::generate) struct Form {
-    /// All words; of unspaced scripts half the characters.
+    /// All words; half the characters in unspaced scripts.
     pub words: usize,
     /// Distinct words that are not function words.
     pub content: usize,
-    /// Holds a capitalised word in mid-sentence that is not a speaker's name.
+    /// Contains a capitalised word in mid-sentence that is not a speaker's name.
     pub has_name: bool,
-    /// Holds a number in digits.
+    /// Contains a number in digits.
     pub has_digit: bool,
-    /// Opens with a pronoun that stands for something said before.
+    /// Opens with a pronoun that refers to an earlier sentence.
     pub dangles: bool,
 }
 
-/// All sentences of the messages in order, code and lone captions left out.
+/// All sentences of the messages in order, without code and captions that stand alone.
 pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<Told> {
     let source = Source::read_spoken(messages);
     let mut told = Vec::new();
@@ -106,7 +106,7 @@ fn third_person(source: &Source, turn: &Turn, text: &str, name: &str) -> Option<
     }
 }
 
-/// `Maya: "…"`, with the marks of quotations inside made single.
+/// `Maya: "…"`, with single quotation marks inside.
 fn quotation(name: &str, text: &str, language: Language) -> String {
     if language == Language::Chinese {
         let inner = text.replace(['“', '「'], "‘").replace(['”', '」'], "’");
@@ -116,12 +116,12 @@ fn quotation(name: &str, text: &str, language: Language) -> String {
     format!("{}: \"{inner}\"", capitalised(name))
 }
 
-/// Pairs of quotation marks; a sentence with half of one loses the marks.
+/// Pairs of quotation marks; a sentence with an unpaired mark loses the marks.
 const QUOTES: [(char, char); 6] =
     [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』')];
 
-/// A sentence without emoji, marks of lists and emphasis, ellipses, and halves of quotations;
-/// `None` if nothing is left.
+/// A sentence without emoji, list and emphasis markers, ellipses, and unpaired quotation marks;
+/// `None` if nothing remains.
 fn tidy(text: &str, language: Language) -> Option<String> {
     let chinese = language == Language::Chinese;
     let text = text.trim_start_matches(['#', '*', '-', '>', '•', '+', '~', ' ']);
@@ -157,7 +157,7 @@ fn tidy(text: &str, language: Language) -> Option<String> {
     out.chars().any(char::is_alphanumeric).then(|| out.to_owned())
 }
 
-/// The text without an opening apostrophe that nothing closes: "'cause".
+/// The text without an unpaired apostrophe at the start: "'cause".
 fn without_lone_apostrophe(text: &str) -> Cow<'_, str> {
     let opens = |at: usize| {
         !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')

@@ -1,9 +1,9 @@
-//! Cuts a cleaned text into sentences, blocks of code, and words.
+//! Splits a cleaned text into sentences, blocks of code, and words.
 
 use super::lexicon::{Class, class_of, exact_key, key};
 use crate::text::{is_cjk, sentences};
 
-/// Sentences of one message that are read; a table or a log has more.
+/// Maximum number of sentences that are read of one message; a table or a log has more.
 const MAX_SENTENCES: usize = 120;
 
 /// A sentence, or a block of code, as a range of its turn's text.
@@ -11,7 +11,7 @@ pub(super) struct Unit {
     /// Range in bytes.
     pub start: usize,
     pub end: usize,
-    /// Code, a log or a stack trace: kept by lines, never reworded, no source of titles.
+    /// Code, a log or a stack trace: keeps its lines, is never reworded, and gives no titles.
     pub is_code: bool,
     /// Ends in a question mark (or a Chinese question particle).
     pub asks: bool,
@@ -24,23 +24,23 @@ pub(super) struct Unit {
 pub(super) struct Word {
     pub start: usize,
     pub end: usize,
-    /// Same for all forms of the word.
+    /// The same for all forms of the word.
     pub key: u64,
     pub class: Class,
-    /// Punctuation (more than a space) stands between it and the word before, or it opens the
-    /// sentence.
+    /// Punctuation (more than a space) separates it from the word before, or it opens the sentence.
     pub breaks: bool,
     /// First word of its sentence.
     pub first: bool,
     /// Begins with a capital letter.
     pub capital: bool,
-    /// Holds a digit, or what only identifiers hold (`/`, `_`, `::`, inner dots or capitals).
+    /// Contains a digit, or characters that only identifiers contain (`/`, `_`, `::`, inner dots or
+    /// capitals).
     pub technical: bool,
-    /// A run of a script without spaces: to be cut into words by other means.
+    /// A run of a script without spaces, which other code splits into words.
     pub unspaced: bool,
 }
 
-/// Cuts a text into sentences and blocks of code.
+/// Splits a text into sentences and blocks of code.
 pub(super) fn units(text: &str) -> Vec<Unit> {
     let mut found: Vec<Unit> = Vec::new();
     if !text.contains('\n') {
@@ -103,7 +103,7 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
     }
 }
 
-/// Characters that belong to a word only between two letters or digits (paths, versions,
+/// Characters that belong to a word only between two letters or digits (in paths, versions,
 /// identifiers, contractions).
 fn joins(c: char) -> bool {
     matches!(c, '\'' | '’' | ',' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')

@@ -1,11 +1,12 @@
-//! What every feature and gate is worth: the tables of `docs/facts.md`.
+//! Measures the effect of every feature and gate: the tables of `docs/facts.md`.
 //!
 //! ```text
 //! EPISODICA_LOCOMO=locomo.json \
 //!     cargo test --release --workspace --lib -- --ignored --nocapture every_feature
 //! ```
 //!
-//! Reads a file in LoCoMo's format, and beside it `NAME_observations.json` with what people noted.
+//! Reads a file in LoCoMo's format and `NAME_observations.json` next to it, which holds the human
+//! annotators' notes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::model::testing::said;
 /// Messages of a segment.
 const SEGMENT: usize = 10;
 
-/// A conversation: its messages, and the ids of those that people noted.
+/// A conversation: its messages and the ids of the messages that annotators noted.
 struct Conversation {
     messages: Vec<Arc<Message>>,
     noted: HashSet<String>,
@@ -63,8 +64,8 @@ fn read(sample: &Value, observations: &Value) -> Conversation {
     Conversation { messages, noted }
 }
 
-/// Facts per hundred messages, share of noted messages that are cited, share of cited that are
-/// noted.
+/// Facts per hundred messages, share of noted messages that a fact cites, share of cited messages
+/// that annotators noted.
 fn measure(talks: &[Conversation], config: &Config, rules: &Rules) -> (f64, f64, f64) {
     let (mut facts, mut messages, mut noted, mut cited, mut both) = (0, 0, 0, 0, 0);
     for talk in talks {
@@ -84,7 +85,7 @@ fn measure(talks: &[Conversation], config: &Config, rules: &Rules) -> (f64, f64,
     (100.0 * share(facts, messages), share(both, noted), share(both, cited))
 }
 
-/// A feature's name and where its weight stands.
+/// A feature's name and its weight.
 type Feature = (&'static str, fn(&mut Weights) -> &mut f32);
 
 #[test]

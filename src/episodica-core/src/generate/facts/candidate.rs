@@ -1,40 +1,40 @@
-//! What extraction hands on: candidates, and a count of what was turned down and why.
+//! The result of extraction: candidates, and counts of rejected sentences by reason.
 
 use std::collections::BTreeMap;
 
 use crate::clock::Moment;
 use crate::model::MemoryKind;
 
-/// A statement that may become a semantic memory.
+/// A sentence that may become a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The statement: third person, dates resolved, in the language of its message.
+    /// The text: third person, dates resolved, in the language of its message.
     pub content: String,
     /// Its category.
     pub kind: MemoryKind,
-    /// 0 to 1: how sure the reading is.
+    /// Confidence in the reading, 0 to 1.
     pub confidence: f32,
-    /// 0 to 1: how much it matters.
+    /// Importance, 0 to 1.
     pub importance: f32,
-    /// Whom or what it is about.
+    /// The person or thing that the fact is about.
     pub subject: String,
-    /// Which attribute of the subject it states (`employer`, `home`, …); may be empty.
+    /// The attribute of the subject that the fact states (`employer`, `home`, …); may be empty.
     pub attribute: String,
-    /// Which value the attribute takes, normalised: lower case, without articles and final
-    /// punctuation. `not X` states that the value X ended; empty where the rules can't tell.
+    /// The value of the attribute, normalised: lower case, without articles and final punctuation.
+    /// `not X` means that the value X ended; empty if the rules can't tell.
     pub value: String,
-    /// From when on it held: the date the message gives, else when it was said.
+    /// Start of validity: the date in the message, else the time of the message.
     pub valid_from: Moment,
-    /// Ids of the messages that prove it.
+    /// Ids of the messages that support the fact.
     pub source_messages: Vec<String>,
 }
 
 /// The outcome of an extraction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extraction {
-    /// In the order of their messages; no two say the same.
+    /// In the order of their messages; no two have the same content.
     pub candidates: Vec<Candidate>,
-    /// How many sentences that looked like statements were turned down, by reason.
+    /// Number of rejected sentences by reason.
     pub rejected: BTreeMap<RejectReason, u64>,
 }
 
@@ -45,24 +45,24 @@ impl Extraction {
     }
 }
 
-/// Why a statement is not kept.
+/// Why a sentence is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RejectReason {
     /// It has no words.
     Empty,
-    /// It asks.
+    /// It is a question.
     Question,
-    /// It supposes, wishes or doubts.
+    /// It expresses a supposition, wish or doubt.
     Hypothetical,
-    /// It is an agent's statement that is not about a user.
+    /// An agent said it, and it is not about a user.
     NotAboutUser,
     /// Below `min_confidence`.
     LowConfidence,
     /// Below `min_importance`.
     LowImportance,
-    /// Better sentences of the same segment fill its volume.
+    /// Better sentences of the same segment use up the volume.
     Volume,
-    /// The same segment says it already.
+    /// The same segment already has a fact with this content.
     Duplicate,
     /// It cites no message.
     NoSource,
@@ -74,12 +74,12 @@ pub enum RejectReason {
     UnsupportedDate,
     /// Too few of its words occur in its messages.
     UnsupportedWords,
-    /// It repeats a prompt.
+    /// It repeats text of a prompt.
     Echo,
 }
 
 impl RejectReason {
-    /// The word used in counters.
+    /// The name used in counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Empty => "empty",

@@ -1,19 +1,19 @@
-//! Messages taken apart into clauses, and the words by which the support check reads them: denials,
-//! who speaks, whom somebody calls theirs, what weighs much.
+//! Splits messages into clauses and lists the words that the support check looks for: negations,
+//! speakers, relatives, and words that need literal support.
 
 use std::collections::HashSet;
 
 use super::support::{capitalised, keys};
 use crate::model::Message;
 
-/// A part of a message between two marks.
+/// A part of a message between two punctuation marks.
 pub(super) struct Clause<'a> {
     pub(super) speaker: &'a str,
     pub(super) text: String,
     pub(super) keys: HashSet<String>,
     pub(super) negated: bool,
     pub(super) is_question: bool,
-    /// Whom it is told of, if somebody of the speaker's: "my sister Eva".
+    /// The relative of the speaker whom the clause is about: "my sister Eva".
     pub(super) kin: Vec<String>,
 }
 
@@ -51,8 +51,8 @@ pub(super) fn clauses_of(message: &Message) -> Vec<Clause<'_>> {
         .collect()
 }
 
-/// [`keys`] without marks above letters, shorter by one letter where they are four long: "gatito"
-/// and "gato" share theirs.
+/// [`keys`] without diacritics; keys of four letters lose one, so that "gatito" and "gato" have the
+/// same key.
 pub(super) fn folded_keys(text: &str) -> Vec<String> {
     let fold = |character: char| match character {
         'ä' | 'á' | 'à' | 'â' => 'a',
@@ -78,7 +78,7 @@ pub(super) fn has(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// Words that weigh much: they are told only if they were said.
+/// Words that a fact may use only if its messages use them.
 pub(super) const WEIGHTY: [&[&str]; 12] = [
     &[" owe", "debt", "schulde", " debe ", "deuda", "欠"],
     &[
@@ -131,11 +131,11 @@ pub(super) const NEGATIONS: [&str; 30] = [
     "aufgehört",
     "dej",
 ];
-/// What looks like a negation and is none.
+/// Phrases that look like a negation but are not.
 pub(super) const NOT_NEGATIONS: [&str; 6] =
     ["不过", "没事", "不错", "no one knows", "not only", "不客气"];
 
-/// Is this text, in lower case and with spaces around it, a denial, or the end of something?
+/// True if the text (lower case, with spaces around it) denies something or says that it ended.
 pub(super) fn is_negated(text: &str) -> bool {
     let mut text = text.to_owned();
     for harmless in NOT_NEGATIONS {
@@ -155,7 +155,7 @@ pub(super) const SECOND: [&str; 12] = [
     " you ", " your ", " you're ", " you've ", " du ", " dein", " dir ", " tú ", " tu ", " te ",
     "你", "您",
 ];
-/// Whom somebody calls theirs.
+/// Words for relatives and other people of the speaker.
 pub(super) const KIN: [&str; 72] = [
     "sister",
     "brother",
@@ -232,10 +232,10 @@ pub(super) const KIN: [&str; 72] = [
 ];
 pub(super) const MINE: [&str; 5] = [" my ", " mein", " mi ", " mis ", "我"];
 
-/// How far from a clause's beginning kin is looked for.
+/// Number of characters at the start of a clause in which a relative is looked for.
 pub(super) const KIN_CHARS: usize = 26;
 
-/// Does a clause begin with "my sister", or with somebody like her?
+/// True if a clause begins with a relative, such as "my sister".
 pub(super) fn opens_with_kin(clause: &str) -> bool {
     let head: String = clause.chars().take(KIN_CHARS).collect();
     MINE.iter().any(|mine| {

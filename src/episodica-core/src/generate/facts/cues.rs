@@ -1,4 +1,4 @@
-//! Cues by which a message shows that something is no longer as it was.
+//! Cues in a message that something has changed.
 //!
 //! The expressions are data (`cues.txt`).
 
@@ -10,27 +10,28 @@ use crate::text::words::runs;
 
 const TABLE: &str = include_str!("cues.txt");
 
-/// What a message says about earlier ones.
+/// What a message says about earlier messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cues {
-    /// Something else holds now.
+    /// A new value replaces the old one.
     pub change: bool,
-    /// Perhaps something else holds now.
+    /// A new value may replace the old one.
     pub weak: bool,
-    /// Something is over.
+    /// Something has ended.
     pub end: bool,
-    /// Only for a while.
+    /// Valid for a limited time only.
     pub limit: bool,
-    /// Next to what holds.
+    /// Valid in addition to the existing value.
     pub beside: bool,
-    /// Supposed.
+    /// A supposition.
     pub supposed: bool,
-    /// Dreamt.
+    /// A dream.
     pub dreamt: bool,
 }
 
 impl Cues {
-    /// Reads a message: a sentence that supposes something, or adds to what holds, changes nothing.
+    /// Reads a message. A sentence that supposes something, or adds to an existing value, changes
+    /// nothing.
     pub fn of_message(text: &str) -> Self {
         let mut cues = Self::default();
         for sentence in text.split_inclusive(['.', '!', '?', '。', '！', '？', '\n']) {
@@ -68,22 +69,23 @@ impl Cues {
         cues
     }
 
-    /// Does a cue begin with the word?
+    /// True if a cue begins with the word.
     pub fn is_cue(word: &str) -> bool {
         SPACED.contains_key(word)
     }
 
-    /// May something that was said before have ended?
+    /// True if an earlier fact may have ended.
     pub fn may_end(self) -> bool {
         (self.change || self.weak || self.end) && self.is_real()
     }
 
-    /// Neither supposed nor dreamt.
+    /// True if the sentence is neither a supposition nor a dream.
     pub fn is_real(self) -> bool {
         !self.supposed && !self.dreamt
     }
 
-    /// Does it hold for good, not for a while or beside what holds?
+    /// True if the fact is permanent: not limited in time, and not in addition to an existing
+    /// value.
     pub fn is_lasting(self) -> bool {
         self.is_real() && (!(self.limit || self.beside) || self.change)
     }
@@ -112,14 +114,14 @@ enum Sign {
     Dreamt,
 }
 
-/// Do the words begin with an expression's further words? `#` is a number.
+/// True if `words` begin with the remaining words of an expression; `#` stands for a number.
 fn matches(words: &[&str], rest: &[&str]) -> bool {
     words.iter().zip(rest).all(|(word, wanted)| {
         word == wanted || *wanted == "#" && word.starts_with(|c: char| c.is_ascii_digit())
     })
 }
 
-/// Expressions by their first word: the words that follow it, and what it is a sign of.
+/// Expressions by their first word: the following words and the sign.
 type Spaced = HashMap<&'static str, Vec<(Vec<&'static str>, Sign)>>;
 
 static SPACED: LazyLock<Spaced> = LazyLock::new(|| {

@@ -1,4 +1,4 @@
-//! The days that a sentence's dates may stand for, for the check of support.
+//! The days that the dates in a sentence can mean, for the support check.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -7,8 +7,8 @@ use crate::text::time::{Grain, TimeMention};
 
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
 
-/// The reading of a date without year, or of a bare weekday, that lies one turn later; `None` where
-/// the words fix the year or week.
+/// The later reading of a date without a year (one year later) or of a bare weekday (one week
+/// later); `None` if the words fix the year or week.
 pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> {
     let lower = surface.to_lowercase();
     let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"]
@@ -28,7 +28,7 @@ pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> 
     })
 }
 
-/// The days a statement's mention stands for: a week or weekend is written by its first day.
+/// The days of a mention in a fact; facts write a week or weekend as its first day.
 pub(super) fn stated(text: &str, mention: &TimeMention) -> (Date, Date) {
     let (before, after) = (text[..mention.start].trim_end(), text[mention.end..].trim_start());
     let days = if before.ends_with("week of") || after.starts_with("那一周") {

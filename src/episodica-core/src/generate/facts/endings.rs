@@ -1,5 +1,4 @@
-//! What a change in somebody's life ends of what they said before: who broke up has no fiancé any
-//! more.
+//! Earlier facts that a life event ends: after a break-up, the person has no fiancé any more.
 //!
 //! The expressions are data (`endings.txt`).
 
@@ -9,18 +8,18 @@ use regex::{RegexSet, RegexSetBuilder};
 
 const TABLE: &str = include_str!("endings.txt");
 
-/// What one change ends.
+/// What one event ends.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     /// Slots of the same subject.
     pub slots: Vec<&'static str>,
-    /// Phrases of earlier messages, in lower case.
+    /// Phrases of earlier messages, lower case.
     pub phrases: Vec<&'static str>,
 }
 
 struct Endings {
     endings: Vec<Ending>,
-    /// The ending of each pattern.
+    /// Index of the ending for each pattern.
     of_pattern: Vec<usize>,
     patterns: RegexSet,
 }
@@ -43,7 +42,7 @@ static ENDINGS: LazyLock<Endings> = LazyLock::new(|| {
     Endings { endings, of_pattern, patterns }
 });
 
-/// What a sentence or message of somebody ends of what they said before.
+/// The endings in a sentence or message; each ends earlier facts of the same speaker.
 pub(crate) fn endings(text: &str) -> Vec<&'static Ending> {
     let found = ENDINGS.patterns.matches(&text.replace('’', "'"));
     let mut numbers: Vec<usize> = found.into_iter().map(|line| ENDINGS.of_pattern[line]).collect();

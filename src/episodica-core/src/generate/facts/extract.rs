@@ -1,4 +1,4 @@
-//! From a segment of messages to its facts: the sentences most worth keeping, up to a volume.
+//! Facts of a segment of messages: its best sentences, up to a volume.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::generate::episode::{Told, sentences_told};
 use crate::model::{MemoryKind, Message};
 use crate::text::normalized_hash;
 
-/// Version of the rules, stamped into what they produce.
+/// Version of the rules, stored with their output.
 pub const RULES_VERSION: &str = "facts-3";
 
-/// Facts that a hundred messages teach at most.
+/// Maximum number of facts per hundred messages.
 pub(super) const VOLUME: usize = 45;
-/// Facts that a segment may teach however short it is.
+/// Minimum volume of a segment, whatever its length.
 const MIN_VOLUME: usize = 2;
 
-/// Confidence in a sentence in the third person, and in a quotation.
+/// Confidence in a rewritten sentence, and in a quotation.
 const REWRITTEN_CONFIDENCE: f32 = 0.85;
 const QUOTED_CONFIDENCE: f32 = 0.75;
 
-/// Least importance of a sentence that fills a slot, and of an instruction.
+/// Minimum importance of a sentence that fills a slot, and of an instruction.
 const SLOT_IMPORTANCE: f32 = 0.7;
 const PROCEDURE_IMPORTANCE: f32 = 0.55;
 
-/// Names under which programs speak.
+/// Common speaker names of programs.
 const AGENT_NAMES: [&str; 13] = [
     "assistant",
     "ai",
@@ -51,7 +51,7 @@ const AGENT_NAMES: [&str; 13] = [
     "ai助手",
 ];
 
-/// Is the speaker of a message a program? By role, unless a personal name says otherwise.
+/// True if the speaker of a message is a program. The role decides, unless the name is personal.
 pub(super) fn is_agent(message: &Message) -> bool {
     let named = |name: &str| AGENT_NAMES.contains(&name.trim().to_lowercase().as_str());
     match message.name.as_deref() {
@@ -60,33 +60,33 @@ pub(super) fn is_agent(message: &Message) -> bool {
     }
 }
 
-/// Does the message come from the application, not from somebody who talks?
+/// True if the message comes from the application, not from a participant.
 pub(super) fn is_machinery(message: &Message) -> bool {
     matches!(&*message.role, "system" | "tool" | "developer" | "function")
 }
 
-/// A candidate with its place in the ranking.
+/// A candidate with its rank.
 struct Ranked {
     candidate: Candidate,
     score: f32,
-    /// Kept whatever the volume.
+    /// Kept even if the volume is used up.
     is_certain: bool,
     message: usize,
 }
 
-/// The facts of a segment: its sentences that are most worth keeping.
+/// The facts of a segment: its best sentences.
 ///
-/// Deterministic: the same messages and configuration give the same candidates. A candidate's ids
-/// are those of `messages`. Facts about a user come from the user's words and from what an agent
-/// says about the user; where two people talk, both are users.
+/// Deterministic: the same messages and configuration give the same candidates. Candidates cite ids
+/// of `messages`. Facts about a user come from the user's messages and from what an agent says
+/// about the user; in a talk between two people, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
     extract(messages, config, &Rules { weights: WEIGHTS, volume: VOLUME })
 }
 
-/// What decides which sentences are kept.
+/// Settings that decide which sentences are kept.
 pub(super) struct Rules {
     pub weights: Weights,
-    /// Facts that a hundred messages teach at most.
+    /// Maximum number of facts per hundred messages.
     pub volume: usize,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn extract(messages: &[Arc<Message>], config: &Config, rules: &Rules)
     out
 }
 
-/// Leaves the best sentences, in the order of their messages.
+/// Keeps the best sentences, in the order of their messages.
 fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, rules: &Rules, out: &mut Extraction) {
     let volume = messages.saturating_mul(rules.volume).div_ceil(100).max(MIN_VOLUME);
     let mut order: Vec<usize> = (0..ranked.len()).collect();
@@ -142,7 +142,7 @@ fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, rules: &Rules, out: &mut
     ranked.retain(|_| kept.next().unwrap_or_default());
 }
 
-/// Reads one sentence; `Err(None)` where nobody would have looked for a fact.
+/// Reads one sentence; `Err(None)` if the sentence is not a possible fact at all.
 fn read(
     told: &Told,
     messages: &[Arc<Message>],
@@ -204,18 +204,19 @@ fn read(
     Ok(Ranked { candidate, score, is_certain, message: told.message })
 }
 
-/// The slot that a sentence fills for good: not for a while, beside what holds, or in a dream.
+/// The slot that a sentence fills permanently: not limited in time, not in addition, not in a
+/// dream.
 fn slot(told: &Told, cues: Cues) -> Option<Filled> {
     let slot = slots::fill(&told.said, told.date.as_ref())?;
     (cues.is_lasting() || slots::is_paired(&slot.attribute)).then_some(slot)
 }
 
-/// Does the message answer a question of somebody else?
+/// True if the message answers another speaker's question.
 fn answers(before: &Message, message: &Message) -> bool {
     before.speaker() != message.speaker() && before.content.trim_end().ends_with(['?', '？'])
 }
 
-/// The category of a sentence that fills no slot.
+/// The category of a sentence without a slot.
 pub(super) fn kind(is_dated: bool, reading: Reading) -> MemoryKind {
     let signs = reading.all;
     if signs.has(Signs::CHOICE) {
@@ -239,7 +240,8 @@ pub(super) fn kind(is_dated: bool, reading: Reading) -> MemoryKind {
     }
 }
 
-/// Since when it holds: the day that the sentence names, if it is over; else when it was said.
+/// Start of validity: the day that the sentence names, if that day is past; else the time of the
+/// message.
 fn valid_from(told: &Told, said: Moment) -> Moment {
     told.date
         .and_then(|mention| midnight(mention.from, said))
@@ -247,7 +249,7 @@ fn valid_from(told: &Told, said: Moment) -> Moment {
         .unwrap_or(said)
 }
 
-/// The start of a day on the clock that `said` was read from.
+/// Start of a day in the UTC offset of `said`.
 fn midnight(date: Date, said: Moment) -> Option<Moment> {
     let days = date.duration_since(jiff::civil::date(1970, 1, 1)).as_secs();
     Moment::new(

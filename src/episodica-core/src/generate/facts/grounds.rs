@@ -1,8 +1,8 @@
-//! Does a model's sentence follow from the messages it is about? Stricter than [`supported`] about
-//! who did it and whether they did, more lenient about what can be worked out: years and ages that
-//! follow from other numbers, and names that stand elsewhere in the same talk.
+//! Checks that a model's sentence follows from the messages it cites. Stricter than [`supported`]
+//! about who did something and whether it happened; more lenient about derived years and ages, and
+//! about names that occur elsewhere in the same talk.
 //!
-//! Words are compared, not meanings: a sentence that says the opposite in other words, or moves a
+//! Compares words, not meanings: a sentence that says the opposite in other words, or moves a
 //! number from one thing to another, may pass.
 
 use std::collections::HashSet;
@@ -21,13 +21,14 @@ use crate::text::is_han;
 use crate::text::time::mentions;
 use crate::text::vocabulary::is_function_word;
 
-/// The share of a sentence's words that its messages must have, in scripts with spaces and without.
+/// Minimum share of a sentence's words that its messages contain, for scripts with and without
+/// spaces.
 const SHARED_WORDS: f64 = 0.34;
 const SHARED_PAIRS: f64 = 0.12;
-/// Letters by which forms of a word are taken to be the same.
+/// Number of leading letters that two forms of a word share.
 const KEY_LETTERS: usize = 4;
 
-/// Checks a sentence against the messages that it cites (`sources`) out of a talk (`context`).
+/// Checks a sentence against the messages that it cites (`sources`) within a talk (`context`).
 ///
 /// # Errors
 /// The first reason found.
@@ -58,7 +59,7 @@ pub fn grounded(
     if told.says_too_much(&clauses) {
         return Err(RejectReason::UnsupportedWords);
     }
-    // A birth follows from an age.
+    // An age implies a birth year.
     let is_birth = !years.is_empty() && has(&told.text, &BIRTHS);
     let asked = before(sources, context).flat_map(clauses_of);
     let around: Vec<Clause<'_>> =
@@ -72,7 +73,7 @@ pub fn grounded(
     Ok(())
 }
 
-/// Words beside a number that make it a span of years or an age.
+/// Words next to a number that make it a number of years or an age.
 const YEARS: [&str; 14] = [
     "year", "jahr", "año", "anno", "ans", "年", "岁", "歲", "i'm", "turned", "cumpl", "geworden",
     "aged", "满",
@@ -83,7 +84,7 @@ fn is_about_years(text: &str) -> bool {
     YEARS.iter().any(|word| lower.contains(word))
 }
 
-/// Years that lie as far before a message as a number in it says.
+/// Years that follow from a number of years in a message, counted back from its date.
 fn years_that_follow(sources: &[&Message]) -> Vec<(Date, Date)> {
     let mut years = Vec::new();
     for message in sources.iter().filter(|message| is_about_years(&message.content)) {
@@ -166,7 +167,7 @@ fn numbers_follow(
     stated.iter().all(follows)
 }
 
-/// The messages right before the cited ones: a question tells what its answer is about.
+/// The messages right before the cited ones: a question shows what its answer is about.
 fn before<'a>(
     sources: &'a [&'a Message],
     context: &'a [&'a Message],
@@ -178,7 +179,7 @@ fn before<'a>(
     pairs.filter(move |pair| is_cited(pair[1]) && is_asked(pair[0])).map(|pair| pair[0])
 }
 
-/// Prepositions that a name follows without an article, and verbs of being called.
+/// Prepositions that stand directly before a name, and verbs of naming.
 const BEFORE_NAMES: [&str; 20] = [
     "in", "bei", "nach", "aus", "mit", "von", "zu", "namens", "heißt", "at", "to", "from", "with",
     "called", "named", "en", "con", "llamado", "llamada", "de",
@@ -195,7 +196,7 @@ fn names_follow(rest: &str, context: &[&Message], participants: &[&str]) -> bool
             let word = name.to_lowercase();
             let at = name.as_ptr() as usize - rest.as_ptr() as usize;
             let before = rest[..at].trim_end();
-            // "40." in German is a number, not an end.
+            // In German "40." is an ordinal number, not the end of a sentence.
             let ends = before.ends_with('.')
                 && !before.trim_end_matches('.').ends_with(|last: char| last.is_ascii_digit());
             let opens = before.is_empty() || ends || before.ends_with(['!', '?', ':']);
@@ -223,7 +224,7 @@ fn is_stem_of(word: &str, stems: &HashSet<String>) -> bool {
     stems.contains(&word.chars().take(KEY_LETTERS).collect::<String>())
 }
 
-/// True if the talk writes common nouns with a capital letter, as German does.
+/// True if the talk capitalises common nouns, as German does.
 fn has_capital_nouns(context: &[&Message]) -> bool {
     const GERMAN: [&str; 8] =
         [" ich ", " und ", " der ", " die ", " das ", " ist ", " nicht ", " ein"];
@@ -242,12 +243,12 @@ fn texts<'a>(messages: &'a [&Message], participants: &'a [&str]) -> impl Iterato
         .chain(participants.iter().copied())
 }
 
-/// A sentence, taken apart.
+/// A sentence, split into its parts.
 struct Told<'a> {
     text: String,
-    /// Who takes part and is named first.
+    /// The participant that the sentence names first.
     about: Option<&'a str>,
-    /// In their order.
+    /// Keys of its words, in order.
     keys: Vec<String>,
     is_han: bool,
     negated: bool,
@@ -274,7 +275,8 @@ impl<'a> Told<'a> {
         self.keys.iter().filter(|key| keys.contains(*key)).count()
     }
 
-    /// Do the messages have enough of its words? A short sentence must end with one of theirs.
+    /// True if the messages contain enough of its words. A short sentence must end with one of
+    /// them.
     fn is_shared_with(&self, clauses: &[Clause<'_>]) -> bool {
         let Some(last) = self.keys.last() else { return true };
         let is_known = |key: &String| clauses.iter().any(|clause| clause.keys.contains(key));
@@ -286,27 +288,28 @@ impl<'a> Told<'a> {
             && (!is_short || is_known(last))
     }
 
-    /// Does it hold a weighty word that was not said?
+    /// True if the sentence uses a word of [`WEIGHTY`] that the messages don't use.
     fn says_too_much(&self, clauses: &[Clause<'_>]) -> bool {
         let is_said = |words: &[&str]| clauses.iter().any(|clause| has(&clause.text, words));
         WEIGHTY.iter().any(|words| has(&self.text, words) && !is_said(words))
     }
 
-    /// The clauses that share most words with it, and how many.
+    /// The clauses that share the most words with the sentence, and the number of shared words.
     fn best<'c>(&self, clauses: &'c [Clause<'c>]) -> (Vec<&'c Clause<'c>>, usize) {
         let most = clauses.iter().map(|clause| self.shared(&clause.keys)).max().unwrap_or(0);
         let is_best = |clause: &&Clause<'_>| most > 0 && self.shared(&clause.keys) == most;
         (clauses.iter().filter(is_best).collect(), most)
     }
 
-    /// Is it told of one participant, and said by another or of somebody else?
+    /// True if the sentence is about one participant, but another one said it or it was about
+    /// someone else.
     fn is_about_another(&self, clauses: &[Clause<'_>]) -> bool {
         let Some(about) = self.about else { return false };
         let (best, _) = self.best(clauses);
         if best.is_empty() {
             return false;
         }
-        // Whoever is not speaking must be named or addressed.
+        // If somebody else speaks, the clause must name or address the person.
         let name = about.to_lowercase();
         let answers = clauses.iter().any(|clause| clause.speaker == about);
         let fits = |clause: &&Clause<'_>| {
@@ -318,7 +321,7 @@ impl<'a> Told<'a> {
         if !best.iter().any(fits) {
             return true;
         }
-        // What is said of "my sister" is not said of me.
+        // A clause about "my sister" says nothing about the speaker.
         best.iter().all(|clause| {
             clause.speaker == about
                 && !clause.kin.is_empty()
@@ -326,7 +329,7 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// Is it a denial of what is said, or does it state what is denied?
+    /// True if the sentence denies what the messages say, or states what they deny.
     fn is_turned_round(&self, clauses: &[Clause<'_>]) -> bool {
         let (best, most) = self.best(clauses);
         if best.is_empty() {
@@ -338,7 +341,7 @@ impl<'a> Told<'a> {
         if best.iter().all(|clause| clause.negated) && 2 * most >= self.keys.len() {
             return true;
         }
-        // What is told of somebody was said with a denial only.
+        // The messages use the first key in negated clauses only.
         let Some(first) = self.keys.first().filter(|_| !self.is_han) else { return false };
         let mut saying = clauses.iter().filter(|clause| clause.keys.contains(first)).peekable();
         saying.peek().is_some() && saying.all(|clause| clause.negated && clause.kin.is_empty())

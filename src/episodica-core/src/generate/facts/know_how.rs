@@ -1,5 +1,5 @@
-//! What outlasts a talk whoever says it: instructions, solutions with their problems, and what an
-//! agent states about its user.
+//! Facts that do not depend on the speaker: instructions, solutions with their problems, and what
+//! an agent says about its user.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::{MemoryKind, Message};
 use crate::text::Language;
 use crate::text::words::runs;
 
-/// How many messages may lie between a problem and its solution.
+/// Maximum number of messages between a problem and its solution.
 const CASE_REACH: usize = 8;
 
 /// Verbs that open an instruction.
@@ -47,7 +47,7 @@ const IMPERATIVES: [&str; 30] = [
     "rebase",
 ];
 
-/// Words of a sentence that tells of a failure.
+/// Words of a sentence that reports a failure.
 const PROBLEMS: [&str; 34] = [
     "error",
     "errors",
@@ -85,7 +85,7 @@ const PROBLEMS: [&str; 34] = [
     "won't start",
 ];
 
-/// Phrases of a sentence that tells what cured a failure, or caused it.
+/// Phrases of a sentence that names the fix or the cause of a failure.
 const SOLUTIONS: [&str; 23] = [
     "fixed by",
     "fixed it by",
@@ -112,7 +112,7 @@ const SOLUTIONS: [&str; 23] = [
     "就正常了",
 ];
 
-/// Does the sentence tell how something is done: "To deploy, run `make ship`."?
+/// True if the sentence explains a procedure: "To deploy, run `make ship`."
 pub(super) fn is_procedure(sentence: &str, language: Language) -> bool {
     let has_code = sentence.matches('`').count() >= 2;
     if language == Language::Chinese {
@@ -145,7 +145,7 @@ pub(super) fn is_procedure(sentence: &str, language: Language) -> bool {
     }
 }
 
-/// What an agent says about its user: "Your order was shipped." is about the user's order.
+/// An agent's sentence about its user: "Your order was shipped." is about the user's order.
 pub(super) fn about_user(told: &Told) -> Option<String> {
     if told.language == Language::Chinese {
         let rest = told.said.strip_prefix("您的").or_else(|| told.said.strip_prefix("你的"))?;

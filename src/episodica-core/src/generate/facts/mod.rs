@@ -1,11 +1,11 @@
-//! Facts from messages, by rule: the narrative's sentences that are most worth keeping.
+//! Facts from messages, by rules: the best sentences of the narrative.
 //!
-//! [`extract_offline`] has the narrative tell each sentence by itself, in the third person or as an
-//! attributed quotation, ranks them by a few features and keeps the best up to a volume
+//! [`extract_offline`] takes each sentence of the narrative, in the third person or as an
+//! attributed quotation, ranks the sentences by a few features and keeps the best up to a volume
 //! (`docs/facts.md`). [`model`] asks a language model instead and reads its answer. [`supported`]
-//! is the check that every fact of a model must pass. None of them compares with what is already
-//! known (that is [`reconcile`](super::reconcile)). The engine calls them after an episode is
-//! finished.
+//! is the check that every fact of a model must pass. None of them compares candidates with known
+//! facts (see [`reconcile`](super::reconcile)). The engine calls them after it has finished an
+//! episode.
 
 #[cfg(test)]
 mod ablation;

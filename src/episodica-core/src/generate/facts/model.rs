@@ -1,8 +1,8 @@
-//! Facts by a model: the question, and what is made of the answer.
+//! Facts by a model: writing the prompt and reading the answer.
 //!
-//! An answer is read item by item, and an item is kept only if the messages it cites carry it
-//! ([`grounded`]), share words with it, and nothing of it comes from a prompt. What was turned
-//! down is counted by reason. An empty list is a good answer in the form that was asked for.
+//! Reads an answer item by item. Keeps an item only if the messages it cites support it
+//! ([`grounded`]) and share words with it, and no part of it comes from a prompt. Counts rejected
+//! items by reason. An empty list in the requested form is a valid answer.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::llm::{
 use crate::model::{MemoryKind, Message, SemanticMemory};
 use crate::text::normalized_hash;
 
-/// Longest fact, in characters.
+/// Maximum length of a fact, in characters.
 const MAX_FACT_CHARS: usize = 400;
-/// Most facts of one episode.
+/// Maximum number of facts per episode.
 const MAX_FACTS: usize = 50;
-/// What a fact counts whose confidence or importance the model did not give.
+/// Default confidence and importance of a fact for which the model gave none.
 const UNSAID_CONFIDENCE: f32 = 0.7;
 const UNSAID_IMPORTANCE: f32 = 0.5;
 
@@ -38,10 +38,10 @@ struct Values {
     conversation: String,
 }
 
-/// The question which facts these messages state, beyond the known ones.
+/// Asks for the facts in these messages that are not yet known.
 ///
 /// # Errors
-/// `Internal` when the prompt can't be filled in.
+/// `Internal` if the prompt can't be rendered.
 pub fn question(
     messages: &[Arc<Message>],
     known: &[Arc<SemanticMemory>],
@@ -64,17 +64,17 @@ pub fn question(
     })
 }
 
-/// Tokens that the facts of an episode may take.
+/// Maximum number of tokens for the facts of an episode.
 pub const FACTS_TOKENS: u32 = 3_000;
 
-/// Known facts as a prompt shows them; `None` without any.
+/// Known facts in the form that prompts use; `None` if there are none.
 pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
     let lines = known.iter().map(|fact| format!("- {}", single_line(&fact.content)));
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The form of a list of facts.
+/// The JSON schema of a list of facts.
 pub fn facts_schema() -> Value {
     let kinds: Vec<&str> = MemoryKind::ALL.iter().map(|kind| kind.name()).collect();
     let text = json!({"type": "string"});
@@ -101,28 +101,28 @@ pub fn facts_schema() -> Value {
     json!({"type": "array", "items": fact})
 }
 
-/// The facts of an answer.
+/// The facts in an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
-    /// What is kept, and counts of what isn't.
+    /// Kept candidates, and counts of rejected ones.
     pub extraction: Extraction,
     /// When each candidate's event happened.
     pub occurred: Vec<Occurred>,
-    /// The JSON had to be pieced together, or an item of it was lost.
+    /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
 }
 
-/// When something happened: first and last day, month or year, as ISO 8601; empty where unknown.
+/// When an event happened: first and last day, month or year, as ISO 8601; empty if unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Occurred {
-    /// When it happened or began.
+    /// Start, or the only date.
     pub from: String,
-    /// When it ended.
+    /// End.
     pub to: String,
 }
 
-/// Reads an answer about `messages`; `None` if it holds no list, or if its empty list is not to be
-/// believed: it came in another form than was asked for, or the messages ask for one.
+/// Reads an answer about `messages`; `None` if it holds no list, or an untrustworthy empty list:
+/// the list is not in the requested form, or the messages ask for an empty one.
 pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Facts> {
     let items = json::items(answer, "facts");
     let is_nothing = items.values.is_empty() && items.lost == 0;
@@ -145,7 +145,7 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
     Some(facts)
 }
 
-/// Words by which a message tells a model what to answer.
+/// Words in a message that try to instruct the model.
 const ORDERS: [&str; 12] = [
     "instruction",
     "empty list",
@@ -215,14 +215,14 @@ fn read_one(
         subject,
         attribute: text("attribute").to_lowercase().replace([' ', '-'], "_"),
         value: text("value").to_lowercase().trim_end_matches(['.', '。']).to_owned(),
-        // When it was said: a date within the statement need not be its beginning.
+        // The time of the message: a date within the fact need not be its start.
         valid_from: sources.iter().map(|message| message.timestamp).max().unwrap_or(Moment::MIN),
         source_messages: sources.iter().map(|message| message.message_id.clone()).collect(),
     };
     Ok((candidate, occurred))
 }
 
-/// When it happened, as far as the cited messages bear it out.
+/// When the event happened, as far as the cited messages support it.
 fn occurred(value: &Value, sources: &[&Message]) -> Occurred {
     let date = |key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default().trim();
@@ -240,8 +240,7 @@ fn same_name(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
-/// Places of the messages that a statement cites, each once, in order; numbers that stand for none
-/// are passed over.
+/// Indexes of the messages that a fact cites, without repetition, in order; skips unknown numbers.
 fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
     let numbers = value.get("messages").and_then(Value::as_array).into_iter().flatten();
     let numbers = numbers
@@ -280,7 +279,7 @@ fn kind(word: &str) -> MemoryKind {
     MemoryKind::ALL.into_iter().find(|kind| kind.name() == word).unwrap_or_default()
 }
 
-/// The names of all who speak, in order of appearance.
+/// The names of all speakers, in order of appearance.
 pub(in crate::generate) fn participants(messages: &[Arc<Message>]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for message in messages {

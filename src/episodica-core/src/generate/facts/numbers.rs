@@ -1,10 +1,10 @@
-//! The numbers of a text, in digits or in words, English and Chinese, in one spelling.
+//! Finds the numbers of a text, in digits or in English or Chinese words, and writes them in one
+//! form.
 
 use crate::text::words::runs;
 
 /// Every number of `text` in digits: "1,150" and "eleven hundred and fifty" are `1150`, "十二" is
-/// `12`. Small Chinese and English words for one are left out: they are articles more often than
-/// numbers.
+/// `12`. Leaves out the Chinese and English words for one, which are usually articles.
 pub(crate) fn numbers(text: &str) -> Vec<String> {
     let mut found = digits(text);
     english(text, &mut found);
@@ -72,7 +72,7 @@ fn ten(word: &str) -> Option<u64> {
     TENS.iter().position(|ten| *ten == word).map(|at| at as u64 * 10 + 20)
 }
 
-/// Number words, composed: "twenty-eight", "two hundred and five", "eleven thousand".
+/// Composed number words: "twenty-eight", "two hundred and five", "eleven thousand".
 fn english(text: &str, found: &mut Vec<String>) {
     let mut value: Option<u64> = None;
     let mut total = 0;
@@ -123,7 +123,7 @@ fn english(text: &str, found: &mut Vec<String>) {
     flush(&mut value, &mut total);
 }
 
-/// Runs of Chinese numerals; a lone 一 is left out.
+/// Runs of Chinese numerals; leaves out a lone 一.
 fn chinese(text: &str, found: &mut Vec<String>) {
     let mut run = String::new();
     for character in text.chars().chain(['\u{0}']) {

@@ -1,15 +1,15 @@
-//! How much a sentence is worth keeping: a sum over a few features that can be seen at a glance.
+//! Ranks sentences: a score as a weighted sum over a few simple features.
 //!
-//! The weights were set by hand and checked by leaving each out (`docs/facts.md`).
+//! The weights were set by hand and checked by an ablation of each (`docs/facts.md`).
 
 use super::cues::Cues;
 use super::words::{Reading, Signs};
 use crate::generate::episode::Told;
 
-/// What each feature adds to the score of a sentence.
+/// The weight of each feature in the score of a sentence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weights {
-    /// Times the logarithm of the words that are not function words; all others are yes or no.
+    /// Multiplies the logarithm of the number of content words; all other features are yes or no.
     pub content: f32,
     pub digit: f32,
     pub name: f32,
@@ -24,9 +24,9 @@ pub(super) struct Weights {
     pub dangling: f32,
     pub request: f32,
     pub change: f32,
-    /// Says of the speaker what lasts: family and pets, home, work, taste.
+    /// A lasting fact about the speaker: family and pets, home, work, taste.
     pub lasting: f32,
-    /// Lowers a further sentence of the same message: two facts of two messages tell more.
+    /// Lowers every further sentence of a message: two facts of two messages add more.
     pub same_message: f32,
 }
 
@@ -49,15 +49,14 @@ pub(super) const WEIGHTS: Weights = Weights {
     same_message: -0.7,
 };
 
-/// Fewer words than this make a sentence short.
+/// A sentence with fewer words is short.
 const SHORT_WORDS: usize = 4;
-/// The score at which a sentence has an importance of one half.
+/// The score that gives an importance of one half.
 const MIDDLE: f32 = 2.8;
-/// Importance gained by one point of score.
+/// Importance per point of score.
 const SLOPE: f32 = 0.12;
 
-/// The score of a sentence; `answers` tells whether the message before is a question of somebody
-/// else.
+/// The score of a sentence; `answers` is true if the message before is another speaker's question.
 pub(super) fn score(
     weights: &Weights,
     told: &Told,
@@ -91,7 +90,7 @@ pub(super) fn score(
         + yes(lasts, weights.lasting)
 }
 
-/// A score as an importance from 0 to 1.
+/// Converts a score to an importance from 0 to 1.
 pub(super) fn importance(score: f32) -> f32 {
     (0.5 + SLOPE * (score - MIDDLE)).clamp(0.0, 1.0)
 }

@@ -1,4 +1,4 @@
-//! Slots: what can only be true once, and the value that a sentence gives it.
+//! Slots: attributes that have one value at a time, and the value in a sentence.
 //!
 //! The table is data (`slots.txt`): a slot is a few regular expressions per language. A sentence
 //! fills the first slot that it matches.
@@ -12,12 +12,12 @@ use crate::text::time::TimeMention;
 
 const TABLE: &str = include_str!("slots.txt");
 
-/// Longest sentence, in bytes, that is matched.
+/// Maximum length of a sentence to match, in bytes.
 const MAX_BYTES: usize = 400;
-/// Memory that the compiled table may take.
+/// Memory limit for the compiled table, in bytes.
 const MAX_COMPILED_BYTES: usize = 64 << 20;
 
-/// What the names in braces stand for.
+/// The macros (names in braces) of the table.
 const MACROS: [(&str, &str); 9] = [
     (
         "{NAME}",
@@ -81,7 +81,7 @@ const MACROS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Where a value ends though its sentence goes on.
+/// Words that end a value within a sentence.
 const VALUE_ENDS: [&str; 26] = [
     " now",
     " and ",
@@ -111,15 +111,15 @@ const VALUE_ENDS: [&str; 26] = [
     " in a ",
 ];
 
-/// A sentence's slot with its value.
+/// The slot that a sentence fills, with the value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Filled {
-    /// The slot, with its object where it has one: `favourite:film`.
+    /// The slot, with its object if it has one: `favourite:film`.
     pub attribute: String,
     /// The value, normalised: lower case, without articles and final punctuation.
     pub value: String,
     pub kind: MemoryKind,
-    /// Whose it is, if not the speaker's: "sister".
+    /// The relative who owns the slot, if not the speaker: "sister".
     pub whose: Option<String>,
 }
 
@@ -165,8 +165,8 @@ fn read_table(text: &'static str) -> Table {
     Table { slots, lines, any }
 }
 
-/// Is the slot one of those that many things have, so that a value ends another only where both are
-/// about the same thing?
+/// True if a subject can fill the slot for many things, so that a value replaces another one only
+/// if both are about the same thing.
 pub(crate) fn is_paired(attribute: &str) -> bool {
     matches!(
         attribute,
@@ -217,7 +217,7 @@ fn filled(slot: &Slot, found: &Captures<'_>, date: Option<&TimeMention>) -> Opti
     })
 }
 
-/// One word for objects that people call by several.
+/// Maps synonyms of an object to one word.
 fn canonical(object: &str) -> &str {
     match object {
         "boss" | "line_manager" | "team_lead" | "supervisor" | "chef" | "chefin" | "cheffe"
@@ -242,7 +242,7 @@ fn canonical(object: &str) -> &str {
     }
 }
 
-/// Lower case, without what follows the value, articles and punctuation.
+/// Lower case, without articles, punctuation and the words after the value.
 fn normalised(value: &str) -> String {
     let mut value = value.trim();
     for end in VALUE_ENDS {

@@ -1,4 +1,5 @@
-//! A statement that somebody hands over as a fact: read like a sentence of talk, kept as it stands.
+//! A fact that the application adds directly: analysed like a sentence of a message, stored
+//! verbatim.
 
 use super::candidate::Candidate;
 use super::extract::kind;
@@ -8,19 +9,19 @@ use crate::clock::Moment;
 use crate::model::MemoryKind;
 use crate::text::time::mentions;
 
-/// Who states a fact knows it.
+/// The application knows the facts that it adds.
 const CONFIDENCE: f32 = 1.0;
-/// Whoever states a fact thinks it worth keeping.
+/// The application considers the facts that it adds worth keeping.
 const IMPORTANCE: f32 = 0.8;
 
-/// Words for the user himself at the beginning of a statement.
+/// Words for the user at the beginning of a fact.
 const USERS: [&str; 7] = ["the user", "user", "she", "he", "they", "用户", "他"];
 
-/// The candidate of a statement. `subjects` are the names by which the user is known, the usual one
-/// first; a statement that begins with none of them is about the usual one.
+/// The candidate for a fact. `subjects` are the names of the user, the usual one first; a fact that
+/// begins with none of them is about the usual one.
 ///
-/// The slots are written for people who speak of themselves, so a statement in the third person is
-/// read in the first: "Alice lives in Lyon" as "I live in Lyon".
+/// The slots match first-person sentences, so a fact in the third person is converted first: "Alice
+/// lives in Lyon" to "I live in Lyon".
 pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> Candidate {
     let usual = subjects.first().cloned().unwrap_or_default();
     let named = subjects.iter().find_map(|name| Some((name, without_name(statement, name)?)));
@@ -50,13 +51,13 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> Candid
     }
 }
 
-/// The candidate with the category that its statement was given.
+/// The candidate with the category that the caller gave.
 #[must_use]
 pub(crate) fn of_kind(candidate: Candidate, kind: Option<MemoryKind>) -> Candidate {
     Candidate { kind: kind.unwrap_or(candidate.kind), ..candidate }
 }
 
-/// What follows a name at the beginning of a statement.
+/// The text after a name at the beginning of a fact.
 fn without_name<'a>(statement: &'a str, name: &str) -> Option<&'a str> {
     let start = statement.get(..name.len())?;
     let rest = &statement[name.len()..];
@@ -64,7 +65,7 @@ fn without_name<'a>(statement: &'a str, name: &str) -> Option<&'a str> {
     (!name.is_empty() && ends && start.to_lowercase() == name.to_lowercase()).then_some(rest)
 }
 
-/// What is said of somebody as that person would say it.
+/// Converts the rest of a third-person sentence to the first person.
 fn first_person(rest: &str) -> String {
     let plain = rest.replace('’', "'");
     if let Some(owned) = plain.strip_prefix("'s ") {

@@ -1,9 +1,8 @@
-//! Is a statement supported by the messages it cites? Names, numbers and dates are looked up;
-//! meaning is not judged.
+//! Checks that the cited messages support a fact: looks up its names, numbers and dates, and does
+//! not judge meaning.
 //!
-//! The check is for statements of any origin: the rules' own, a model's, a caller's. It errs
-//! towards refusal where a name is concerned (a translation of a name is not found) and towards
-//! acceptance where words are common.
+//! The check works for facts from any source: rules, a model, a caller. It is strict about names
+//! (it does not find a translated name) and lenient about common words.
 
 use std::collections::HashSet;
 
@@ -19,8 +18,7 @@ use crate::text::time::{TimeMention, mentions};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{for_each_bigram, for_each_word, runs};
 
-/// Han characters that statements use to say whatever they say: they never make a name by
-/// themselves.
+/// Common Han characters of facts, which never form a name by themselves.
 const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望\
     决定喜欢爱讨厌最更比较常经偶尔每天年月日周星期上下前后中里外内他她它我你您们咱自己这那哪谁什\
     么怎样为因所以但而且或者如果从到去来回往对于向把被让给用以之其此等个名位只条家间次种些第几多\
@@ -30,14 +28,14 @@ const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就
     行开始结束计划准备正在目前现担任从事拥偏热衷擅长感兴趣\
      一二两三四五六七八九十百千万起共约概左右建议推荐告诉提醒回答询问介绍分享出生";
 
-/// Checks that every name, number and date of `statement` occurs in, or resolves from, the messages
-/// it cites.
+/// Checks that every name, number and date of `statement` occurs in the cited messages or resolves
+/// from them.
 ///
-/// `participants` are the names of all who take part in the talk: they may be named although the
+/// `participants` are the names of all participants of the talk: a fact may name them although the
 /// cited message only says "you". Dates resolve against each message's own timestamp, and the day
-/// of the message itself counts as mentioned; a statement may be vaguer than its message ("in
-/// March" for "on 8 March"), not more precise. Names are words with a capital letter that do not
-/// open a sentence as a common word; in Chinese, runs of uncommon characters that no message has.
+/// of the message counts as mentioned; a fact may be vaguer than its message ("in March" for "on 8
+/// March"), but not more precise. Names are capitalised words, except common words at the start of
+/// a sentence; in Chinese, runs of uncommon characters that no message contains.
 ///
 /// # Errors
 /// The first reason found, in the order date, number, name.
@@ -69,16 +67,16 @@ pub fn supported(
     }
 }
 
-/// The share of a statement's words that its messages must have.
+/// Minimum share of a fact's words that its messages contain.
 const SHARED_WORDS: f64 = 0.25;
-/// Letters by which forms of a word are taken to be the same.
+/// Number of leading letters that two forms of a word share.
 const KEY_LETTERS: usize = 4;
 
-/// Do the messages have at least one, and a quarter, of the statement's content words (names of
-/// participants aside)?
+/// True if the messages contain at least one content word of the fact, and at least a quarter of
+/// them, not counting the names of participants.
 ///
-/// Statements of a model pass [`supported`] without saying anything that was said if they hold no
-/// name, number or date.
+/// A model's fact without a name, number or date passes [`supported`] whatever it says; this check
+/// rejects it unless it shares words with its messages.
 pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
     let speakers: HashSet<String> = participants.iter().flat_map(|name| keys(name)).collect();
     let stated: HashSet<String> =
@@ -92,7 +90,7 @@ pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]
     shared > 0 && shared as f64 >= SHARED_WORDS * stated.len() as f64
 }
 
-/// Content words by their first letters; unspaced scripts by pairs of characters.
+/// Keys of content words: the first letters; pairs of characters in unspaced scripts.
 pub(super) fn keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for_each_word(text, |word, unspaced| {
@@ -116,8 +114,8 @@ fn dates_supported(statement: &str, found: &[TimeMention], sources: &[&Message])
     dates_supported_with(statement, found, sources, &[])
 }
 
-/// [`dates_supported`] where these years follow from the messages, too: a month within one of them
-/// is known if the messages name that month.
+/// [`dates_supported`] if these years also follow from the messages; a month of such a year is
+/// supported if the messages name that month.
 pub(super) fn dates_supported_with(
     statement: &str,
     found: &[TimeMention],
@@ -149,7 +147,7 @@ pub(super) fn dates_supported_with(
     })
 }
 
-/// Does an ISO date (year, month or day) occur in these messages, or follow from them?
+/// True if an ISO date (year, month or day) occurs in these messages or follows from them.
 pub(super) fn date_supported(date: &str, sources: &[&Message]) -> bool {
     let Some(first) = sources.first() else { return false };
     let found = mentions(date, first.timestamp);
@@ -186,13 +184,12 @@ fn names_supported(statement: &str, sources: &[&Message], participants: &[&str])
     titled(statement).all(|name| texts(sources, participants).any(|text| text.contains(&name)))
 }
 
-/// The words of texts in lower case, with their parts.
+/// The words of lower-case texts, and the parts of compound words.
 pub(super) fn known_words(lower: &[String]) -> HashSet<&str> {
     lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect()
 }
 
-/// Two Han characters in a row that no message has and that statements do not use for whatever they
-/// say.
+/// True if the fact holds two consecutive uncommon Han characters that no message contains.
 pub(super) fn has_unknown_han(
     statement: &str,
     sources: &[&Message],
@@ -207,7 +204,7 @@ pub(super) fn has_unknown_han(
     })
 }
 
-/// Chinese familiar names, 小 or 老 or 阿 with a family name, at the start of the statement.
+/// Familiar Chinese names (小, 老 or 阿 with a family name) at the start of the fact.
 pub(super) fn titled(statement: &str) -> impl Iterator<Item = String> {
     const FAMILY: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘\
         蒋蔡余杜叶程苏魏吕丁沈姚卢姜崔钟谭陆汪范石廖贾夏韦付方邹熊孟秦江尹薛闫段雷侯龙史陶黎贺顾\
@@ -218,7 +215,7 @@ pub(super) fn titled(statement: &str) -> impl Iterator<Item = String> {
     familiar.then(|| characters.iter().collect()).into_iter()
 }
 
-/// Words with a capital letter, sentence openers that are common words aside.
+/// Capitalised words, except common words at the start of a sentence.
 pub(super) fn capitalised(statement: &str) -> Vec<&str> {
     let mut opens = true;
     let mut found = Vec::new();
@@ -241,7 +238,7 @@ pub(super) fn capitalised(statement: &str) -> Vec<&str> {
     found
 }
 
-/// The words of a text with their places: letters and digits, joined by `'`, `-`, `&` and inner
+/// The words of a text with their offsets: letters and digits, joined by `'`, `-`, `&` and inner
 /// dots.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let joins = |character: char| matches!(character, '\'' | '’' | '-' | '&' | '+');
@@ -257,7 +254,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A word as it is looked up: itself, without the possessive, and its parts.
+/// The lookup forms of a word: the word, the word without its possessive ending, and its parts.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
     let bare = bare(word);
     [word, bare].into_iter().chain(bare.split(['-', '\'', '’', '&']))

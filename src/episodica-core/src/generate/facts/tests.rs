@@ -1,4 +1,4 @@
-//! Extraction over messages: who speaks to whom, gates, sources, and input of any kind.
+//! Extraction tests: speakers, gates, sources and arbitrary input.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The support check on statements written by hand.
+//! Tests of the support check on handwritten facts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ struct Case {
     is_held_out: bool,
 }
 
-/// The statements of a fixture, checked.
+/// Loads the facts of a fixture and checks each one.
 fn checked(language: &'static str, fixture: &str) -> Vec<Case> {
     let (mut cases, mut talk, mut day) = (Vec::new(), Vec::<Arc<Message>>::new(), String::new());
     for line in fixture.lines() {

@@ -1,4 +1,4 @@
-//! Word lists that tell what kind of sentence it is, in the languages that have one.
+//! Word lists that show the kind of a sentence, for the languages with such lists.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::text::is_cjk;
 use crate::text::words::runs;
 
-/// What a word says about its sentence.
+/// The signs of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Signs(u16);
 
@@ -15,11 +15,11 @@ impl Signs {
     pub const FIRST_PERSON: Self = Self(1);
     /// The listener.
     pub const SECOND_PERSON: Self = Self(1 << 1);
-    /// A time that is over.
+    /// The past.
     pub const PAST: Self = Self(1 << 2);
     /// Opens small talk.
     pub const CHATTY: Self = Self(1 << 3);
-    /// Opens what is supposed, not stated.
+    /// Opens a supposition.
     pub const HYPOTHETICAL: Self = Self(1 << 4);
     /// Family, friends, colleagues, pets.
     pub const PEOPLE: Self = Self(1 << 5);
@@ -27,19 +27,19 @@ impl Signs {
     pub const WORK: Self = Self(1 << 6);
     /// Likes and dislikes.
     pub const TASTE: Self = Self(1 << 7);
-    /// What somebody is up to.
+    /// A person's plans.
     pub const INTENT: Self = Self(1 << 8);
     /// A choice that was made.
     pub const CHOICE: Self = Self(1 << 9);
-    /// Who somebody is.
+    /// Personal details.
     pub const PERSON: Self = Self(1 << 10);
 
-    /// Has it one of the others?
+    /// True if any sign of `other` is set.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Opens what the listener is asked to do.
+    /// Opens a request to the listener.
     pub const REQUEST: Self = Self(1 << 11);
 
     fn add(&mut self, other: Self) {
@@ -156,12 +156,12 @@ static UNSPACED: LazyLock<Vec<(&'static str, Signs)>> = LazyLock::new(|| {
     all.collect()
 });
 
-/// What the words of a sentence say about it.
+/// The signs of the words of a sentence.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reading {
-    /// Of all its words.
+    /// The signs of all words.
     pub all: Signs,
-    /// Of its first word.
+    /// The signs of the first word.
     pub first: Signs,
 }
 

@@ -1,4 +1,4 @@
-//! The rules of reconciling without a model.
+//! The rules for reconciling without a model.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use crate::text::words::for_each_word_letter;
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// Which of the five outcomes.
+    /// The outcome, one of five.
     pub event: EventKind,
-    /// Index into the nearest memories. With `Add` it names a newer memory of the same attribute:
-    /// the candidate enters as history.
+    /// Index into the nearest facts. With `Add` it names a newer fact of the same attribute: the
+    /// candidate is stored as history.
     pub target: Option<usize>,
-    /// The text to store, where it differs from the candidate's.
+    /// The text to store, if it differs from the candidate's.
     pub content: Option<String>,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// Attributes that take one value at a time for one subject. Every other attribute may hold many
-/// values side by side.
+/// Attributes that have one value at a time per subject. All other attributes may have many values
+/// at the same time.
 const SINGLE_VALUED: [&str; 23] = [
     "address",
     "age",
@@ -50,22 +50,21 @@ const SINGLE_VALUED: [&str; 23] = [
     "timezone",
 ];
 
-/// Slots that take one value at a time for each of their objects.
+/// Slots that have one value at a time per object.
 const SINGLE_VALUED_BY_OBJECT: [&str; 3] = ["favourite:", "contact:", "plan:"];
 
-/// Does the attribute take one value at a time? `favourite:film` does, by what it is a favourite
-/// of.
+/// True if the attribute has one value at a time. `favourite:film` has one value per object.
 pub fn is_single_valued(attribute: &str) -> bool {
     SINGLE_VALUED_BY_OBJECT.iter().any(|slot| attribute.starts_with(slot))
         || SINGLE_VALUED.contains(&attribute)
 }
 
-/// Decides by rules what becomes of `candidate`, given the owner's nearest memories with their
+/// Decides by rules what to do with `candidate`, given the owner's nearest facts with their
 /// cosines.
 ///
-/// Conservative: where no rule speaks the candidate is added. A memory is superseded only by a
-/// later statement with another value of the same single-valued attribute of the same subject; the
-/// cosines only order the choice among several fitting memories.
+/// Conservative: adds the candidate if no rule applies. Supersedes a fact only by a later fact with
+/// another value of the same single-valued attribute of the same subject; the cosines only order
+/// the choice among several matching facts.
 pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
     let mut order: Vec<usize> = (0..nearest.len()).collect();
     order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
@@ -91,13 +90,13 @@ pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32
     decision(EventKind::Add, None, "new")
 }
 
-/// Does any rule have something to say about a candidate and one known memory? All others may be
-/// left out of `nearest` above.
+/// True if a rule may apply to a candidate and one known fact. All other facts may be left out of
+/// `nearest` above.
 pub(crate) fn concerns(candidate: &Candidate, known: &SemanticMemory) -> bool {
     reconcile_offline(candidate, &[(known, 0.0)]).target.is_some()
 }
 
-/// Another value of the same single-valued attribute: the later one holds.
+/// Another value of the same single-valued attribute: the later value wins.
 fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
     let value = known_value(known);
     if !known.is_current()
@@ -108,8 +107,8 @@ fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> 
         return None;
     }
     if candidate.value == value {
-        // A repeated value with fewer or other words is not news; one with more words is looked at
-        // by extent.
+        // A repeated value with fewer or other words is not news; `by_extent` handles one with more
+        // words.
         let news = words(&candidate.content).len() > words(&known.content).len();
         return (!news && is_single_valued(&candidate.attribute)).then(|| {
             let why = format!("{} is known to be {value}", candidate.attribute);
@@ -137,7 +136,7 @@ fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> 
     }
 }
 
-/// One statement contains the other, word for word, about the same subject.
+/// One fact contains the other, word for word, about the same subject.
 fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
     if !same_subject(candidate, known) || candidate.kind != known.kind {
         return None;
@@ -164,8 +163,8 @@ fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Opt
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
 
-/// Further evidence of a known fact: its proofs grow, its words stay. Nothing happens where the
-/// proofs are known, too.
+/// Further evidence of a known fact: adds its sources and keeps its text. Does nothing if the
+/// sources are known, too.
 fn repeats(candidate: &Candidate, known: &SemanticMemory, index: usize, why: &str) -> Decision {
     let proves = |id| known.source_messages.contains(id);
     if candidate.source_messages.iter().all(proves) {
@@ -197,7 +196,7 @@ pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> b
         && !candidate.attribute.is_empty()
 }
 
-/// The value a memory gives its attribute, as [`apply`](super::apply) stored it.
+/// The value of a fact's attribute, as [`apply`](super::apply) stored it.
 pub(crate) fn known_value(known: &SemanticMemory) -> &str {
     known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
@@ -208,7 +207,7 @@ pub(super) fn negated(words: &[String]) -> bool {
     })
 }
 
-/// Does `needle` occur in `hay` as a run of whole words?
+/// True if `needle` occurs in `hay` as a run of whole words.
 fn contains_run(hay: &[String], needle: &[String]) -> bool {
     hay.windows(needle.len()).any(|window| window == needle)
 }
@@ -222,14 +221,14 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The words of a statement in 64 bits, one a word: tells at a glance that two statements don't
-/// contain each other.
+/// The words of a fact as a 64-bit set, one bit per word: a fast check that two facts don't contain
+/// each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Signature(u64);
 
 impl Signature {
-    /// Of a statement.
+    /// The word set of a fact.
     pub fn of(text: &str) -> Self {
         let (mut bits, mut hash) = (0, None::<Fnv1a>);
         let bit = |hash: Option<Fnv1a>| {
@@ -244,7 +243,7 @@ impl Signature {
         Self(bits | bit(hash))
     }
 
-    /// May one of the two statements have all words of the other? Never `false` where one has.
+    /// True if one of the two facts may contain all words of the other. Never `false` if one does.
     pub fn may_nest(self, other: Self) -> bool {
         let both = self.0 & other.0;
         both == self.0 || both == other.0

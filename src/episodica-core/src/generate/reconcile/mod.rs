@@ -1,8 +1,8 @@
-//! What to do with a candidate, given what is known: add, update, supersede or ignore it.
+//! What to do with a candidate, given the known facts: add, update, supersede or ignore it.
 //!
 //! [`reconcile_offline`] decides by rules over subject, attribute, value and date, never by the
-//! similarity of characters or vectors alone; [`model`] puts all candidates of an episode to a
-//! language model at once and checks what it decides. [`apply`] turns a decision, whoever made it,
+//! similarity of characters or vectors alone. [`model`] asks a language model about all candidates
+//! of an episode at once and checks its decisions. [`apply`] turns a decision from either source
 //! into the records to append; [`restore`] undoes a supersession. Nothing here reads or writes a
 //! store.
 

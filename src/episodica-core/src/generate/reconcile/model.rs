@@ -1,10 +1,10 @@
-//! Reconciling by a model: one question for all candidates of an episode, and the checks that its
-//! answer must pass.
+//! Reconciling by a model: one prompt for all candidates of an episode, and the checks of its
+//! answer.
 //!
-//! The model sees numbers, never ids. Whatever it says, a memory is superseded only by another
-//! value of the same attribute of the same subject, and a merged or better text holds no name,
-//! number or date that neither of the two has. A candidate without a usable decision is left to the
-//! rules.
+//! The model sees numbers, never ids. Whatever it answers, a fact is superseded only by another
+//! value of the same attribute of the same subject, and a merged or improved text contains no name,
+//! number or date that neither of the two facts has. The rules decide for a candidate without a
+//! usable decision.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ use crate::model::{EventKind, Message, SemanticMemory};
 use crate::text::time::{TimeMention, mentions};
 use crate::text::{Language, language};
 
-/// Longest merged text, in characters.
+/// Maximum length of a merged text, in characters.
 const MAX_CHARS: usize = 600;
-/// Longest reason that is kept, in characters.
+/// Maximum length of a stored reason, in characters.
 const MAX_REASON_CHARS: usize = 120;
 
 #[derive(Serialize)]
@@ -32,10 +32,10 @@ struct Values {
     candidates: String,
 }
 
-/// The question what to do with `candidates` beside `known`.
+/// Asks what to do with `candidates`, given `known`.
 ///
 /// # Errors
-/// `Internal` when the prompt can't be filled in.
+/// `Internal` if the prompt can't be rendered.
 pub fn question(candidates: &[&Candidate], known: &[&SemanticMemory]) -> Result<Prompt> {
     let line = |number: usize, content: &str, subject: &str, attribute: &str, since: String| {
         let (content, subject, attribute) =
@@ -102,14 +102,15 @@ pub fn question(candidates: &[&Candidate], known: &[&SemanticMemory]) -> Result<
     })
 }
 
-/// What was made of an answer.
+/// The decisions in an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decisions {
-    /// One a candidate; `None` where the answer has nothing usable. Targets point into `known`.
+    /// One per candidate; `None` if the answer has no usable decision. Targets are indexes into
+    /// `known`.
     pub decisions: Vec<Option<Decision>>,
-    /// Decisions that were changed or turned down, by why.
+    /// Number of changed or rejected decisions, by reason.
     pub corrected: BTreeMap<&'static str, u64>,
-    /// The JSON had to be pieced together, or an item of it was lost.
+    /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
 }
 
@@ -185,8 +186,8 @@ fn decide(
                 single_line(value.get("content").and_then(Value::as_str).unwrap_or_default());
             match (is_carried(&text, candidate, memory), event) {
                 (true, _) => (make(event, target, Some(text)), None),
-                // A better wording that can't be trusted: the candidate's own stands for it, if it
-                // says no less.
+                // If a better wording is not supported, use the candidate's own text, unless it
+                // says less.
                 (false, EventKind::Update) if candidate.attribute == memory.attribute => {
                     (make(event, target, None), Some("unsupported_text"))
                 }
@@ -201,7 +202,7 @@ fn decide(
             } else if !candidate.value.is_empty() && candidate.value == known_value(memory) {
                 (make(EventKind::Ignore, target, None), Some("supersede_by_the_same"))
             } else if candidate.valid_from < memory.valid_from {
-                // What was said earlier enters as history.
+                // The earlier fact is stored as history.
                 (make(EventKind::Add, target, None), Some("supersede_by_the_older"))
             } else {
                 (make(EventKind::Supersede, target, None), None)
@@ -211,21 +212,21 @@ fn decide(
     }
 }
 
-/// May a fact end another with the same attribute? Yes if there can only be one, or if it says so:
-/// a cat doesn't end a dog.
+/// True if a fact may end another with the same attribute: the attribute is single-valued, or the
+/// fact announces a change. A new cat doesn't end a dog.
 fn may_supersede(candidate: &Candidate) -> bool {
     let cues = Cues::of(&candidate.content);
     is_single_valued(&candidate.attribute) || (cues.change || cues.end) && cues.may_end()
 }
 
-/// Words that make another fact of one.
+/// Words that change the meaning of a fact.
 const QUALIFIERS: [&str; 18] = [
     "former", "ex", "part", "full", "left", "right", "first", "second", "third", "last", "only",
     "always", "half", "until", "since", "另", "前", "只",
 ];
 
-/// Does the candidate hold a number, a date, a negation or a qualifier that the memory lacks? Then
-/// it is news, however alike the two are.
+/// True if the candidate has a number, a date, a negation or a qualifier that the known fact lacks.
+/// Such a candidate is news, however similar the two are.
 fn says_more(candidate: &Candidate, memory: &str) -> bool {
     let (content, when) = (&candidate.content, candidate.valid_from);
     let (new, old) = (words(content), words(memory));
@@ -240,7 +241,7 @@ fn says_more(candidate: &Candidate, memory: &str) -> bool {
         })
 }
 
-/// Does the text hold nothing that neither the candidate nor the memory says?
+/// True if the candidate and the known fact together support the text.
 fn is_carried(text: &str, candidate: &Candidate, memory: &SemanticMemory) -> bool {
     if text.is_empty() || text.chars().count() > MAX_CHARS {
         return false;

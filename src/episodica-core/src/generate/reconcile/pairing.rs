@@ -1,9 +1,10 @@
-//! What a message ends that no slot sees: an earlier fact of the same speaker about the same thing.
+//! Supersession without a slot: a message that ends an earlier fact of the same speaker about the
+//! same thing.
 //!
 //! Two messages are about the same thing if they share words that few messages have. Only a message
-//! with a cue of change ends anything, and only if it states another value of the same kind, or the
-//! cue is strong and they share enough. What is true for a while, beside what holds, or in a dream
-//! ends nothing.
+//! with a cue of change ends anything, and only if it gives another value of the same kind, or if
+//! the cue is strong and the messages share enough words. A fact that is limited in time,
+//! additional to another, or from a dream ends nothing.
 
 use crate::generate::episode::{is_common_word, is_stop_char};
 use crate::generate::facts::{Candidate, Cues, is_paired};
@@ -14,10 +15,10 @@ use crate::text::words::{for_each_bigram, for_each_word};
 
 use super::decide::known_value;
 
-/// Shared words by which a strong cue ends what an earlier message said.
+/// Minimum number of shared words with which a strong cue ends an earlier fact.
 const ENOUGH_SHARED: usize = 2;
 
-/// Everyday words of languages that have no list of their own.
+/// Everyday words of languages without their own list.
 const FOREIGN: &str = "\
     ich der die das und ist ein den dem des wir sie ihr mit von vom zum zur auf aus bei bis mir \
     dir que los las una con por del sus les une est qui pas son ses mes per che gli non sul com \
@@ -32,18 +33,18 @@ const FOREIGN: &str = "\
     tutto tutti uma isso mais meus minha muito nós não onde pelo quando quem também tenho uns \
     você";
 
-/// Everyday verbs that name a thing after a determiner or a number: "the fits".
+/// Everyday verbs that are nouns after a determiner or a number: "the fits".
 const NOUNS_TOO: &str = "\
     cast cover cut drive fit flight leave match offer order plan play practice practise ride run \
     shift trip visit walk";
 
-/// What may stand before a noun.
+/// Words that can precede a noun.
 const BEFORE_NOUNS: &str = "\
     a an another the my our his her their this that no any each one two three four five six \
     single more";
 
-/// The words by which two messages are seen to be about the same thing, as terms of the index, each
-/// once.
+/// The words that show whether two messages are about the same thing, as index terms, without
+/// repetition.
 pub(crate) fn topics(text: &str) -> Vec<String> {
     let mut topics: Vec<String> = Vec::new();
     let mut add = |topic: &str| {
@@ -84,8 +85,8 @@ fn is_listed(list: &str, word: &str) -> bool {
     list.split(' ').any(|listed| listed == word)
 }
 
-/// Does a message with these cues, whose fact is `candidate`, end `fact`? `shared` are the topics
-/// that it has in common with the message of `fact`.
+/// True if a message with these cues, whose fact is `candidate`, ends `fact`. `shared` are the
+/// topics that it shares with the message of `fact`.
 pub(crate) fn ends(
     candidate: &Candidate,
     message: &str,
@@ -99,7 +100,7 @@ pub(crate) fn ends(
     if is_other_value(candidate, fact) || is_other_quantity(candidate, fact) {
         return true;
     }
-    // A slot of one value is looked after by its attribute; of another thing it says nothing.
+    // Reconciling by attribute handles single-valued slots; a slot says nothing about others.
     let same_slot = fact.attribute.is_empty()
         || is_paired(&fact.attribute)
         || fact.attribute == candidate.attribute;
@@ -110,8 +111,8 @@ pub(crate) fn ends(
     same_slot && (shares_enough || is_over(message, shared, fact.attribute == "trip", &lower))
 }
 
-/// Does one clause say that something is over, and name what the fact is about? Part of a trip
-/// stands for all of it.
+/// True if one clause both says that something is over and names the topic of the fact. Part of a
+/// trip stands for the whole trip.
 fn is_over(message: &str, shared: &[&str], is_trip: bool, fact: &str) -> bool {
     let marks = [',', '.', ';', ':', '!', '?', '，', '。', '；', '：', '！', '？'];
     message.split(marks).any(|clause| {
@@ -139,7 +140,7 @@ fn is_other_quantity(candidate: &Candidate, fact: &SemanticMemory) -> bool {
     })
 }
 
-/// The numbers in digits of a text, each with its unit: the sign before or the word behind it.
+/// The numbers of a text in digits, each with its unit: the sign before it or the word after it.
 fn quantities(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -170,14 +171,14 @@ fn quantities(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Words behind a number that are no unit.
+/// Words after a number that are not units.
 fn is_function_like(word: &str) -> bool {
     const WORDS: &str = "and or of in on at the to for from we he she it they is was but with und \
         oder im am von y de en a et le la";
     is_listed(WORDS, word)
 }
 
-/// Two values of one kind, of which only one can hold: 30 mg and 45 mg.
+/// Two values of one kind that can't both hold: 30 mg and 45 mg.
 fn is_other_value(candidate: &Candidate, fact: &SemanticMemory) -> bool {
     let kind = |attribute: &str| {
         // "my GP is Dr. Kern" and "I see Dr. Salas now" name the same kind of thing.

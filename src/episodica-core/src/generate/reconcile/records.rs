@@ -1,4 +1,4 @@
-//! From a decision to the records that the log gets.
+//! Turns a decision into log records.
 
 use serde_json::Value;
 
@@ -11,21 +11,21 @@ use crate::model::{EventKind, Provenance, SemanticEvent, SemanticMemory};
 /// The outcome of applying a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// Records to append, in this order; a later record of an id replaces an earlier one. Empty for
-    /// IGNORE.
+    /// Records to append, in this order; a later record with the same id replaces an earlier one.
+    /// Empty for IGNORE.
     pub records: Vec<SemanticMemory>,
-    /// What happened.
+    /// The event to report.
     pub event: SemanticEvent,
 }
 
-/// Carries out a decision: the records to append to the owner's semantic log, and the event to
-/// report.
+/// Carries out a decision: returns the records to append to the owner's semantic log, and the event
+/// to report.
 ///
-/// `nearest` is the list that the decision's index points into; an index beyond it turns the
-/// decision into an ADD. `sources` are the ids of the episodes the candidate was learned from.
-/// Supersession keeps the old text as a closed revision that names its successor, and the successor
-/// names it in `metadata.supersedes`, so that [`restore`] can undo it. Provenance is the offline
-/// rules'; callers with a model overwrite it.
+/// `nearest` is the list that the decision's index refers to; an index outside of it turns the
+/// decision into an ADD. `sources` are the ids of the candidate's episodes. Supersession keeps the
+/// old text as a closed revision that names its successor, and the successor names it in
+/// `metadata.supersedes`, so that [`restore`] can undo it. The provenance names the offline rules;
+/// callers with a model overwrite it.
 pub fn apply(
     owner: &Owner,
     candidate: &Candidate,
@@ -71,8 +71,8 @@ pub fn apply(
     }
 }
 
-/// The next revision of `fact`, current again if it was superseded. The fact that replaced it stays
-/// as it is.
+/// The next revision of `fact`, current again if it was superseded. Does not change the fact that
+/// replaced it.
 pub(crate) fn restore(fact: &SemanticMemory, now: Moment) -> SemanticMemory {
     SemanticMemory {
         valid_to: None,
@@ -83,7 +83,7 @@ pub(crate) fn restore(fact: &SemanticMemory, now: Moment) -> SemanticMemory {
     }
 }
 
-/// The next revision of `known`: it held until then, and `successor` took its place.
+/// The next revision of `known`: valid until then, and superseded by `successor`.
 pub(crate) fn close(
     known: &SemanticMemory,
     until: Moment,

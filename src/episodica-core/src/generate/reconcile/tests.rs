@@ -1,4 +1,4 @@
-//! Reconciling by scenario: what is said first, what then, and what stands afterwards.
+//! Reconciling scenarios: a first fact, a second fact, and the expected store.
 
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn candidate(subject: &str, attribute: &str, value: &str, from: &str, content: &
     }
 }
 
-/// A store of a few memories: the latest revision of each id.
+/// A store of a few facts: the latest revision of each id.
 #[derive(Default)]
 struct Store(Vec<SemanticMemory>);
 

@@ -1,10 +1,10 @@
-//! JSON out of whatever a model wrote: as it is, out of a fence, out of prose, at last item by
+//! Extracts JSON from any model output: the plain text, a fence, surrounding prose, or item by
 //! item.
 //!
-//! Nothing here fails: what can't be read is lost and counted, and one bad item never loses the
-//! others. Work is linear in the length of the text (a budget pays for each look ahead), nesting
-//! beyond 128 levels is lost, and of a text beyond [`MAX_TEXT_BYTES`] only the beginning is read.
-//! What the values mean, and whether they are any good, is for the caller to check.
+//! Nothing here fails: unreadable parts are lost and counted, and one bad item never loses the
+//! others. Work is linear in the length of the text (a budget limits every scan ahead), nesting
+//! beyond 128 levels is lost, and of a text longer than [`MAX_TEXT_BYTES`] only the start is read.
+//! The caller checks what the values mean and whether they are valid.
 
 mod read;
 mod repair;

@@ -1,4 +1,4 @@
-//! The steps from strict to desperate.
+//! The methods of reading JSON, from strict to lenient.
 
 use serde_json::{Map, Value};
 
@@ -6,36 +6,36 @@ use super::repair::parse;
 use super::scan::Scan;
 
 /// Longer texts are cut off here: far more than any answer within a usual token limit, and little
-/// enough to be held as values.
+/// enough to keep as values.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
-/// An object, and what reading it took.
+/// An object, and how it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Salvaged {
     /// Its members.
     pub value: Map<String, Value>,
-    /// The text was not simply this object.
+    /// True if the text was not exactly this object.
     pub salvaged: bool,
-    /// Members that could not be read.
+    /// Number of unreadable members.
     pub lost: usize,
 }
 
-/// A list, and what reading it took.
+/// A list, and how it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Items {
-    /// The items that could be read, in order.
+    /// The readable items, in order.
     pub values: Vec<Value>,
-    /// The text was not simply this list.
+    /// True if the text was not exactly this list.
     pub salvaged: bool,
-    /// Items that could not be read, a last one that was cut off among them.
+    /// Number of unreadable items, including a truncated last one.
     pub lost: usize,
-    /// There was a list, if an empty one. `false`: the text holds no answer at all.
+    /// True if there was a list, even an empty one. `false`: the text contains no answer.
     pub found: bool,
-    /// The text was one object with this list under its key.
+    /// True if the text was one object with this list under its key.
     pub keyed: bool,
 }
 
-/// The object in `text`; `None` where there is none with at least one readable member.
+/// The object in `text`; `None` if there is none with at least one readable member.
 ///
 /// ```
 /// use episodica_core::llm::json::object;
@@ -72,9 +72,9 @@ pub fn object(text: &str) -> Option<Salvaged> {
     None
 }
 
-/// The items of the list under `key`, or of a list that stands alone.
+/// The items of the list under `key`, or of a list without a key.
 ///
-/// An object in the list's place is a list of one; `null` is an empty list.
+/// An object instead of the list is a list of one; `null` is an empty list.
 ///
 /// ```
 /// use episodica_core::llm::json::items;
@@ -104,8 +104,8 @@ pub fn items(text: &str, key: &str) -> Items {
     if let Some(start) = scan.list_under(key) {
         return Items { keyed: true, ..split(&mut scan, start).unwrap_or_default() };
     }
-    // Lists of objects are what is asked for, lists of strings likely; a list of anything else may
-    // be a reference mark in prose.
+    // Prompts ask for lists of objects, and lists of strings are likely; a list of anything else
+    // may be a reference mark in prose.
     for first in [&b"{"[..], b"\"", b""] {
         let mut at = 0;
         while let Some(start) = scan.find(at, b"[{") {
@@ -119,7 +119,7 @@ pub fn items(text: &str, key: &str) -> Items {
             }
             match scan.balanced(start) {
                 Some(end) => at = end,
-                // Lists inside an object that was cut off belong to it.
+                // A list inside a truncated object belongs to that object.
                 None if !is_list => break,
                 None => at = start + 1,
             }
@@ -128,7 +128,7 @@ pub fn items(text: &str, key: &str) -> Items {
     Items::default()
 }
 
-/// The items that `value` stands for, and whether that took a guess.
+/// The items of `value`, and whether reading them took a guess.
 fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
     match value {
         Value::Array(mut values) => match values.as_mut_slice() {
@@ -142,7 +142,7 @@ fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
             Some(Value::Null) => Some((Vec::new(), false)),
             Some(Value::Object(only)) => Some((vec![Value::Object(only)], true)),
             Some(_) => None,
-            // Small models rename what they are asked for.
+            // Small models rename the requested key.
             None if members.len() == 1 => Some((array(members.into_iter().next()?.1)?, true)),
             None => None,
         },
@@ -157,7 +157,7 @@ fn array(value: Value) -> Option<Vec<Value>> {
     }
 }
 
-/// `text` within the limit, and without what a reasoning model thought aloud before it answered.
+/// `text` within the limit, without the visible reasoning before the answer.
 fn relevant(text: &str) -> &str {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
@@ -171,7 +171,7 @@ fn relevant(text: &str) -> &str {
     }
 }
 
-/// What stands between three backticks, without the name of the language.
+/// The text between three backticks, without the name of the language.
 fn fences(text: &str) -> impl Iterator<Item = &str> {
     text.split("```")
         .skip(1)

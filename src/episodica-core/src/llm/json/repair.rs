@@ -1,9 +1,9 @@
-//! The small mistakes that models make in JSON which is otherwise complete.
+//! Repairs small mistakes of models in JSON that is otherwise complete.
 
 use serde_json::Value;
 
 /// Reads `text` as one value: strictly, then with line breaks in strings, unknown escapes and
-/// commas before a closing bracket put right.
+/// trailing commas repaired.
 pub(super) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&repaired(text)).ok())
 }
@@ -12,7 +12,7 @@ fn repaired(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut chars = text.chars().peekable();
     let mut in_string = false;
-    // A comma outside strings, and the white space after it, waits here for what follows.
+    // Holds a comma outside strings, and the white space after it, until the next token is known.
     let mut pending = String::new();
     while let Some(c) = chars.next() {
         if in_string {

@@ -1,15 +1,14 @@
-//! Finds where values begin and end in text that is not quite JSON, without recursion and within a
-//! budget.
+//! Finds the bounds of values in text that is almost JSON, without recursion and within a budget.
 
 use serde_json::{Map, Value};
 
 use super::repair::parse;
 
-/// Each byte may be looked at so often; broken text with many brackets would otherwise cost the
-/// square of its length.
+/// Maximum number of scans per byte; broken text with many brackets would otherwise cost the square
+/// of its length.
 const LOOKS: usize = 16;
 
-/// Names of members longer than this are not looked for.
+/// Longer names of members are not searched.
 const MAX_KEY_BYTES: usize = 64;
 
 pub(super) struct Scan<'t> {
@@ -32,7 +31,7 @@ impl<'t> Scan<'t> {
             .map(|offset| at + offset)
     }
 
-    /// Does what follows `at`, after white space, begin so?
+    /// True if the text after `at` and white space begins with `first`.
     pub(super) fn starts_with(&self, at: usize, first: &[u8]) -> bool {
         self.bytes[self.skip(at, b"")..].starts_with(first)
     }
@@ -48,8 +47,8 @@ impl<'t> Scan<'t> {
         })
     }
 
-    /// Where the container that begins at `start` ends (behind its bracket); `None` where it
-    /// doesn't, or the budget is used up.
+    /// The end of the container that begins at `start` (behind its bracket); `None` if it has no
+    /// end or the budget is used up.
     pub(super) fn balanced(&mut self, start: usize) -> Option<usize> {
         let mut depth = 0_usize;
         self.walk(start, |byte| {
@@ -63,8 +62,8 @@ impl<'t> Scan<'t> {
         .map(|last| last + 1)
     }
 
-    /// The readable elements of the list whose bracket is at `start`, and how many were lost;
-    /// `None` for a list that was cut off before its first element.
+    /// The readable elements of the list whose bracket is at `start`, and the number of lost ones;
+    /// `None` for a list that is truncated before its first element.
     pub(super) fn elements(&mut self, start: usize) -> Option<(Vec<Value>, usize)> {
         let (mut values, mut lost) = (Vec::new(), 0);
         let mut at = start + 1;
@@ -88,7 +87,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The readable members of the object whose bracket is at `start`, and how many were lost.
+    /// The readable members of the object whose bracket is at `start`, and the number of lost ones.
     pub(super) fn members(&mut self, start: usize) -> (Map<String, Value>, usize) {
         let (mut members, mut lost) = (Map::new(), 0);
         let mut at = start + 1;
@@ -117,8 +116,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The value at `at`, if it can be read, and where it ends (the text's end for one that is cut
-    /// off).
+    /// The value at `at`, if it can be read, and its end (the end of the text for a truncated one).
     fn value(&mut self, at: usize) -> (usize, Option<Value>) {
         let length = self.bytes.len();
         let end = match self.bytes.get(at) {
@@ -137,18 +135,18 @@ impl<'t> Scan<'t> {
             }
         };
         let text = &self.text[at..end.unwrap_or(length)];
-        // A number at the very end may be the beginning of a longer one.
+        // A number at the very end may be truncated.
         let whole = end.is_some() || text.trim_end().ends_with('"');
-        // A last bracket closes its container; without one, `at` could be read for nothing only.
+        // The end is past `at`, so that every scan advances.
         (
             end.unwrap_or(length).max(at + 1).min(length),
             if whole { parse(text.trim()) } else { None },
         )
     }
 
-    /// Where to go on after the broken element from `at` to `end`: where something of its kind
-    /// seems to begin inside, for a quotation mark too many makes an element swallow those behind
-    /// it.
+    /// The position to continue from after the broken element from `at` to `end`: the next place
+    /// inside it that looks like the start of an element, because a surplus quotation mark makes an
+    /// element swallow the ones after it.
     fn next_element(&mut self, at: usize, end: usize) -> usize {
         let (close, open) = match self.bytes[at] {
             b'{' => (b'}', b'{'),
@@ -171,7 +169,7 @@ impl<'t> Scan<'t> {
             .unwrap_or(end)
     }
 
-    /// The same for members: where `, "name":` stands.
+    /// The same for members: the position of `, "name":`.
     fn next_member(&mut self, at: usize, end: usize) -> usize {
         if !self.pay(end - at) {
             return end;
@@ -180,7 +178,7 @@ impl<'t> Scan<'t> {
         commas.find(|comma| self.key(self.skip(comma + 1, b"")).is_some()).unwrap_or(end)
     }
 
-    /// The name at `at` and where its value begins.
+    /// The name at `at` and the start of its value.
     fn key(&self, at: usize) -> Option<(&'t str, usize)> {
         let rest = self.bytes.get(at..)?.strip_prefix(b"\"")?;
         let length = rest.iter().take(MAX_KEY_BYTES).position(|byte| *byte == b'"')?;
@@ -195,7 +193,7 @@ impl<'t> Scan<'t> {
         self.key(self.skip(at + 1, b"")).map(|(name, _)| name)
     }
 
-    /// The first place from `at` that is neither white space nor one of `also`.
+    /// The first position from `at` that is neither white space nor one of `also`.
     fn skip(&self, at: usize, also: &[u8]) -> usize {
         let rest = self.bytes.get(at..).unwrap_or_default();
         let length = rest
@@ -205,8 +203,8 @@ impl<'t> Scan<'t> {
         (at + length).min(self.bytes.len())
     }
 
-    /// Shows `stop` each byte from `start` on that is in no string (quotation marks left out), and
-    /// says where it stopped.
+    /// Calls `stop` with each byte from `start` that is outside strings (without quotation marks);
+    /// returns the position at which `stop` returned true.
     fn walk(&mut self, start: usize, mut stop: impl FnMut(u8) -> bool) -> Option<usize> {
         let (mut in_string, mut escaped) = (false, false);
         let most = self.budget.min(self.bytes.len() - start);

@@ -83,8 +83,8 @@ fn one_bad_item_never_loses_the_others() {
             let texts: Vec<_> = values.iter().filter_map(|value| value["text"].as_str()).collect();
             assert_eq!(texts.first(), Some(&"one"), "{text}");
             assert!(salvaged, "{text}");
-            // What can't be told apart from a bad item's own contents may go with it, but only
-            // where its brackets are broken too.
+            // Parts that can't be told apart from a bad item's own contents may be lost with it,
+            // but only if its brackets are broken too.
             if !bad.ends_with("two") && !bad.ends_with("}}") || bad == "two" {
                 assert_eq!((texts, lost), (vec!["one", "three"], 1), "{text}");
             }

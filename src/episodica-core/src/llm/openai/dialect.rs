@@ -1,12 +1,12 @@
-//! How one server wants to be asked: which of the usual fields it takes. Learned from its refusals,
-//! kept once a request succeeded.
+//! The request dialect of one server: which of the usual fields it accepts. Learned from its
+//! refusals, kept once a request succeeded.
 
 use serde_json::{Map, Value, json};
 
 use crate::llm::chat::Prompt;
 use crate::remote::{Cause, Failure};
 
-/// The form in which JSON is asked for, from the strictest.
+/// How a request asks for JSON, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Schema,
@@ -24,17 +24,17 @@ impl Format {
     }
 }
 
-/// Room for the thoughts of a model that has run dry once.
+/// Extra tokens for the reasoning of a model that has once used up its limit before its answer.
 const THINKING_TOKENS: u32 = 8_000;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) format: Format,
     /// `max_completion_tokens` instead of `max_tokens`.
     completion_tokens: bool,
     temperature: bool,
-    /// The model thinks before it answers.
+    /// The model reasons before it answers.
     thinks: bool,
 }
 
@@ -45,7 +45,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// Requests that learning can cost one call: each step goes one way.
+    /// Maximum number of requests that learning adds to one call: each step goes in one direction.
     pub(super) const MAX_STEPS: usize = 5;
 
     /// The body of a request.
@@ -59,7 +59,7 @@ impl Dialect {
         let schema = &prompt.schema;
         let system = match self.format {
             Format::Schema => prompt.system.clone(),
-            // Servers that take `json_object` want the word JSON in the prompt.
+            // Servers with `json_object` require the word JSON in the prompt.
             _ => {
                 format!(
                     "{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing \
@@ -93,18 +93,17 @@ impl Dialect {
         body
     }
 
-    /// Tokens that an answer gets on top of the usual.
+    /// Extra tokens for an answer, beyond the usual limit.
     pub(super) fn more_tokens(self) -> u32 {
         if self.thinks { THINKING_TOKENS } else { 0 }
     }
 
-    /// What to try after an answer that ended before its first word.
+    /// The dialect to try after an answer that reached its limit before its first word.
     pub(super) fn with_more_room(self) -> Option<Self> {
         (!self.thinks).then_some(Self { thinks: true, ..self })
     }
 
-    /// What to try after this refusal; `None` where nothing about the form of the request is to
-    /// blame.
+    /// The dialect to try after this refusal; `None` if the form of the request is not the cause.
     pub(super) fn after(self, failure: &Failure) -> Option<Self> {
         let Cause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
             return None;
@@ -125,8 +124,8 @@ impl Dialect {
             "structured",
             "grammar",
         ]);
-        // Some servers refuse without a word. An unknown model, a prompt too long or forbidden is
-        // no matter of form.
+        // Some servers give no reason. An unknown model and a prompt that is too long or forbidden
+        // are not problems of form.
         let known = mentions(&[
             "context",
             "too long",

@@ -1,7 +1,7 @@
-//! Chat Completions of any server that speaks OpenAI's protocol.
+//! Chat Completions of any server with OpenAI's protocol.
 //!
-//! Asks for strict JSON and goes down to what the server accepts (`dialect`), at temperature 0,
-//! without streaming or tools. Reading the JSON is the caller's business ([`json`](super::json)).
+//! Asks for strict JSON and relaxes the request to what the server accepts (`dialect`), at
+//! temperature 0, without streaming or tools. The caller reads the JSON ([`json`](super::json)).
 
 mod dialect;
 mod model;

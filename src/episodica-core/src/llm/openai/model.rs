@@ -14,8 +14,8 @@ use crate::model::ServiceHealth;
 use crate::remote::{Cause, Failure, Remote, SystemTimer, Timer};
 use crate::text::count_tokens;
 
-/// A model behind an endpoint, with its fallback. Thread safe; make one for all users, because it
-/// holds the breaker.
+/// A model behind an endpoint, with its fallback. Thread safe; share one among all users, because
+/// it holds the breaker.
 pub struct OpenAiModel {
     settings: LlmSettings,
     remote: Remote,
@@ -24,10 +24,10 @@ pub struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    /// Prepares the model; nothing is sent.
+    /// Prepares the model; sends nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for values that can't be used.
+    /// [`ErrorKind::Config`] for invalid values.
     pub fn new(settings: LlmSettings) -> Result<Self> {
         Self::with_timer(settings, Arc::new(SystemTimer::default()))
     }
@@ -58,12 +58,12 @@ impl OpenAiModel {
         Ok(Self { settings, remote, dialect: Mutex::default(), fallback })
     }
 
-    /// This endpoint alone, without the fallback.
+    /// Asks this endpoint, without the fallback.
     fn ask(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Unanswered> {
         let started = self.remote.seconds();
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
-        // What answers without text have cost.
+        // Tokens of answers without text.
         let mut spent = (0, 0);
         loop {
             let max_tokens = self.max_tokens(prompt, dialect);
@@ -115,7 +115,8 @@ impl OpenAiModel {
         }
     }
 
-    /// The limit of an answer: as set, or what this question usually needs; within the window.
+    /// The token limit of an answer: the configured one or the prompt's usual one, within the
+    /// window.
     fn max_tokens(&self, prompt: &Prompt, dialect: Dialect) -> u32 {
         let usual = prompt.max_tokens.saturating_add(dialect.more_tokens());
         let wanted = self.settings.max_tokens.unwrap_or(usual);
@@ -125,18 +126,18 @@ impl OpenAiModel {
     }
 }
 
-/// The smallest window that holds a task and a few messages.
+/// The smallest window that holds the instructions and a few messages.
 const MIN_WINDOW: u32 = 2_048;
-/// Tokens that a server's own form of a conversation takes.
+/// Tokens for the server's own conversation format.
 const FRAME_TOKENS: u32 = 32;
-/// The shortest limit of an answer that is sent, however full the window is.
+/// The smallest answer limit that is sent, however full the window is.
 const MIN_ANSWER_TOKENS: u32 = 64;
 
-/// A question without an answer of this endpoint.
+/// A request that this endpoint did not answer.
 struct Unanswered {
     failure: Failure,
     refused: bool,
-    /// Tokens of prompts and of answers, as far as the server counted them.
+    /// Tokens of prompts and answers that the server counted.
     spent: (u64, u64),
 }
 
@@ -212,14 +213,14 @@ impl LanguageModel for OpenAiModel {
     }
 }
 
-/// What an answer holds.
+/// The contents of an answer.
 struct Read {
     text: Result<String, Failure>,
-    /// The server's own count of prompt and answer.
+    /// The server's own count of prompt and answer tokens.
     usage: Option<(u64, u64)>,
-    /// All tokens allowed were used up before the first word.
+    /// True if the token limit was reached before the first word.
     is_dry: bool,
-    /// The server answered and said nothing.
+    /// True if the server's answer was empty.
     is_silent: bool,
 }
 
@@ -243,7 +244,7 @@ fn read(reply: &Value, origin: &str) -> Read {
     };
     let text = match &choice["message"]["content"] {
         Value::String(text) => text.clone(),
-        // Parts: those with text, in order.
+        // Content parts: joins those with text, in order.
         Value::Array(parts) => parts
             .iter()
             .filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()))

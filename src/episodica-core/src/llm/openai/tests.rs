@@ -122,7 +122,8 @@ fn what_is_no_matter_of_form_is_asked_once() {
         assert_eq!(server.requests().len(), 1, "{words}");
         assert_eq!(model.health().format, "json_schema");
     }
-    // A refusal without a word is tried in every form, but what never worked isn't remembered.
+    // A refusal without a reason is retried in every form, but a form that never worked isn't
+    // stored.
     let server = FaultServer::script(vec![refuses(400, "")]);
     let model = model(&server);
     assert!(model.complete(&prompt(), &Uninterrupted).is_err());

@@ -1,4 +1,4 @@
-//! Calendar arithmetic that never panics: what leaves the years 1 to 9999 is `None`.
+//! Calendar arithmetic that never panics: results outside the years 1 to 9999 are `None`.
 
 use jiff::Span;
 use jiff::civil::{Date, Weekday};
@@ -6,7 +6,7 @@ use jiff::civil::{Date, Weekday};
 use super::lunar::LunarFeast;
 use super::mention::Grain;
 
-/// The first and the last of a run of days.
+/// The first and last day of a range.
 pub(super) type Days = (Date, Date);
 
 /// Whether the sentence places a date without a year in the past or in the future.
@@ -17,19 +17,19 @@ pub(super) enum Lean {
     Unknown,
 }
 
-/// A feast on a date that can be computed from the year alone.
+/// A feast whose date follows from the year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holiday {
     Fixed(i8, i8),
-    /// So many days after Easter Sunday.
+    /// Days after Easter Sunday.
     Easter(i64),
     /// A feast of the Chinese lunar calendar.
     Lunar(LunarFeast),
-    /// So many days after the fourth Thursday of November.
+    /// Days after the fourth Thursday of November.
     Thanksgiving(i64),
 }
 
-/// A stretch of the calendar that can be counted.
+/// A unit of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Day,
@@ -51,7 +51,7 @@ pub(super) fn add_days(start: Date, days: i64) -> Option<Date> {
     (1..=9999).contains(&moved.year()).then_some(moved)
 }
 
-/// The week (from Monday) that is `offset` weeks after that of `today`.
+/// The week (from Monday) that is `offset` weeks after the week of `today`.
 pub(super) fn week(today: Date, offset: i64) -> Option<Days> {
     let back = i64::from(today.weekday().to_monday_zero_offset());
     let monday = add_days(today, offset.checked_mul(7)?.checked_sub(back)?)?;
@@ -86,14 +86,14 @@ pub(super) fn month(year: i64, month: i8) -> Option<Days> {
     Some((first, first.last_of_month()))
 }
 
-/// The month that is `offset` months after that of `today`.
+/// The month that is `offset` months after the month of `today`.
 pub(super) fn month_offset(today: Date, offset: i64) -> Option<Days> {
     let index =
         (i64::from(today.year()) * 12 + i64::from(today.month()) - 1).checked_add(offset)?;
     month(index.div_euclid(12), i8::try_from(index.rem_euclid(12)).ok()? + 1)
 }
 
-/// The same day so many months away, or the last of that month.
+/// The same day `months` months away, or the last day of that month.
 pub(super) fn months_away(today: Date, months: i64) -> Option<Date> {
     let (first, last) = month_offset(today, months)?;
     date(i64::from(first.year()), first.month(), today.day().min(last.day()))
@@ -108,7 +108,7 @@ pub(super) fn decade(first: i64) -> Option<Days> {
     Some((date(first, 1, 1)?, date(first + 9, 12, 31)?))
 }
 
-/// The calendar unit that is `offset` units from that of `today`.
+/// The calendar unit that is `offset` units after the unit of `today`.
 pub(super) fn unit(today: Date, unit: Unit, offset: i64) -> Option<(Days, Grain)> {
     Some(match unit {
         Unit::Week => (week(today, offset)?, Grain::Week),
@@ -127,7 +127,7 @@ pub(super) fn unit(today: Date, unit: Unit, offset: i64) -> Option<(Days, Grain)
     })
 }
 
-/// The `day` of a month that is meant if no month is named.
+/// The date of a `day` of the month without the month's name.
 pub(super) fn day_of_month(today: Date, lean: Lean, day: i8) -> Option<Date> {
     let mut days = (-2..=2).filter_map(|offset| {
         let (first, _) = month_offset(today, offset)?;
@@ -174,8 +174,7 @@ fn easter(year: i64) -> Option<Date> {
     date(year, i8::try_from(days / 31).ok()?, i8::try_from(days % 31 + 1).ok()?)
 }
 
-/// The years around `today` in which `days` exists (29 February is four or eight years away), in
-/// order.
+/// The years around `today` in which `days` exists (29 February may be eight years away), in order.
 fn candidates(
     today: Date,
     days: impl Fn(i64) -> Option<Days>,
@@ -183,18 +182,18 @@ fn candidates(
     (-8..=8).filter_map(move |offset| days(i64::from(today.year()) + offset))
 }
 
-/// The latest that has ended before `today`.
+/// The latest range that ended before `today`.
 pub(super) fn last(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
     candidates(today, days).rev().find(|(_, to)| *to < today)
 }
 
-/// The earliest that begins after `today`.
+/// The earliest range that begins after `today`.
 pub(super) fn next(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
     candidates(today, days).find(|(from, _)| *from > today)
 }
 
-/// The one that is meant if no year is named: for `Unknown` the nearest, the past one of two as
-/// near.
+/// The range that a mention without a year means: for `Unknown` the nearest, and the past one in a
+/// tie.
 pub(super) fn infer(today: Date, lean: Lean, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
     let mut found = candidates(today, days);
     match lean {

@@ -1,8 +1,8 @@
 //! The Chinese grammar, for simplified and traditional characters: 昨天, 上周五, 本月3号. Dates by
 //! name and number are in `chinese_dates`, counted units in `chinese_spans`.
 //!
-//! There are no spaces to go by, so each pattern says which neighbours make it part of another
-//! word: 明天 is not in 说明天气.
+//! Chinese has no spaces, so each pattern lists the neighbours that make it part of another word:
+//! 明天 is not in 说明天气.
 
 use jiff::civil::Date;
 
@@ -13,7 +13,7 @@ use super::mention::{Grain, Naming, TimeMention};
 use super::tense;
 use crate::text::Language;
 
-/// A match: its length in bytes, and what it means.
+/// A match: its length in bytes and its meaning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit {
     pub length: usize,
@@ -90,7 +90,7 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
     found
 }
 
-/// Whether any pattern begins with `c`.
+/// Whether a pattern begins with `c`.
 fn begins(c: char) -> bool {
     c.is_ascii_digit()
         || c as u32 >= 0x3000
@@ -100,7 +100,7 @@ fn begins(c: char) -> bool {
                 .contains(c)
 }
 
-/// A place in a text where a mention may begin.
+/// A position in a text where a mention may begin.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'t> {
     pub text: &'t str,
@@ -170,7 +170,7 @@ impl<'t> Place<'t> {
         let part = ["天", "日", "晚上", "晚", "夜", "早上", "早", "晨", "儿"]
             .into_iter()
             .find(|part| tail.starts_with(part))?;
-        // 前日, 后早 and the like are something else; 今儿 and 明儿 are days.
+        // 前日, 后早 and similar words have other meanings; 今儿 and 明儿 are days.
         let allowed = match part {
             "天" => true,
             "晚" | "晚上" => matches!(offset, -2..=1),
@@ -178,7 +178,7 @@ impl<'t> Place<'t> {
             _ => matches!(offset, -1..=1),
         };
         let after = &tail[part.len()..];
-        // 今日头条, 明日香: names that begin like a day.
+        // 今日头条, 明日香: names that begin with the word for a day.
         if !allowed
             || part == "日" && ["头条", "香", "方舟"].iter().any(|name| after.starts_with(name))
         {
@@ -287,9 +287,9 @@ impl<'t> Place<'t> {
         None
     }
 
-    /// 周五, 星期天, 周末, without a word that says which.
+    /// 周五, 星期天, 周末, without a determiner.
     fn weekday(&self) -> Option<Hit> {
-        // 两周 and 每周 are no weekdays, but 周三周五 are two.
+        // 两周 and 每周 are not weekdays, but 周三周五 are two.
         let after_weekday = self.before.is_some_and(|before| {
             self.text[..self.start - before.len_utf8()].ends_with(['周', '週', '期', '拜'])
         });
@@ -320,30 +320,30 @@ impl<'t> Place<'t> {
         Some(if habit { hit.unsure() } else { hit })
     }
 
-    /// Whether one of `words` is in the clause of a mention of `length` bytes.
+    /// Whether the clause of a mention of `length` bytes contains one of `words`.
     pub(super) fn clause_has(&self, length: usize, words: &[&str]) -> bool {
         let clause = tense::CHINESE.clause(self.text, self.start..self.start + length);
         words.iter().any(|word| self.text[clause.clone()].contains(word))
     }
 
-    /// Whether the clause tells of the past or of what is to come.
+    /// Whether the clause is about the past or the future.
     pub(super) fn lean(&self, length: usize) -> Lean {
         tense::CHINESE.lean(self.text, self.start..self.start + length)
     }
 }
 
-/// `text` without a word for a part of the month at its beginning.
+/// `text` without a leading word for a part of the month.
 pub(super) fn part_of_month(text: &str) -> &str {
     let parts = ["底", "末", "初", "中旬", "上旬", "下旬"];
     parts.into_iter().find_map(|part| text.strip_prefix(part)).unwrap_or(text)
 }
 
-/// What follows 周, 星期 or 礼拜.
+/// The text after 周, 星期 or 礼拜.
 fn week_word(text: &str) -> Option<&str> {
     ["周", "週", "星期", "礼拜", "禮拜"].into_iter().find_map(|word| text.strip_prefix(word))
 }
 
-/// The weekday (Monday is 0) at the beginning of `text`, and what follows.
+/// The weekday (Monday is 0) at the beginning of `text`, and the rest.
 fn weekday_char(text: &str) -> Option<(i8, &str)> {
     let first = text.chars().next()?;
     let weekday = match first {

@@ -1,4 +1,4 @@
-//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from its year on, 国庆节, and
+//! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from the year on, 国庆节, and
 //! ranges of them.
 
 use super::calendar::{self, Holiday, Lean};
@@ -42,8 +42,8 @@ const HOLIDAYS: &[(&str, Holiday)] = &[
 ];
 
 impl Place<'_> {
-    /// What follows a year whose text is `length` bytes long: a month, a day, a season, a feast, or
-    /// nothing.
+    /// The date after a year of `length` bytes: a month, a day, a season, a feast, or the year
+    /// alone.
     pub(super) fn in_year(&self, length: usize, year: i64) -> Option<Hit> {
         let tail = &self.rest()[length..];
         let (skipped, tail) = match tail.strip_prefix('的') {
@@ -58,7 +58,8 @@ impl Place<'_> {
             if let Some(kind) = ["天", "季"].into_iter().find(|kind| after.starts_with(kind)) {
                 let days = calendar::season(year, at as i8)?;
                 let hit = Hit::new(length + skipped + name.len() + kind.len(), days, Grain::Season);
-                // The winter of a year is the one at its beginning for some, at its end for others.
+                // The winter of a year is the one at its beginning for some speakers, at its end
+                // for others.
                 return Some(if at == 3 { hit.unsure() } else { hit });
             }
         }
@@ -119,7 +120,7 @@ impl Place<'_> {
         }
     }
 
-    /// 5月3日, 五月份, 5月3日至6月1日, at the beginning of `tail`, in `year` or the year that fits.
+    /// 5月3日, 五月份, 5月3日至6月1日, at the beginning of `tail`, in `year` or the matching year.
     fn month_day(&self, tail: &str, year: Option<i64>) -> Option<Hit> {
         let (month, after) = month_name(tail)?;
         let (day, after) = match day_of_month(after) {
@@ -153,11 +154,11 @@ impl Place<'_> {
         if let Some(year) = year {
             return Some(Hit { relative: false, ..Hit::new(length, days(year)?, grain) });
         }
-        // `tail` may begin behind the mention's own beginning: what is around it is looked for in
-        // place.
+        // `tail` may begin after the start of the mention, so the surrounding text is looked up by
+        // position.
         let reach = self.rest().len() - end.len();
         let lean = self.lean(reach);
-        // What has been done is marked; a day in a clause without marks is still to come.
+        // Chinese marks past actions; a day in a clause without such a mark is in the future.
         let bare = tense::CHINESE.clause(self.text, self.start..self.start + reach).len() == reach;
         let ahead = lean == Lean::Unknown && day.is_some() && !bare;
         let lean = if ahead { Lean::Future } else { lean };
@@ -194,7 +195,7 @@ impl Place<'_> {
         let (name, feast) = HOLIDAYS.iter().find(|(name, _)| rest.starts_with(name))?;
         let after = rest[name.len()..].trim_start_matches(['节', '節']);
         let length = rest.len() - after.len();
-        // 圣诞树 and 国庆路 are things and places, 叫国庆 and 国庆叔 people.
+        // 圣诞树 and 国庆路 are things and places; 叫国庆 and 国庆叔 are people.
         if after.starts_with(|c: char| "树樹老帽路歌卡礼禮叔哥姐爷爺奶号號街".contains(c))
             || self.follows("叫名姓是阿小老和跟給给找第")
             || *name == "五一" && after.starts_with(is_digit)

@@ -1,7 +1,7 @@
 //! Numbers in Chinese text: `12`, `１２`, 十二, 二〇二三.
 
-/// A number and how many digits it was written with; 0 for numerals with 十 or 百. `numerals` are
-/// Chinese digits.
+/// A number and its number of digits; 0 for numerals with 十 or 百. `numerals` is true for Chinese
+/// digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number {
     pub value: i64,
@@ -9,7 +9,7 @@ pub(super) struct Number {
     pub numerals: bool,
 }
 
-/// The number at the beginning of `text` (up to six digits), and what follows.
+/// The number at the beginning of `text` (up to six digits), and the rest.
 pub(super) fn number(text: &str) -> Option<(Number, &str)> {
     let first = text.chars().next()?;
     if arabic(first).is_some() {

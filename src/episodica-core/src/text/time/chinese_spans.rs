@@ -6,7 +6,7 @@ use super::chinese_numbers::{is_digit, number};
 use super::mention::Grain;
 
 impl Place<'_> {
-    /// 前几天, 前两天: vague on purpose.
+    /// 前几天, 前两天: intentionally vague.
     pub(super) fn few_days(&self) -> Option<Hit> {
         let rest = self.rest();
         let word = ["前几天", "前幾天", "前两天", "前兩天", "前些天"]
@@ -47,7 +47,7 @@ impl Place<'_> {
         Some(Hit::new(rest.len() - after.len(), (from, self.today), Grain::Day).unsure())
     }
 
-    /// 再过三天: ahead of now.
+    /// 再过三天: in the future.
     pub(super) fn hence(&self) -> Option<Hit> {
         let rest = self.rest();
         let tail = rest.strip_prefix("再过").or_else(|| rest.strip_prefix("再過"))?;
@@ -61,7 +61,7 @@ impl Place<'_> {
         Some(Hit { about, ..Hit::new(rest.len() - after.len(), days, grain) })
     }
 
-    /// 年底, 月初: of the year or month that the tense allows.
+    /// 年底, 月初: the year or month follows from the tense.
     pub(super) fn part_of_unit(&self) -> Option<Hit> {
         let rest = self.rest();
         let (unit, parts) = match rest.strip_prefix('年') {
@@ -69,7 +69,7 @@ impl Place<'_> {
             None => (Unit::Month, rest.strip_prefix('月')?),
         };
         let part = ['底', '末', '初', '中'].into_iter().find(|part| parts.starts_with(*part))?;
-        // After these it is part of another date or word.
+        // After these characters it is part of another date or word.
         let joined = |c: char| is_digit(c) || "每个個去今明前后後上下本这這岁歲半".contains(c);
         if self.before.is_some_and(joined) {
             return None;
@@ -125,7 +125,7 @@ impl Place<'_> {
         ]
         .into_iter()
         .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))?;
-        // 2021年前 is before a year, not 2,021 years ago.
+        // 2021年前 means before the year 2021, not 2,021 years ago.
         if unit == Unit::Year && least >= 1000 {
             return None;
         }
@@ -153,12 +153,12 @@ impl Place<'_> {
             None
         };
         let hit = Hit { about, ..Hit::new(length, days, grain) };
-        // 两年多前 is too vague to be written out.
+        // 两年多前 is too vague for a date in the text.
         Some(if exact || most > least { hit } else { hit.unsure() })
     }
 }
 
-/// A unit of time at the beginning of `text`, and what follows.
+/// A unit of time at the beginning of `text`, and the rest.
 fn unit(text: &str) -> Option<(Unit, &str)> {
     let (counted, text) = match text.strip_prefix(['个', '個']) {
         Some(rest) => (true, rest),

@@ -1,14 +1,14 @@
-//! Feasts of the Chinese lunar calendar, by table: their days follow from astronomy, not from a
-//! rule.
+//! Feasts of the Chinese lunar calendar, from a table: their dates follow from astronomy, not from
+//! a rule.
 
 use jiff::civil::Date;
 
 use super::calendar::{add_days, date};
 
-/// A feast that moves with the moon.
+/// A feast of the lunar calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LunarFeast {
-    /// 除夕, 春节 and 元宵节, so many days after the new year.
+    /// 除夕, 春节 and 元宵节, as days after the new year.
     NewYear(i64),
     /// 端午节.
     DragonBoat,
@@ -18,7 +18,7 @@ pub(super) enum LunarFeast {
 
 const FIRST_YEAR: i64 = 2015;
 
-/// For each year month and day of 春节, 端午节 and 中秋节.
+/// Month and day of 春节, 端午节 and 中秋节 for each year.
 const DAYS: [[(i8, i8); 3]; 16] = [
     [(2, 19), (6, 20), (9, 27)],
     [(2, 8), (6, 9), (9, 15)],
@@ -38,7 +38,7 @@ const DAYS: [[(i8, i8); 3]; 16] = [
     [(2, 3), (6, 5), (9, 12)],
 ];
 
-/// The day of `feast` in `year`, if the table has it.
+/// The day of `feast` in `year`, if the table contains it.
 pub(super) fn day(year: i64, feast: LunarFeast) -> Option<Date> {
     let row = DAYS.get(usize::try_from(year - FIRST_YEAR).ok()?)?;
     let on = |(month, day)| date(year, month, day);

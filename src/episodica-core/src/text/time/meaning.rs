@@ -1,4 +1,4 @@
-//! What a match of a pattern means: which days, and how sure a reader is of them.
+//! The meaning of a pattern match: its days, and how certain they are.
 
 use jiff::civil::Date;
 use regex::Captures;
@@ -7,16 +7,16 @@ use super::calendar::{self, Days, Lean, Unit};
 use super::mention::{Grain, Naming};
 use super::patterns::{FEW, Meaning, Patterns, Step};
 
-/// The days of a match, and how they are to be written.
+/// The days of a match, and their output form.
 pub(super) struct Found {
     pub days: Days,
     pub grain: Grain,
     pub about: Option<Date>,
-    /// The words fix the days without looking at when they were written.
+    /// The words fix the days, whatever the date of the text.
     pub absolute: bool,
     /// Only the year is missing.
     pub lacks_year: bool,
-    /// A day of the week is named.
+    /// The words name a day of the week.
     pub weekday: bool,
     pub confident: bool,
 }
@@ -59,7 +59,7 @@ impl Found {
     }
 }
 
-/// A match in its text.
+/// A match at its position in the text.
 pub(super) struct Place<'p, 't> {
     pub patterns: &'p Patterns,
     pub text: &'t str,
@@ -119,7 +119,7 @@ impl Place<'_, '_> {
                 let season = self.patterns.seasons.find(self.group("season")?)?;
                 let found =
                     self.stepped(step, Grain::Season, |year| calendar::season(year, season))?;
-                // The winter of a year is the one at its beginning for some.
+                // The winter of a year is the one at its beginning for some speakers.
                 let clear = season != 3 || !found.absolute;
                 Some(Found { lacks_year: false, ..found.sure(clear) })
             }
@@ -176,12 +176,12 @@ impl Place<'_, '_> {
         self.patterns.habits.is_match(&self.text[clause])
     }
 
-    /// Whether the sentence goes on after the match as it does not within a name.
+    /// Whether the sentence continues after the match in a way that a name would not.
     fn ends_here(&self) -> bool {
         self.patterns.goes_on.is_match(&self.text[self.end..])
     }
 
-    /// What has one date a year, by its year, by a word such as "last", or by the tense.
+    /// An annual date, given by its year, by a word such as "last", or by the tense.
     fn stepped(
         &self,
         step: Step,
@@ -259,7 +259,7 @@ impl Place<'_, '_> {
         let found = self.stepped(Step::Tense, Grain::Day, |year| {
             calendar::nth_weekday(year, month, nth, weekday).map(|day| (day, day))
         })?;
-        // The day itself is not said: it is written out.
+        // The words do not name the day itself, so the output writes it out.
         Some(Found { lacks_year: false, absolute: false, ..found })
     }
 
@@ -274,7 +274,7 @@ impl Place<'_, '_> {
         Some(Found { lacks_year: false, ..found })
     }
 
-    /// One day, or a run of days, perhaps into the month after.
+    /// One day, or a range of days, possibly into the next month.
     fn date(&self) -> Option<Found> {
         let month = self.month("mon").or_else(|| self.number("m"))?;
         let first = self.day_number("d")?;
@@ -288,8 +288,8 @@ impl Place<'_, '_> {
         })
     }
 
-    /// "Between May and July 2022"; a range over the turn of the year ends in the year that is
-    /// said.
+    /// "Between May and July 2022"; a range across the new year ends in the year that the words
+    /// name.
     fn months(&self) -> Option<Found> {
         let (first, last) = (self.month("mon")?, self.month("mon2")?);
         let days = |year: i64| {
@@ -313,7 +313,7 @@ impl Place<'_, '_> {
         }
     }
 
-    /// A bare day of the month: the nearest that the tense allows.
+    /// A bare day of the month: the nearest one that matches the tense.
     fn day_of_month(&self) -> Option<Found> {
         let day = self.day_number("d")?;
         if let Some(step) = self.group("step") {
@@ -356,8 +356,8 @@ impl Place<'_, '_> {
         Some(Found::absolute(calendar::decade(first)?, Grain::Decade))
     }
 
-    /// Two numbers and a year: only a number above 12 tells the day for sure where the language
-    /// does not.
+    /// Two numbers and a year: unless the language fixes the order, only a number above 12 shows
+    /// which one is the day.
     fn slashed(&self) -> Option<Found> {
         let (a, b, year): (i8, i8, i64) = (self.number("a")?, self.number("b")?, self.number("y")?);
         let day_first = self.patterns.day_first || a > 12;
@@ -421,7 +421,7 @@ impl Place<'_, '_> {
         calendar::add_days(day, if today { 0 } else { -1 }).map(Found::day)
     }
 
-    /// The days from some units back until today, or from today on.
+    /// The days from some units ago until today, or from today on.
     fn rolling(&self, direction: i64) -> Option<Found> {
         let unit = self.named_unit()?;
         let count = match self.group("n") {
@@ -430,7 +430,7 @@ impl Place<'_, '_> {
             None => 1,
             Some(_) => match self.count("n")? {
                 FEW => 4,
-                // "coming a week on Friday" counts something else.
+                // "coming a week on Friday" counts from Friday.
                 1 => return None,
                 count => count,
             },
@@ -439,7 +439,7 @@ impl Place<'_, '_> {
         Some(Found::new((other.min(self.today), other.max(self.today)), Grain::Day))
     }
 
-    /// The day that is so many units from today.
+    /// The day `count` units from today.
     fn same_day(&self, unit: Unit, count: i64) -> Option<Date> {
         let months = match unit {
             Unit::Day => return calendar::add_days(self.today, count),

@@ -1,14 +1,14 @@
-//! A mention of time, and how it is written with its date.
+//! A mention of time, and its output form with its date.
 
 use jiff::civil::Date;
 
 use super::style;
 use crate::text::Language;
 
-/// How precise a mention is.
+/// The precision of a mention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Grain {
-    /// One day, or a range of days that fits none of the others.
+    /// One day, or a range of days that none of the other values describes.
     Day,
     /// Saturday and Sunday.
     Weekend,
@@ -16,7 +16,7 @@ pub enum Grain {
     Week,
     /// One calendar month, or several.
     Month,
-    /// Three months; a winter begins in December of the year before the one it ends in.
+    /// Three months; a winter begins in December of the year before its end.
     Season,
     /// One calendar year, or several.
     Year,
@@ -24,12 +24,12 @@ pub enum Grain {
     Decade,
 }
 
-/// What the words of a mention name without looking at when they were written.
+/// The dates that the words of a mention name by themselves, whatever the date of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Naming {
     /// All of its days.
     Days,
-    /// A day or a month of which only the year is missing.
+    /// A day or a month without its year.
     NoYear,
     /// A day of the week.
     Weekday,
@@ -37,26 +37,26 @@ pub enum Naming {
     Nothing,
 }
 
-/// A place in a text that names a time, and the days it means.
+/// A part of a text that names a time, and its days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeMention {
-    /// Where the mention starts, in bytes of the text.
+    /// Start of the mention, in bytes of the text.
     pub start: usize,
-    /// Where it ends (exclusive), in bytes of the text.
+    /// End of the mention (exclusive), in bytes of the text.
     pub end: usize,
-    /// The first day that is meant.
+    /// The first day of the range.
     pub from: Date,
-    /// The last day that is meant; never before `from`.
+    /// The last day of the range; never before `from`.
     pub to: Date,
-    /// How precise the mention is.
+    /// The precision.
     pub grain: Grain,
-    /// Whether its meaning depends on when it was written.
+    /// Whether the days depend on the date of the text.
     pub relative: bool,
-    /// Whether a careful reader would have no doubt about the days.
+    /// Whether a careful reader would be certain of the days.
     pub confident: bool,
-    /// The day that a vague mention centres on ("two weeks ago").
+    /// The centre of a vague mention ("two weeks ago").
     pub about: Option<Date>,
-    /// What its words name by themselves.
+    /// The dates that its words name by themselves.
     pub naming: Naming,
     /// The language of the mention.
     pub language: Language,

@@ -1,14 +1,15 @@
-//! Finding the mentions of a text: the patterns of its language and the Chinese grammar, merged.
+//! Finds the mentions of a text: merges the patterns of its language and the Chinese grammar.
 
 use super::mention::TimeMention;
 use super::{chinese, patterns};
 use crate::clock::Moment;
 use crate::text::{Language, language};
 
-/// The times that `text` mentions, in order, without overlaps, resolved as written at `anchor`.
+/// The times that `text` mentions, in order, without overlaps, for a text written at `anchor`.
 ///
-/// German, Spanish and French texts are read by the patterns of their language, all others by those
-/// of English; Chinese dates are found in any text. Dates outside the years 1 to 9999 are left out.
+/// The patterns of German, Spanish and French read texts in these languages, the English patterns
+/// all other texts; the Chinese grammar reads every text. Dates outside the years 1 to 9999 are
+/// left out.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
@@ -23,7 +24,7 @@ pub fn mentions(text: &str, anchor: Moment) -> Vec<TimeMention> {
     mentions_in(text, anchor, language(text))
 }
 
-/// [`mentions`] of a text that is known to be in `language`, be it only a few words long.
+/// [`mentions`] of a text whose language is known, even if it has only a few words.
 pub(super) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
     let today = anchor.local().date();
     if !(1..=9999).contains(&today.year()) {
@@ -31,12 +32,12 @@ pub(super) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec
     }
     let mut found = patterns::of(language).scan(text, today);
     if found.is_empty() && language == Language::Other {
-        // A few words of a language may not tell it.
+        // A few words may not show the language.
         let others = [Language::German, Language::Spanish, Language::French];
         let scans = others.map(|other| patterns::of(other).scan(text, today));
         found = scans.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
     }
-    // Every Han character of the patterns begins with one of these bytes in UTF-8.
+    // Every Han character that begins a pattern starts with one of these bytes in UTF-8.
     if text.bytes().any(|byte| (0xE3..=0xEF).contains(&byte)) {
         let chinese = chinese::scan(text, today);
         if !chinese.is_empty() {

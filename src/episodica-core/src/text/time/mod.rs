@@ -1,14 +1,13 @@
-//! Dates that people mean: finds "last Friday", "in May 2023", 上周五 or 2023-05-08 in a text and
-//! says which days they are.
+//! Dates in texts: finds "last Friday", "in May 2023", 上周五 or 2023-05-08 in a text and resolves
+//! them to days.
 //!
-//! A mention is resolved against an anchor, the moment at which the text was written, whose local
-//! date is "today". Weeks start on Monday. Times of day, durations ("for three years"), recurring
-//! dates ("every Friday") and dates relative to something told in the text ("the day after the
-//! wedding") are left alone. Seasons are those of the northern hemisphere; lunar feasts are not
-//! computed.
+//! A mention is resolved against an anchor, the time of the text, whose local date is "today".
+//! Weeks start on Monday. Times of day, durations ("for three years"), recurring dates ("every
+//! Friday") and dates relative to an event in the text ("the day after the wedding") are not
+//! resolved. Seasons are those of the northern hemisphere; lunar feasts come from a table.
 //!
-//! A mention is `confident` where a careful reader would not hesitate; the rest is for search,
-//! never for rewriting a text.
+//! A mention is `confident` if a careful reader would be certain; all others serve search only,
+//! never rewriting a text.
 
 mod calendar;
 mod chinese;

@@ -1,10 +1,10 @@
-//! Finds the expressions of time of a language that is described by patterns.
+//! Finds the expressions of time of a language from its patterns.
 //!
-//! A pattern is a regular expression with placeholders for what the language counts time by:
-//! `{wd}` a weekday (`{anywd}` where its name adds nothing, `{swd}` a short English one), `{mon}` a
-//! month, `{m}` its number, `{unit}`, `{n}` a count, `{d}` a day of a month, `{nth}` an ordinal,
-//! `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a
-//! range. Of the matches that begin at one place the longest counts.
+//! A pattern is a regular expression with placeholders: `{wd}` a weekday (`{anywd}` if its name
+//! adds nothing, `{swd}` a short English one), `{mon}` a month, `{m}` its number, `{unit}`, `{n}` a
+//! count, `{d}` a day of a month, `{nth}` an ordinal, `{y}` a year, `{decade}`, `{season}`,
+//! `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range. Of the matches at one position, the
+//! longest wins.
 
 use std::sync::LazyLock;
 
@@ -18,47 +18,47 @@ use super::mention::TimeMention;
 use super::tense::{self, Reader};
 use crate::text::{Language, is_cjk};
 
-/// Stands for "a few" among the counts of a language.
+/// The value of "a few" among the counts of a language.
 pub(super) const FEW: i64 = 0;
 
-/// How many bytes before a mention are read to reject it.
+/// Number of bytes before a mention that are read to reject it.
 const REACH: usize = 60;
 
-/// Which of several weekdays, months, seasons or feasts of one name is meant.
+/// Selects one of several weekdays, months, seasons or feasts of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Last,
     This,
     Next,
-    /// "Next Friday": the coming one for some, a week later for others.
+    /// "Next Friday": the coming one for some speakers, a week later for others.
     NextOrLater,
-    /// The one that the clause's tense allows.
+    /// The one that matches the tense of the clause.
     Tense,
 }
 
 /// The meaning of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// A day so many days away.
+    /// A day this many days away.
     Day(i64),
-    /// The next day, by a word that also means "morning".
+    /// The next day, named by a word that also means "morning".
     Tomorrow,
-    /// So many weeks or months away, about.
+    /// Approximately this many weeks or months away.
     WeeksAway(i64),
     MonthsAway(i64),
-    /// `{n}` `{unit}` back, or ahead.
+    /// `{n}` `{unit}` ago, or from now.
     Ago,
     In,
-    /// The same, by words that may also say how long something took.
+    /// The same, in words that may also express a duration.
     InUnits,
     /// "Five years ago today".
     AgoToTheDay,
-    /// The `{n}` `{unit}`, or the one, that end or begin today.
+    /// The range of `{n}` `{unit}`, or of one, that ends or begins today.
     Rolling(i64),
     Weekday(Step),
-    /// `{wd}` of the week so many weeks away.
+    /// `{wd}` of the week this many weeks away.
     WeekdayOf(i64),
-    /// So many weeks after the next `{wd}`, or before the last.
+    /// This many weeks after the next `{wd}`, or before the last.
     WeekdayAnd(i64),
     WeekdayAgo(i64),
     /// The `{nth}` `{wd}` of `{mon}`.
@@ -67,15 +67,15 @@ pub(super) enum Meaning {
     SpanOfMonth,
     /// The bare name of a month.
     MonthName,
-    /// The `{unit}` so many away, or a given one that is running.
+    /// The `{unit}` this many units away, or a fixed one that includes today.
     Unit(i64),
     This(Unit),
-    /// The weekend that the tense allows.
+    /// The weekend that matches the tense.
     Weekend,
     Season(Step),
     Month(Step),
     Feast(Step),
-    /// A day or a run of days of `{mon}` or `{m}`.
+    /// A day or a range of days of `{mon}` or `{m}`.
     Date,
     /// `{mon}` to `{mon2}`.
     Months,
@@ -88,7 +88,7 @@ pub(super) enum Meaning {
     Slashed,
 }
 
-/// A language as the patterns need it; every name is a regular expression in lower case.
+/// The words of a language for the patterns; every name is a regular expression in lower case.
 pub(super) struct Vocabulary {
     pub months: [&'static str; 12],
     pub weekdays: [&'static str; 7],
@@ -99,21 +99,21 @@ pub(super) struct Vocabulary {
     pub seasons: [&'static str; 4],
     pub feasts: &'static [(&'static str, Holiday)],
     pub patterns: &'static [(&'static str, Meaning)],
-    /// Words beside which a date returns every week or year.
+    /// Words that make a date recur every week or year.
     pub habits: &'static str,
-    /// What may go before a word for "tomorrow" that then means "morning".
+    /// Words before a word for "tomorrow" that give it the meaning "morning".
     pub mornings: &'static str,
-    /// How a sentence goes on after a day or a feast that is no part of a longer name.
+    /// Words after a day or a feast that show that it is not part of a longer name.
     pub goes_on: &'static str,
     /// Texts that are not dates, up to the end of the mention.
     pub rejected: &'static [&'static str],
-    /// What the number before it counts.
+    /// Words after a number that is a count, not a date.
     pub counted: &'static str,
     /// Whether `1/2/2024` is in February.
     pub day_first: bool,
 }
 
-/// The forms in numbers, which all languages share.
+/// Numeric forms, shared by all languages.
 const NUMERIC: &[(&str, Meaning)] = &[
     (r"{y}-(?P<m>\d\d)-(?P<d>\d\d)(?:T\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?", Meaning::Date),
     (r"{y}/(?P<m>\d\d?)/(?P<d>\d\d?)", Meaning::Date),
@@ -126,7 +126,7 @@ const NUMERIC: &[(&str, Meaning)] = &[
 /// The names of one kind, each with its value.
 pub(super) struct Names<T>(Vec<(Regex, T)>);
 
-/// A language ready to be read.
+/// The compiled patterns of a language.
 pub(super) struct Patterns {
     pub language: Language,
     any: RegexSet,
@@ -157,7 +157,7 @@ static SPANISH: LazyLock<Patterns> =
 static FRENCH: LazyLock<Patterns> =
     LazyLock::new(|| Patterns::new(Language::French, &french::VOCABULARY, &tense::FRENCH));
 
-/// The patterns for a text in `language`; those of English also serve every other language.
+/// The patterns for a text in `language`; the English patterns also serve all other languages.
 pub(super) fn of(language: Language) -> &'static Patterns {
     match language {
         Language::German => &GERMAN,
@@ -178,7 +178,7 @@ impl<T: Copy> Names<T> {
     }
 }
 
-/// A pattern of this crate, in any case of letters.
+/// Compiles a pattern of this crate, ignoring case.
 pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(&format!("(?i){pattern}")).expect("invariant: the patterns are tested")
 }
@@ -192,7 +192,7 @@ fn any<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().collect::<Vec<_>>().join("|")
 }
 
-/// The placeholders of the patterns, with what each stands for.
+/// The placeholders of the patterns, with their replacements.
 fn placeholders(words: &Vocabulary) -> Vec<(&'static str, String)> {
     let weekdays = any(words.weekdays);
     let months = any(words.months);
@@ -238,7 +238,7 @@ impl Patterns {
                 .fold(pattern.to_owned(), |pattern, (name, value)| pattern.replace(name, value))
         };
         let bounded = |pattern: &str| {
-            // Full stops are boundaries by themselves, numbers may touch Chinese characters.
+            // Full stops are boundaries by themselves; numbers may be next to Chinese characters.
             let start =
                 if pattern.starts_with("{y}") || pattern.starts_with("(?P<") { "" } else { r"\b" };
             let end = if pattern.ends_with('.') || start.is_empty() { "" } else { r"\b" };
@@ -276,7 +276,7 @@ impl Patterns {
         }
     }
 
-    /// The mentions of `text`, written on `today`, in order and without overlaps.
+    /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
         let mut matches: Vec<(Captures<'_>, Meaning)> = Vec::new();
         for index in self.any.matches(text) {
@@ -315,8 +315,8 @@ impl Patterns {
         mentions
     }
 
-    /// Whether the text at `start..end` is no part of an address, a file name, a number, a count or
-    /// a name.
+    /// Whether the text at `start..end` is not part of an address, a file name, a number, a count
+    /// or a name.
     fn stands_alone(&self, text: &str, start: usize, end: usize) -> bool {
         let (before, after) = (&text[..start], &text[end..]);
         let inside = |c: char| c.is_alphanumeric() && !is_cjk(c);

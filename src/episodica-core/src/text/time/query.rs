@@ -1,4 +1,4 @@
-//! The time that a question asks about.
+//! The time range that a question is about.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::mention::{Grain, Naming, TimeMention};
 use super::mentions::mentions;
 use crate::clock::Moment;
 
-/// The days a question asks about, inclusive at both ends; an end that is left open has no bound.
+/// The days that a question is about, inclusive at both ends; an open end has no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DateRange {
     /// The first day, or `None` for "before …" and "until …".
@@ -17,7 +17,7 @@ pub struct DateRange {
     pub to: Option<Date>,
 }
 
-/// One part of a date that a question names.
+/// One part of a date in a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DatePart {
     /// A year.
@@ -30,8 +30,8 @@ pub enum DatePart {
     Weekday(i8),
 }
 
-/// The parts of dates that `text` names, whole or in part ("in May 2023", "5月3日", "on a Friday"):
-/// what is the same whenever it is asked.
+/// The parts of dates that `text` names ("in May 2023", "5月3日", "on a Friday") and that do not
+/// depend on the date of the question.
 ///
 /// ```
 /// use episodica_core::text::time::{DatePart, date_parts};
@@ -63,19 +63,20 @@ pub fn date_parts(text: &str) -> BTreeSet<DatePart> {
     parts
 }
 
-/// Which side of a mention is asked about.
+/// The side of a mention that a question is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Within,
-    /// Up to the mention; it is included or not.
+    /// Before the mention, with or without it.
     Before(bool),
     After(bool),
 }
 
-/// The days that `text`, a question asked at `now`, is about; `None` if it names no time.
+/// The days of `text`, a question asked at `now`; `None` if it names no time.
 ///
-/// Several mentions give the range that holds them all. What is found is meant as a preference or a
-/// filter that can be relaxed: it includes mentions that are not confident if there are no others.
+/// Several mentions give the range that covers them all. The result is meant as a preference or as
+/// a filter that can be relaxed: it includes mentions that are not confident if there are no
+/// others.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
@@ -124,7 +125,7 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
     }
 }
 
-/// What the word before (in Chinese: after) the mention says.
+/// The side that the word before (in Chinese: after) the mention gives.
 fn side(text: &str, mention: &TimeMention) -> Side {
     let surface = &text[mention.start..mention.end];
     let first = surface.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
@@ -154,7 +155,7 @@ fn side(text: &str, mention: &TimeMention) -> Side {
     }
 }
 
-/// What a preposition says; the German "vor" also means "ago" and is left out.
+/// The side that a preposition gives; leaves out the German "vor", which also means "ago".
 fn side_of(preposition: &str) -> Option<Side> {
     match preposition {
         "before" | "antes" | "avant" => Some(Side::Before(false)),

@@ -1,7 +1,7 @@
-//! Writing into a text what its relative dates mean, so that it can be read years later.
+//! Adds the absolute dates of relative mentions to a text, so that it is clear without its context.
 //!
 //! The text keeps its own words: the days follow an expression in brackets, and a day or a month
-//! that lacks only its year gets it. So no sentence loses its grammar, in whatever language.
+//! without a year gets its year. This keeps the grammar of sentences in every language.
 
 use super::mention::{Naming, TimeMention};
 use super::mentions::mentions_in;
@@ -9,11 +9,11 @@ use super::style;
 use crate::clock::Moment;
 use crate::text::Language;
 
-/// `text` with what its confident relative dates mean, as written at `anchor`.
+/// `text` with the days of its confident relative dates, as written at `anchor`.
 ///
-/// `language` is that of the talk, whose patterns are read even where a sentence is too short to
-/// tell it. The rest of the text is untouched, and so are dates that are absolute already or that a
-/// reader could not be sure of. Each date is written in the language of its expression.
+/// `language` is the language of the talk; its patterns also read a sentence that is too short to
+/// show its language. The rest of the text stays unchanged, and so do absolute and uncertain dates.
+/// Each date is written in the language of its expression.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
@@ -30,7 +30,7 @@ pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
     with_dates(text, &mentions_in(text, anchor, language))
 }
 
-/// `text` with what `found`, its mentions in order, mean.
+/// `text` with the days of `found`, its mentions in order.
 fn with_dates(text: &str, found: &[TimeMention]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * found.len());
     let mut done = 0;
@@ -67,7 +67,7 @@ fn with_dates(text: &str, found: &[TimeMention]) -> String {
     out
 }
 
-/// The part of a month or year that a Chinese expression ends in: 上个月底.
+/// The part of a month or year at the end of a Chinese expression: 上个月底.
 fn part_of(surface: &str) -> &str {
     ["底", "末", "初", "中旬", "上旬", "下旬"]
         .into_iter()

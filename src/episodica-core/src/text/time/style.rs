@@ -1,14 +1,14 @@
-//! How each language writes a date with its year.
+//! The format of dates with a year in each language.
 
 use jiff::civil::Date;
 
 use crate::text::Language;
 use crate::text::vocabulary::months;
 
-/// The forms of one language; `{}` takes what is written.
+/// The formats of one language; `{}` is the placeholder for the value.
 pub(super) struct Style {
     language: Language,
-    /// Spring, summer, autumn; a winter is written by its months.
+    /// Spring, summer, autumn; a winter is written as its months.
     seasons: [&'static str; 3],
     to: &'static str,
     around: &'static str,
@@ -45,7 +45,7 @@ const FRENCH: Style = Style {
     around: "vers le {}",
 };
 
-/// The style of `language`; `Other` has that of English.
+/// The style of `language`; `Other` uses the English style.
 pub(super) fn of(language: Language) -> &'static Style {
     match language {
         Language::Chinese => &CHINESE,
@@ -85,7 +85,7 @@ impl Style {
         }
     }
 
-    /// Days of one month.
+    /// A range of days in one month.
     pub(super) fn days(&self, from: Date, to: Date) -> String {
         match self.language {
             Language::Chinese => format!("{}至{}日", self.day(from), to.day()),
@@ -111,7 +111,7 @@ impl Style {
         self.around.replace("{}", day)
     }
 
-    /// The year as it follows a day or a month without one.
+    /// The year in the form that follows a day or a month without one.
     pub(super) fn year_after(&self, surface: &str, year: i16) -> String {
         match self.language {
             Language::Spanish => format!(" de {year}"),

@@ -1,7 +1,7 @@
-//! Which way a date without a year points: the tense of the clause it stands in.
+//! Decides by the tense of its clause whether a date without a year is in the past or the future.
 //!
-//! A clause ends at punctuation and at a conjunction. The clause of the date is asked first, then
-//! the one before it, then the one after.
+//! A clause ends at punctuation and at a conjunction. The clause of the date decides first, then
+//! the one before it, then the one after it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,46 +12,46 @@ use super::calendar::Lean;
 use super::languages::{chinese, english, french, german, spanish};
 use super::patterns::compile;
 
-/// How many bytes on either side of a date are read.
+/// Number of bytes that are read on either side of a date.
 const REACH: usize = 240;
 
-/// A clause with fewer bytes beside its date has no verb.
+/// A clause with fewer bytes besides its date has no verb.
 const SHORT_CLAUSE: usize = 12;
 
-/// What tells the tenses of a language: verb forms and particles, as regular expressions of which
-/// the first that matches at a place counts, in the order of the fields.
+/// The signs of the tenses of a language: verb forms and particles, as regular expressions. If
+/// several match at one position, the first in the order of the fields wins.
 pub(super) struct Tense {
-    /// Words that match one of the others by accident.
+    /// Words that match another field by accident.
     pub shadows: &'static [&'static str],
-    /// The future in a form of the past: "decided to move".
+    /// The future in a past form: "decided to move".
     pub intentions: &'static [&'static str],
     pub past: &'static [&'static str],
     /// The present and the future.
     pub ahead: &'static [&'static str],
-    /// Forms that may be either.
+    /// Ambiguous forms.
     pub open: &'static [&'static str],
-    /// What `<participle>` and `<irregular>` stand for in the others.
+    /// The replacements of `<participle>` and `<irregular>` in the other fields.
     pub participle: &'static str,
     pub irregular: &'static str,
     /// Words that begin a clause.
     pub conjunctions: &'static str,
     pub rule: Rule,
-    /// Whether words have spaces between them.
+    /// Whether the language writes spaces between words.
     pub spaced: bool,
 }
 
-/// Which of several signs in a clause decides.
+/// Selects the deciding sign among several in a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The one nearest before the date, then the first after it.
+    /// The nearest sign before the date, then the first after it.
     Nearest,
-    /// Any of the past; a clause without one looks ahead.
+    /// Any past sign; a clause without one is in the future.
     PastFirst,
-    /// Any that looks ahead, then any of the past.
+    /// Any future sign, then any past sign.
     AheadFirst,
 }
 
-/// A [`Tense`] ready to be read.
+/// A compiled [`Tense`].
 pub(super) struct Reader {
     signs: Regex,
     bounds: Regex,
@@ -69,7 +69,7 @@ impl Reader {
         let sign = |sign: &&str| {
             let sign = sign.replace("<participle>", tense.participle);
             let sign = sign.replace("<irregular>", tense.irregular);
-            // An ending such as 've stands inside of a word.
+            // An ending such as 've is inside a word.
             let begin = if !tense.spaced || sign.starts_with("['’]") { "" } else { r"\b" };
             let end = if !tense.spaced || sign.ends_with('$') { "" } else { r"\b" };
             format!("{begin}(?:{sign}){end}")
@@ -99,10 +99,10 @@ impl Reader {
         }
     }
 
-    /// Which way the date at `place` of `text` points.
+    /// The tense of the date at `place` of `text`.
     pub(super) fn lean(&self, text: &str, place: Range<usize>) -> Lean {
         let clause = self.clause(text, place.clone());
-        // The preposition that a mention begins with tells as well: since, for.
+        // The preposition at the start of a mention also shows the tense: since, for.
         let surface = &text[place.clone()];
         let preposition = surface.find(' ').unwrap_or(0);
         let before = &text[clause.start..place.start + preposition];
@@ -151,7 +151,7 @@ impl Reader {
         self.bounds.find_iter(text).last().map_or(0, |bound| bound.end())
     }
 
-    /// The tense of a clause, of which `before` and `after` are what is around the date.
+    /// The tense of a clause; `before` and `after` are its parts around the date.
     fn read(&self, before: &str, after: &str) -> Lean {
         if self.rule == Rule::Nearest {
             return match self.leans(before.trim_end()).last() {
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// What the signs of `text` say, in order.
+    /// The tenses of the signs in `text`, in order.
     fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = Lean> + 's {
         self.signs.captures_iter(text).filter_map(|sign| {
             if sign.name("past").is_some() {
@@ -192,7 +192,7 @@ impl Reader {
     }
 }
 
-/// What of `text` is read around `place`.
+/// The range of `text` that is read around `place`.
 fn window(text: &str, place: &Range<usize>) -> Range<usize> {
     let mut start = place.start.saturating_sub(REACH);
     while !text.is_char_boundary(start) {

@@ -1,5 +1,5 @@
-//! Sentences of everyday talk, one expression of time each: when it was said, what was said, and
-//! the days that are meant (`-` for none). They are read from tables, one a language.
+//! Everyday sentences with one expression of time each: the date of the text, the sentence, and the
+//! expected days (`-` for none). The cases come from tables, one per language.
 
 use super::mentions;
 use crate::clock::Moment;

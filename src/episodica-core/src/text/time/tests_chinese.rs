@@ -1,4 +1,4 @@
-//! The Chinese grammar, as a table like that of English; and properties of both on arbitrary text.
+//! The Chinese grammar, as a table like the English one; and properties of both on arbitrary text.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn check(rows: &[(&str, &str)]) {
 
 #[test]
 fn a_month_behind_a_short_year_is_judged_in_its_own_place() {
-    // Lengths of its parts, taken from where the year begins, would end inside of a character.
+    // Lengths of its parts, counted from the start of the year, would end inside a character.
     for text in ["01年五月八日,前天晚上", "10000-01-01年五月八日", "9年十二月三十一日的春天"]
     {
         let _ = found(MAY, text);
@@ -148,7 +148,7 @@ fn runs_of_one_word_are_linear() {
         "周",
         "最近",
     ] {
-        // The last word makes the grammar run at all.
+        // The last word is necessary to make the grammar run.
         let text = piece.repeat(400_000 / piece.len()) + " weeks ago";
         let began = std::time::Instant::now();
         mentions(&text, anchor);

@@ -1,5 +1,5 @@
-//! The English grammar, as a table: text, and what is found. `~` marks what is not confident, `!`
-//! what is absolute.
+//! The English grammar, as a table: text and expected mentions. `~` marks mentions that are not
+//! confident, `!` absolute ones.
 
 use super::{TimeMention, mentions};
 use crate::clock::Moment;

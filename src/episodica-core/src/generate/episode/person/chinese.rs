@@ -1,6 +1,6 @@
-//! Chinese in the third person: no endings, so only the pronouns change.
+//! Chinese in the third person: verbs have no endings, so only the pronouns change.
 
-/// Chinese openings that carry nothing.
+/// Chinese fillers at the start of a sentence.
 const FILLERS_HAN: [&str; 9] = ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的", "唉"];
 
 /// A Chinese sentence that holds one of these is quoted.
@@ -13,10 +13,10 @@ const KIN_HAN: [char; 18] = [
     '舅', '姨',
 ];
 
-/// The third-person form of a Chinese sentence of `name`'s, or `None` where it must be quoted.
+/// The third-person form of `name`'s Chinese sentence, or `None` if it must be quoted.
 ///
-/// The first 我 becomes the name. A later one that opens a clause goes, as the subject is known by
-/// then; in the possessive it becomes 自己; anywhere else the sentence is quoted.
+/// The name replaces the first 我. A later 我 that opens a clause is dropped, because the subject
+/// is known; a possessive one becomes 自己; with any other 我 the sentence is quoted.
 pub(in crate::generate::episode) fn chinese(sentence: &str, name: &str) -> Option<String> {
     let mut text = sentence;
     while let Some(rest) = FILLERS_HAN

@@ -1,5 +1,5 @@
-//! English in the third person: every first-person subject has a verb whose third-person form is
-//! known, and nobody is addressed.
+//! English in the third person: every first-person subject needs a verb with a known third-person
+//! form, and the sentence must not address anybody.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -17,8 +17,8 @@ const PRESENT: &str = "\
     suppose swear swim take talk teach tend thank think train translate travel treat trust try \
     understand use visit volunteer wait wake walk want watch wear wish wonder work worry write";
 
-/// Irregular past forms, which are the same in every person. Forms that are also the present
-/// ("put", "read") are left out.
+/// Irregular past forms, which are the same in every person. Leaves out forms that are also the
+/// present ("put", "read").
 const PAST: &str = "\
     ate became began bent bit blew bought broke brought built burnt came caught chose did dreamt \
     drew drank drove dug fell felt fought found flew forgot gave got grew heard held hid kept knew \
@@ -38,30 +38,30 @@ const ADVERBS: &str = "\
     suddenly simply truly certainly once almost nearly eventually barely hardly honestly literally \
     absolutely accidentally secretly then first officially";
 
-/// Verbs after which "and" rather joins nouns: "I have a dog and work".
+/// Verbs after which "and" usually joins nouns: "I have a dog and work".
 const TAKE_A_NOUN: &str = "\
     admire adore appreciate dislike enjoy hate have hear help hope let like love mean miss need \
     notice prefer recommend see suggest watch";
 
-/// Words for the listener or for a group: a sentence that holds one is quoted.
+/// Words for the listener or for a group: a sentence with one is quoted.
 const OTHERS_MEANT: &str = "\
     you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll \
     we'd let's u ur y'all myself oneself";
 
-/// Words that turn "I" and its verb around, or ask.
+/// Words that invert "I" and its verb, or begin a question.
 const INVERTING: &str = "\
     am do did have had was can could will would shall should may might must does don't didn't \
     haven't wasn't nor";
 
-/// Subjects of their own: after one, a dropped "I" would be read as theirs.
+/// Other subjects: after one of them, a verb without "I" would get the wrong subject.
 const SUBJECTS: &str = "he she it they who that which there everyone everybody someone nobody";
 
-/// Openings that carry nothing and are dropped from a rewritten sentence.
+/// Fillers at the start of a sentence, which a rewritten sentence drops.
 const FILLERS: &str = "\
     oh yeah yes yep well haha hahaha wow hey ok okay ah hmm so and but right sure anyway no nope \
     aw lol btw actually honestly";
 
-/// Fillers that need no comma behind them.
+/// Fillers without a comma after them.
 const BARE_FILLERS: &str = "btw just lol anyway";
 
 /// Verbs that open a request to the listener.
@@ -81,10 +81,11 @@ static INVERTING_SET: List = LazyLock::new(|| INVERTING.split_whitespace().colle
 static SUBJECT_SET: List = LazyLock::new(|| SUBJECTS.split_whitespace().collect());
 static FILLER_SET: List = LazyLock::new(|| FILLERS.split_whitespace().collect());
 
-/// How often a rewritten sentence names the speaker at most: more reads worse than a quotation.
+/// Maximum number of times a rewritten sentence names the speaker; with more, a quotation reads
+/// better.
 const MAX_NAMINGS: usize = 2;
 
-/// Is it worth trying [`english`]: does the sentence hold a first-person word?
+/// True if the sentence contains a first-person word, so that [`english`] may rewrite it.
 pub(in crate::generate::episode) fn may_be_english(sentence: &str) -> bool {
     let bytes = sentence.as_bytes();
     bytes.iter().enumerate().any(|(at, byte)| {
@@ -101,7 +102,7 @@ pub(in crate::generate::episode) fn may_be_english(sentence: &str) -> bool {
     })
 }
 
-/// The third-person form of an English sentence of `name`'s, or `None` where it must be quoted.
+/// The third-person form of `name`'s English sentence, or `None` if it must be quoted.
 pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Option<String> {
     if sentence.len() > 400
         || sentence.contains(['"', '“', '”', '?', '`', '\n', '{', '<', '…'])
@@ -125,7 +126,7 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
     if asks_for || bares.iter().any(|word| OTHERS_SET.contains(&**word)) || is_exclamation(&bares) {
         return None;
     }
-    // "Moved to my new flat": the subject is missing, and with it the speaker's name.
+    // "Moved to my new flat": the subject is missing, so the speaker's name is added.
     let opens_with_verb = PAST_SET.contains(&*bares[0])
         || PRESENT_SET.contains(&*bares[0])
         || is_regular_past(&bares[0])
@@ -154,7 +155,7 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
     (1..=MAX_NAMINGS).contains(&rewriting.named).then(|| finish(&rewriting.out.join(" ")))
 }
 
-/// "I do, but": the verb was said before.
+/// True for "I do, but": the auxiliary stands for an earlier verb.
 fn stands_for_a_verb(words: &[&str], bares: &[String]) -> bool {
     let is_auxiliary = |word: &str| matches!(word, "do" | "don't" | "did" | "didn't" | "have");
     (1..words.len()).any(|at| {
@@ -164,7 +165,7 @@ fn stands_for_a_verb(words: &[&str], bares: &[String]) -> bool {
     })
 }
 
-/// "My goodness", "Oh my": no possession.
+/// True for "My goodness" and "Oh my", which are not possessives.
 fn is_exclamation(bares: &[String]) -> bool {
     bares.iter().enumerate().any(|(at, word)| {
         word == "my"
@@ -179,18 +180,18 @@ fn is_subject(word: &str) -> bool {
     matches!(word, "i" | "i'm" | "i've" | "i'll" | "i'd" | "im" | "ive")
 }
 
-/// What follows the letters of a word: its punctuation.
+/// The punctuation after the letters of a word.
 fn tail(word: &str) -> &str {
     word.trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'' || c == '’')
 }
 
-/// A sentence on its way into the third person.
+/// The state of rewriting a sentence.
 struct Rewriting<'a> {
     name: &'a str,
     words: &'a [&'a str],
     bares: &'a [String],
     out: Vec<String>,
-    /// How often the speaker was named so far.
+    /// Number of times the sentence already names the speaker.
     named: usize,
 }
 
@@ -204,8 +205,8 @@ impl Rewriting<'_> {
         self.bares.get(at).map_or("", String::as_str)
     }
 
-    /// Rewrites the subject at `at` with its verb; the number of words taken. `first` is where
-    /// the words after an earlier subject begin.
+    /// Rewrites the subject at `at` with its verb and returns the number of words consumed. `first`
+    /// is the index of the word after an earlier subject.
     fn subject(&mut self, at: usize, first: Option<usize>) -> Option<usize> {
         let (words, bares) = (self.words, self.bares);
         let before = if at == 0 { "" } else { &*bares[at - 1] };
@@ -213,7 +214,7 @@ impl Rewriting<'_> {
             return None;
         }
         let joined = matches!(before, "and" | "or" | "but");
-        // "I sat down, and I wept" needs its subject once.
+        // "I sat down, and I wept" names its subject once.
         let goes_on = matches!(before, "and" | "but")
             && words[at.saturating_sub(2)].ends_with(',')
             && first.is_some_and(|first| {
@@ -230,7 +231,7 @@ impl Rewriting<'_> {
         self.verb(at)
     }
 
-    /// Pushes the verb of "my sister and I" as it is: its plain form is the plural, too.
+    /// Pushes the verb of "my sister and I" unchanged: the plain form is also the plural.
     fn plural_verb(&mut self, at: usize) -> Option<usize> {
         let mut verb = at + 1;
         while ADVERB_SET.contains(self.bare(verb)) {
@@ -251,7 +252,7 @@ impl Rewriting<'_> {
         })
     }
 
-    /// Is the verb of the subject at `at` the same after "she" and after "they"?
+    /// True if the verb of the subject at `at` has the same form after "she" and "they".
     fn is_same_in_plural(&self, at: usize) -> bool {
         let mut verb = at + 1;
         while ADVERB_SET.contains(self.bare(verb)) {
@@ -263,8 +264,8 @@ impl Rewriting<'_> {
             && (PAST_SET.contains(verb) || is_regular_past(verb))
     }
 
-    /// Pushes the words from the subject at `at` to its verb, the verb in the third person; the
-    /// number of words taken.
+    /// Pushes the words from the subject at `at` to its verb, with the verb in the third person;
+    /// returns the number of words consumed.
     fn verb(&mut self, at: usize) -> Option<usize> {
         let mut next = at + 1;
         while next < at + 3 && ADVERB_SET.contains(self.bare(next)) {
@@ -322,9 +323,9 @@ impl Rewriting<'_> {
         Some(second + 1 - at)
     }
 
-    /// The one other verb of the subject, where it is plain that it is a verb in the present: "I
-    /// live in Paris and work as a nurse". `None` where more may need an ending, or it may be a
-    /// noun ("I love cake and dance") or an infinitive ("I want to bake and sell").
+    /// The only other verb of the subject, if it is certainly a verb in the present: "I live in
+    /// Paris and work as a nurse". `None` if more than one word may need an ending, or if it may be
+    /// a noun ("I love cake and dance") or an infinitive ("I want to bake and sell").
     fn second_verb(&self, first: usize, verb: &str) -> Option<usize> {
         let is_plain = |verb: &str| {
             PRESENT_SET.contains(verb) && !TAKE_A_NOUN.split_whitespace().any(|one| one == verb)
@@ -350,7 +351,7 @@ impl Rewriting<'_> {
             .then_some(second)
     }
 
-    /// Would a second verb need its ending, too: "I bake and sell", "I run, swim and dance"?
+    /// True if a second verb would also need an ending: "I bake and sell", "I run, swim and dance".
     fn has_second_verb(&self, from: usize) -> bool {
         (from..self.bares.len()).any(|at| {
             let joins = matches!(self.bare(at), "and" | "or" | "but");
@@ -370,7 +371,7 @@ fn is_regular_past(verb: &str) -> bool {
     verb.len() > 4 && verb.ends_with("ed") && !verb.ends_with("eed")
 }
 
-/// Does "'d" before the word stand for "would"?
+/// True if "'d" before the word stands for "would".
 fn takes_would(verb: &str) -> bool {
     matches!(verb, "love" | "like" | "rather" | "prefer" | "hate" | "say" | "be" | "have")
 }
@@ -386,12 +387,12 @@ fn third_person(verb: &str) -> String {
     }
 }
 
-/// `Maya's`, `James'`.
+/// The possessive: `Maya's`, `James'`.
 pub(in crate::generate::episode) fn possessive(name: &str) -> String {
     if name.ends_with('s') { format!("{name}'") } else { format!("{name}'s") }
 }
 
-/// Lower case without punctuation around it, straight apostrophes.
+/// The word in lower case, without surrounding punctuation, with straight apostrophes.
 fn bare(word: &str) -> String {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
     if word.is_ascii() {
@@ -401,7 +402,7 @@ fn bare(word: &str) -> String {
     }
 }
 
-/// A capital letter in front, a full stop at the end.
+/// Adds a capital letter at the start and a full stop at the end.
 fn finish(text: &str) -> String {
     let text = text.trim_end_matches(['!', ' ', '~', ',', ';', ':', '-']);
     let mut chars = text.chars();

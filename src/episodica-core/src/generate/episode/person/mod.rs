@@ -1,9 +1,9 @@
-//! From what somebody says of themself to what is told of them: "I moved" by Maya -> "Maya moved".
+//! From the first to the third person: "I moved" by Maya -> "Maya moved".
 //!
-//! Only sentences whose grammar stays right are rewritten. Everything else is left to be quoted, so
-//! that no sentence says more than the speaker did. The speaker stays a name throughout: no pronoun
-//! is guessed. Other languages are quoted always: their verbs, possessives and dropped subjects
-//! would need a parser.
+//! Rewrites only sentences whose grammar stays correct. Everything else is quoted, so that no
+//! sentence says more than the speaker did. The speaker's name is never replaced by a guessed
+//! pronoun. Sentences in other languages are always quoted: their verbs, possessives and dropped
+//! subjects would need a parser.
 
 mod chinese;
 mod english;

@@ -1,4 +1,4 @@
-//! Chinese: the particles that tell past from future. Its dates have a grammar of their own.
+//! Chinese: the particles that distinguish past and future. A separate grammar reads its dates.
 
 use crate::text::time::tense::{Rule, Tense};
 
@@ -11,7 +11,7 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     intentions: &[],
     past: &[
         "了|過|过|曾|那时|当时|那時|當時|刚|剛|的时候|的時候|已经|已經|昨",
-        // 三月份做的手术 tells of what was done, without 了.
+        // 三月份做的手术 is about the past, without 了.
         "[做买去走来结生搬拍领办换辞离住死到签写卖租养考吃看见買來結領辦換離簽寫賣養見]的|(?:毕业|\
          认识|开始|分手|入职|出院|出生|退休|畢業|認識|開始)的",
         "没[去来有能见做买到赶参]|沒[去來有能見做買到趕參]",

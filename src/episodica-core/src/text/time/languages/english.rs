@@ -1,4 +1,4 @@
-//! English: expressions of time, and the verb forms that tell past from future.
+//! English: expressions of time, and the verb forms that distinguish past and future.
 
 use crate::text::time::calendar::{Holiday, Unit};
 use crate::text::time::lunar::LunarFeast;
@@ -10,7 +10,7 @@ use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &["hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed"],
     intentions: &[
-        // An intention told in the past is still ahead: "decided to move in June".
+        // An intention reported in the past is still in the future: "decided to move in June".
         concat!(
             r"(?:decided|promised|agreed|planned|offered|hoped|expected|invited|asked|told|",
             r"chose)(?: \w+)? to \w+(?: \w+ed\b)?",
@@ -21,12 +21,13 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
             r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
         ),
         "need(?:s|ed)?|excited|interested|supposed",
-        // What somebody has got, or was given, is an appointment: "they've given me the 22nd".
+        // Something that a person "has got" or "was given" is an appointment: "they've given me the
+        // 22nd".
         r"['’]ve (?:got|(?:given|offered) (?:me|us))",
         r"(?:have|has) (?:got|(?:given|offered) (?:me|us))",
     ],
     past: &[
-        // The verb that governs an infinitive has the tense: "went to see".
+        // The verb before an infinitive has the tense: "went to see".
         concat!(
             r"(?:went|came|got|had|wanted|managed|able|used|forgot|failed|tried|needed)(?: \w+)? ",
             r"to \w+",
@@ -82,7 +83,7 @@ expecting|planning|throwing|joining|launching|closing|opening)",
 };
 
 pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
-    // Months that are also names or verbs, and all short forms, need their capital.
+    // Months that are also names or verbs, and all abbreviations, must be capitalised.
     months: [
         "january|(?-i:Jan)\\.?",
         "february|(?-i:Feb)\\.?",

@@ -1,4 +1,4 @@
-//! French: expressions of time, and verb forms of the past.
+//! French: expressions of time, and past verb forms.
 
 use crate::text::time::calendar::{Holiday, Unit};
 use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};

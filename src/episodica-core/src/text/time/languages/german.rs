@@ -1,4 +1,4 @@
-//! German: expressions of time, verb forms of the past, and how a date is written.
+//! German: expressions of time, past verb forms, and the date format.
 
 use crate::text::time::calendar::{Holiday, Unit};
 use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
@@ -7,7 +7,7 @@ use crate::text::time::tense::{Rule, Tense};
 pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &[],
     intentions: &[
-        // A state, or something arranged, that looks like a perfect.
+        // A state or an appointment in the form of a perfect.
         concat!(
             r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",

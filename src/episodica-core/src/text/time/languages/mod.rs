@@ -1,5 +1,5 @@
-//! What the date grammars know of each language: its names of days and months, its expressions of
-//! time, its tenses, and how it writes a date. Data only; `patterns` and `tense` read it.
+//! The data of the date grammars per language: names of days and months, expressions of time,
+//! tenses, and date formats. Data only; `patterns` and `tense` read it.
 
 pub(super) mod chinese;
 pub(super) mod english;

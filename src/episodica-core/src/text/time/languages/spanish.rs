@@ -1,4 +1,4 @@
-//! Spanish: expressions of time, and verb forms of the past.
+//! Spanish: expressions of time, and past verb forms.
 
 use crate::text::time::calendar::{Holiday, Unit};
 use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
@@ -25,7 +25,7 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
         "desde",
     ],
     ahead: &[],
-    // The same form in the present and in the past.
+    // Forms that are the same in the present and in the past.
     open: &[r"\p{L}{2,}(?:amos|imos)"],
     participle: "",
     irregular: "",
