@@ -1,5 +1,5 @@
-//! Which of many messages are worth scoring in full: what speaks for each without comparing what it
-//! means.
+//! Chooses which of many messages are worth scoring in full, from every term except vector
+//! similarity.
 
 use std::cmp::Ordering;
 
@@ -7,26 +7,25 @@ use super::Query;
 use super::messages::{ANSWER, DATE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
 use crate::index::{Day, MessageIndex, Prior};
 
-/// What a statement gains by how much it says, and loses by what of it asks.
+/// What a message gains by its length, and loses in proportion to the questions in it.
 const STATEMENT_MASS: f32 = 0.3;
-/// What it gains by a digit.
+/// What a message gains by containing a digit.
 const STATEMENT_NUMBER: f32 = 0.15;
 
-/// What speaks for a message beside words and meaning: who says it, when, how.
+/// Terms of a message other than words and meaning: speaker, time, length.
 pub(super) struct Circumstances<'a> {
     query: &'a Query,
-    /// Does the question name the speaker?
+    /// By speaker: true if the question names them.
     named: Vec<bool>,
     weights: [f32; TERMS.len()],
-    /// What it counts to tell a time.
+    /// Weight of the time term.
     time: f32,
 }
 
 impl<'a> Circumstances<'a> {
-    /// `named` says of each speaker whether the question names them.
+    /// `named` states for each speaker whether the question names them.
     pub fn new(query: &'a Query, named: Vec<bool>, weights: &Weights) -> Self {
-        // A statement that says much, gives times and numbers, and doesn't ask: the better answer,
-        // other things being equal.
+        // All else being equal, a better answer is long, gives times and numbers, and asks nothing.
         Self {
             query,
             named,
@@ -35,7 +34,7 @@ impl<'a> Circumstances<'a> {
         }
     }
 
-    /// The terms that are known without looking at what the message means.
+    /// The terms that need no vector comparison.
     pub fn terms(&self, prior: &Prior) -> [f32; TERMS.len()] {
         let mut terms = [0.0; TERMS.len()];
         terms[SPEAKER] = flag(self.named[prior.speaker as usize]);
@@ -47,7 +46,7 @@ impl<'a> Circumstances<'a> {
         terms
     }
 
-    /// The weighted sum of them and the words.
+    /// The weighted sum of these terms and the words.
     pub fn promise(&self, prior: &Prior, words: f32) -> f32 {
         let terms = self.terms(prior);
         let weighted = [SPEAKER, DATE, STATEMENT, ANSWER]
@@ -56,17 +55,16 @@ impl<'a> Circumstances<'a> {
         self.weights[WORDS] * words + weighted.sum::<f32>()
     }
 
-    /// The most that any message can promise without a word of the question.
+    /// The highest promise of a message that shares no word with the question.
     pub fn most(&self) -> f32 {
         let speaker = flag(self.named.contains(&true)) * self.weights[SPEAKER].abs();
         speaker + self.weights[DATE].abs() * self.query.most_date_match() + self.most_of_statement()
     }
 
-    /// The slots of messages that may promise `least` without a word of the question, in rising
-    /// order.
+    /// The slots, ascending, of messages whose promise may reach `least` without a shared word.
     pub fn promising(&'a self, priors: &'a [Prior], least: f32) -> impl Iterator<Item = u32> + 'a {
         let rest = self.most_of_statement();
-        // Messages come day after day.
+        // Consecutive messages often share a day, so the last day's value is cached.
         let mut today: Option<(Day, f32)> = None;
         (0_u32..)
             .zip(priors)
@@ -95,13 +93,13 @@ fn flag(yes: bool) -> f32 {
     if yes { 1.0 } else { 0.0 }
 }
 
-/// The slots with the highest values; ties go to the later message, then by id, so that the order
+/// The slots with the highest values. Ties go to the later message, then by id, so that the order
 /// of arrival does not matter.
 pub(super) struct Best<'a> {
     index: &'a MessageIndex,
     kept: Vec<(f32, u32)>,
     wanted: usize,
-    /// What a slot has to reach.
+    /// The value that a slot must reach.
     pub least: f32,
 }
 
@@ -117,7 +115,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Brings `least` up to date.
+    /// Recomputes `least`.
     pub(crate) fn shrink(&mut self) {
         if self.kept.len() >= self.wanted {
             let index = self.index;
@@ -130,7 +128,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// The slots in rising order.
+    /// The slots, ascending.
     pub fn finish(mut self) -> Vec<u32> {
         self.shrink();
         let mut slots: Vec<u32> = self.kept.into_iter().map(|(_, slot)| slot).collect();

@@ -1,4 +1,4 @@
-//! Conditions on metadata, in the words of MongoDB's queries: `{"n": {"$gt": 3}}`.
+//! Metadata conditions in the syntax of MongoDB queries: `{"n": {"$gt": 3}}`.
 
 use std::cmp::Ordering;
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// Operators on the value of a key.
+/// Operators on the value of one key.
 const OPERATORS: [&str; 11] =
     ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$contains", "$exists", "$not"];
-/// Operators on whole conditions.
+/// Operators that combine conditions.
 const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
 
-/// What metadata must say, all of it.
+/// Conditions on metadata; all of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Where(Vec<Condition>);
 
@@ -24,12 +24,13 @@ enum Condition {
     Not(Where),
 }
 
-/// What the value of a key must be.
+/// A test of one key's value.
 #[derive(Debug, Clone, PartialEq)]
 enum Test {
     Equal(Value),
     Unequal(Value),
-    /// Above (`Greater`) or below (`Less`) the value, or equal to it where the flag is set.
+    /// Greater or less than the value, as the `Ordering` says; equal also passes if the flag is
+    /// set.
     Ordered(Ordering, bool, Value),
     In(Vec<Value>),
     NotIn(Vec<Value>),
@@ -39,11 +40,11 @@ enum Test {
 }
 
 impl Where {
-    /// Reads conditions: keys of metadata with the value that each must have, or with operators;
-    /// `$and`, `$or` and `$not` over conditions.
+    /// Parses conditions: metadata keys, each with the required value or with operators; `$and`,
+    /// `$or` and `$not` combine conditions.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown operator, and for operands of another form.
+    /// `InvalidInput` for an unknown operator or an operand of the wrong type.
     pub fn parse(conditions: &Map<String, Value>) -> Result<Self> {
         let parse = |(key, operand): (&String, &Value)| match key.as_str() {
             "$and" => Ok(Condition::All(listed(key, operand)?)),
@@ -55,12 +56,12 @@ impl Where {
         conditions.iter().map(parse).collect::<Result<_>>().map(Self)
     }
 
-    /// True if any metadata, and none at all, passes.
+    /// True if there are no conditions: every record passes, even one without metadata.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Does the metadata meet every condition?
+    /// True if the metadata meets every condition.
     pub fn admits(&self, metadata: &Map<String, Value>) -> bool {
         self.0.iter().all(|condition| match condition {
             Condition::Key(key, tests) => passes(tests, metadata.get(key)),
@@ -76,8 +77,7 @@ fn passes(tests: &[Test], value: Option<&Value>) -> bool {
 }
 
 impl Test {
-    /// A key that is missing has no value to compare: only `$ne`, `$nin`, `$not` and `$exists` can
-    /// hold.
+    /// A missing key has no value to compare: only `$ne`, `$nin`, `$not` and `$exists` can pass.
     fn passes(&self, value: Option<&Value>) -> bool {
         let is = |other: &Value| value.is_some_and(|value| equal(value, other));
         match self {
@@ -100,7 +100,7 @@ impl Test {
     }
 }
 
-/// Numbers are equal by their value: 1 and 1.0.
+/// Numbers compare by value: 1 equals 1.0.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), Value::Number(_)) => compare(a, b) == Some(Ordering::Equal),
@@ -115,7 +115,7 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Numbers and texts have an order, each among themselves.
+/// Orders two numbers or two strings; other pairs have no order.
 fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => match (a.as_i128(), b.as_i128()) {
@@ -127,7 +127,7 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// The tests of one key: a value, or operators with their operands.
+/// The tests of one key, from a plain value or from operators with operands.
 fn tests(operand: &Value) -> Result<Vec<Test>> {
     let operators = match operand {
         Value::Object(map) if map.keys().any(|key| key.starts_with('$')) => map,

@@ -1,18 +1,18 @@
-//! Ranking of episodes in three layers: `sum of w_i L_i`, weights renormalised over the layers
+//! Ranks episodes by three layers: `sum of w_i L_i`, with the weights renormalised over the layers
 //! present.
 //!
-//! L0 (title and summary) and L1 (narrative) are words and meaning of their text against the best
-//! episode's; L2 is the episode's best message, 0 = the mean of all messages, 1 = the best.
+//! L0 (title and summary) and L1 (narrative) combine words and meaning, relative to the best
+//! episode. L2 is the episode's best message: 0 = the mean of all messages, 1 = the best.
 
 use rustc_hash::FxHashMap;
 
 use super::messages::decimal;
 use super::{Explanation, FieldScores, ScoredMessage, ScoredRecord};
 
-/// What meaning counts beside words in a layer of an episode.
+/// Weight of meaning relative to words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
 
-/// The two texts of the episodes, compared with a question.
+/// Both texts of the episodes, compared with a question.
 pub struct EpisodeFields {
     /// L0.
     pub abstracts: FieldScores,
@@ -21,14 +21,14 @@ pub struct EpisodeFields {
 }
 
 impl EpisodeFields {
-    /// The slots that match in either text by either leg, in no order and with repetitions.
+    /// The slots that match in either text by words or by meaning, unordered and with duplicates.
     pub fn candidates(&self) -> Vec<u32> {
         let mut slots = self.abstracts.candidates();
         slots.append(&mut self.narratives.candidates());
         slots
     }
 
-    /// Words of the better text, 0 to 1.
+    /// Word score of the better text, 0 to 1.
     pub fn words(&self, slot: u32) -> f32 {
         self.abstracts.words(slot).max(self.narratives.words(slot))
     }
@@ -40,7 +40,7 @@ impl EpisodeFields {
     }
 }
 
-/// What the three layers of episodes are scored with.
+/// Inputs of the three-layer score.
 pub struct EpisodeLayers<'a> {
     fields: &'a EpisodeFields,
     messages: FxHashMap<u32, &'a ScoredMessage>,
@@ -51,7 +51,7 @@ pub struct EpisodeLayers<'a> {
 }
 
 impl<'a> EpisodeLayers<'a> {
-    /// `messages` are scored already; `slots` are the episodes that will be asked for.
+    /// `messages` are already scored; `slots` are the episodes to be scored later.
     pub fn new(
         fields: &'a EpisodeFields,
         messages: &'a [ScoredMessage],
@@ -71,8 +71,8 @@ impl<'a> EpisodeLayers<'a> {
         }
     }
 
-    /// The score without the tree behind it, up to rounding: enough to choose whom to score in
-    /// full.
+    /// The score without its explanation tree, up to rounding: enough to choose which episodes to
+    /// score in full.
     pub(crate) fn estimate(&self, slot: u32, members: &[u32]) -> f64 {
         let total: f64 = self
             .weights
@@ -93,7 +93,7 @@ impl<'a> EpisodeLayers<'a> {
             + share(2) * self.best_member(members)
     }
 
-    /// Scores the episode in `slot` with the messages in `members`.
+    /// Scores the episode in `slot`, whose messages are `members`.
     pub fn score(&self, slot: u32, members: &[u32]) -> ScoredRecord {
         let present = [true, true, !members.is_empty()];
         let weights = self.weights.iter().zip(present).filter(|(_, here)| *here);
@@ -137,7 +137,7 @@ impl<'a> EpisodeLayers<'a> {
         cosines.into_iter().flatten().max_by(f32::total_cmp)
     }
 
-    /// L2. A message that was not among the candidates counts as the mean at most.
+    /// L2. A message that was not a candidate counts as at most the mean.
     fn best_member(&self, members: &[u32]) -> f64 {
         let range = self.best_message - self.mean_message;
         match self.scored(members).map(|message| message.score).max_by(f64::total_cmp) {

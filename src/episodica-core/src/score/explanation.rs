@@ -1,19 +1,19 @@
-//! Why a score is what it is: a relevance, and the raw score it was mapped from as a tree of named
-//! terms whose leaves sum to it, bit for bit.
+//! Explains a score: a relevance, and the raw score behind it as a tree of named terms whose leaves
+//! sum to the raw score, bit for bit.
 
 use serde::Serialize;
 
-/// One named term of a score, with the terms it is the sum of.
+/// One named term of a score, with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     /// What the term measures.
     pub name: String,
-    /// What it contributes to the score; for a node with children, their sum in order, unless it
+    /// The term's contribution to the score. A node with children has their sum in order, unless it
     /// is a relevance.
     pub value: f64,
-    /// How it came about, for people (`1.5 x 0.43`); may be empty.
+    /// A readable derivation (`1.5 x 0.43`); may be empty.
     pub detail: String,
-    /// The parts, if it is a sum.
+    /// The parts, if the term is a sum.
     pub children: Vec<Explanation>,
 }
 
@@ -23,17 +23,17 @@ impl Explanation {
         Self { name: name.into(), value, detail: detail.into(), children: Vec::new() }
     }
 
-    /// `weight x raw`, with both in the detail.
+    /// `weight x raw`, with both numbers in the detail.
     pub fn weighted(name: impl Into<String>, weight: f64, raw: f64) -> Self {
         Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}"))
     }
 
-    /// `weight x raw` with words that say what the term measures.
+    /// `weight x raw`, with a description of what the term measures.
     pub(crate) fn described(name: &str, weight: f64, raw: f64, measures: &str) -> Self {
         Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}, {measures}"))
     }
 
-    /// The relevance that a raw score was mapped to: the only node that is not a sum.
+    /// The relevance computed from a raw score: the only node that is not a sum.
     pub(crate) fn relevance(value: f64, raw: Self) -> Self {
         let detail = format!("from a raw score of {:.4}", raw.value);
         Self { name: "relevance".to_owned(), value, detail, children: vec![raw] }
@@ -49,8 +49,7 @@ impl Explanation {
         Self { name: name.into(), value, detail: detail.into(), children }
     }
 
-    /// The same tree with every value multiplied: how a sum becomes a weighted part of a larger
-    /// one.
+    /// The same tree with every value multiplied, for use as a weighted part of a larger sum.
     #[must_use]
     pub fn scaled(mut self, weight: f64) -> Self {
         if self.children.is_empty() {

@@ -1,28 +1,29 @@
-//! The default score of a fact: the terms of messages that apply to it, and whether it still holds.
+//! The default score of a fact: the message terms that apply to facts, and whether the fact is
+//! current.
 
 use super::{Explanation, FieldScores, ScoredRecord};
 
-/// Weights of a fact's terms: those of messages, where they mean the same.
+/// Weights of a fact's terms; the same as for messages where a term has the same meaning.
 const FACT_WORDS: f64 = 2.5;
 const FACT_TOKENS: f64 = 0.7;
 const FACT_SUBJECT: f64 = 1.0;
-/// The weight of still holding.
+/// Weight of being current.
 const FACT_CURRENT: f64 = 0.3;
 
-/// The terms of a fact beside its words and meaning.
+/// The terms of a fact other than its words and meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct FactTerms {
     /// MaxSim of question and fact, 0 = the average fact, 1 = the best.
     pub tokens: f32,
     /// The weight of `vector`.
     pub vector_weight: f64,
-    /// True if it still holds.
+    /// True if the fact is current.
     pub current: bool,
     /// True if the question names its subject.
     pub about_named: bool,
 }
 
-/// The same as [`score_fact`] without the tree behind it, up to rounding.
+/// The value of [`score_fact`] without its explanation tree, up to rounding.
 pub fn estimate_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> f64 {
     let flag = |yes: bool| f64::from(u8::from(yes));
     FACT_WORDS * f64::from(scores.words(slot))

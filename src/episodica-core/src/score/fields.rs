@@ -1,4 +1,4 @@
-//! One text field compared with a question: words and meaning of every slot.
+//! Compares one text field with a question: words and meaning of every slot.
 
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
@@ -8,17 +8,17 @@ use super::fusion::top_k_and_ties;
 use super::lexical::bm25;
 use crate::index::{Field, VectorIndex};
 
-/// Up to this many records every vector is compared; above, the nearest.
+/// Up to this many records every vector is compared; above that, only the nearest.
 pub(super) const SCORE_ALL: usize = 2_048;
-/// Records taken from each leg when not all are scored, at least; and for each that is wanted.
+/// Minimum number of candidates per leg, and per wanted hit, if not all records are scored.
 const CANDIDATES: usize = 48;
 const CANDIDATES_EACH: usize = 2;
 
-/// The words and meaning of every slot of one field.
+/// Words and meaning of every slot of one field.
 pub struct FieldScores {
-    /// Are all records compared?
+    /// True if all records are compared.
     all: bool,
-    /// The best by words; only where not all are compared.
+    /// The best slots by words; filled only if not all records are compared.
     by_words: Vec<u32>,
     words: Vec<f32>,
     cosines: FxHashMap<u32, f32>,
@@ -27,9 +27,9 @@ pub struct FieldScores {
 }
 
 impl FieldScores {
-    /// Scores the field. `b` is BM25's correction for length, `wanted` how many of the best are
-    /// asked for. Where not all are compared, as many of the `preferred` slots are candidates as
-    /// of all.
+    /// Scores the field. `b` is BM25's length correction, `wanted` the number of hits requested. If
+    /// not all records are compared, as many of the `preferred` slots become candidates as of all
+    /// slots.
     pub fn new(
         field: &Field,
         terms: &[QueryTerm],
@@ -40,7 +40,7 @@ impl FieldScores {
     ) -> Self {
         let words = bm25(&field.postings, terms, b);
         let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
-        // Slots of replaced records do not count: the logs give them no slot.
+        // Replaced records have no slot, so they are not counted.
         let all = field.postings.len() <= SCORE_ALL;
         let by_words = if all { Vec::new() } else { best_by_words(&words, candidates, preferred) };
         let mut scores =
@@ -68,7 +68,7 @@ impl FieldScores {
         scores
     }
 
-    /// The slots that match by either leg, in no order: all with a word or a known vector.
+    /// The slots that match by either leg, unordered: all with a matching word or a known vector.
     pub fn candidates(&self) -> Vec<u32> {
         let mut slots: Vec<u32> = if self.all {
             (0..)
@@ -85,12 +85,12 @@ impl FieldScores {
         slots
     }
 
-    /// Words: the share of the question that is answered, 0 to 1.
+    /// Words: the share of the question that the field answers, 0 to 1.
     pub fn words(&self, slot: u32) -> f32 {
         self.words.get(slot as usize).copied().unwrap_or(0.0)
     }
 
-    /// Cosine of question and field; `None` where it was not compared.
+    /// Cosine of question and field; `None` if they were not compared.
     pub fn cosine(&self, slot: u32) -> Option<f32> {
         self.cosines.get(&slot).copied()
     }
@@ -103,7 +103,7 @@ impl FieldScores {
     }
 }
 
-/// The slots with most of the words, among all and among the preferred ones.
+/// The slots with the highest word scores, among all and among the preferred slots.
 fn best_by_words(
     words: &[f32],
     candidates: usize,

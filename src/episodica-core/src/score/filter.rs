@@ -1,4 +1,4 @@
-//! Which records a search may return at all; applied before ranking.
+//! Restricts which records a search may return; applied before ranking.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -7,16 +7,16 @@ use crate::clock::Moment;
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::Where;
 
-/// Conditions that a record must meet, all of them.
+/// Conditions on a record; all of them must hold.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Not before.
+    /// Earliest time.
     pub since: Option<Moment>,
-    /// Not after.
+    /// Latest time.
     pub until: Option<Moment>,
-    /// Only this session.
+    /// The required session.
     pub session_id: Option<String>,
-    /// Only records whose metadata meets these conditions.
+    /// Conditions on the record's metadata.
     pub metadata: Where,
 }
 
@@ -29,19 +29,20 @@ impl Filter {
             && self.metadata.is_empty()
     }
 
-    /// True if any part of the time from `start` to `end` is inside.
+    /// True if the interval from `start` to `end` overlaps the filter's interval.
     pub(crate) fn admits_time(&self, start: Moment, end: Moment) -> bool {
         self.since.is_none_or(|since| end >= since) && self.until.is_none_or(|until| start <= until)
     }
 
-    /// Tests a message by when it was said, its session and its metadata.
+    /// Tests a message by its time, session and metadata.
     pub(crate) fn admits_message(&self, message: &Message) -> bool {
         self.admits_time(message.timestamp, message.timestamp)
             && self.is_session(message.session_id.as_deref())
             && self.admits_metadata_of(message)
     }
 
-    /// Tests an episode by its time; one of its messages may have the session or the metadata.
+    /// Tests an episode by its time and the sessions of its messages. The metadata may be that of
+    /// the episode or of one of its messages.
     pub(crate) fn admits_episode(&self, episode: &Episode) -> bool {
         let messages = &episode.original_messages;
         self.admits_time(episode.timestamp, episode.ended_at)
@@ -51,7 +52,7 @@ impl Filter {
                 || messages.iter().any(|message| self.admits_metadata_of(message)))
     }
 
-    /// Tests a fact by the time for which it held, its session and its metadata.
+    /// Tests a fact by the interval in which it held, its session and its metadata.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory) -> bool {
         let session = || fact.metadata.get("session_id").and_then(Value::as_str);
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
@@ -63,8 +64,8 @@ impl Filter {
         self.session_id.as_deref().is_none_or(|wanted| session == Some(wanted))
     }
 
-    /// Messages keep their metadata as JSON text; it is parsed only where it is asked for. A
-    /// message without any is one whose metadata has no key.
+    /// Messages keep their metadata as JSON text, which is parsed only if a filter needs it. A
+    /// message without metadata has no keys.
     fn admits_metadata_of(&self, message: &Message) -> bool {
         self.metadata.is_empty() || {
             let read = |raw: &RawValue| serde_json::from_str(raw.get()).ok();

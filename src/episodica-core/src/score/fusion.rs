@@ -1,4 +1,4 @@
-//! Bringing scores of different make together.
+//! Combines scores that have different scales.
 
 /// `k` of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009).
 pub const RRF_K: f32 = 60.0;
@@ -6,8 +6,8 @@ pub const RRF_K: f32 = 60.0;
 /// Reciprocal rank fusion over the union of ranked lists: `sum over lists of 1 / (k + rank)`, rank
 /// from 1; best first, ties by slot.
 ///
-/// Each entry names the slot, the fused score, and the slot's rank in every list (`None` where the
-/// list lacks it).
+/// Each entry has the slot, the fused score, and the slot's rank in every list (`None` if the list
+/// lacks it).
 pub fn reciprocal_rank_fusion(lists: &[Vec<u32>], k: f32) -> Vec<(u32, f64, Vec<Option<usize>>)> {
     let mut ranks: std::collections::BTreeMap<u32, Vec<Option<usize>>> =
         std::collections::BTreeMap::new();
@@ -30,7 +30,7 @@ pub fn reciprocal_rank_fusion(lists: &[Vec<u32>], k: f32) -> Vec<(u32, f64, Vec<
     fused
 }
 
-/// Scales to 0..1 by the smallest and largest value; all zeros where they are the same.
+/// Scales to 0..1 by the smallest and largest value; all zeros if these are equal.
 pub fn min_max(values: &mut [f32]) {
     let (low, high) =
         values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), value| {
@@ -42,10 +42,10 @@ pub fn min_max(values: &mut [f32]) {
     }
 }
 
-/// The indexes of the `k` largest of `values`, none negative and zero left out, best first, ties by
-/// index.
+/// The indexes of the `k` largest `values`, best first, ties by index. Values must not be negative;
+/// zeros are left out.
 pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
-    // Only what may be among the best is sorted: a common word gives thousands of records some
+    // Only values that may be among the best are sorted: a common word gives thousands of records a
     // score.
     let [least] = reached_by(values, [k]);
     let mut best: Vec<u32> =
@@ -60,20 +60,19 @@ pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
     best
 }
 
-/// The indexes of the `k` largest of `values`, and of all that are as large as the last of them;
-/// zero left out, in rising order.
+/// The indexes, ascending, of the `k` largest `values` and of all that equal the last of these;
+/// zeros are left out.
 pub(super) fn top_k_and_ties(values: &[f32], k: usize) -> Vec<u32> {
     let least = top_k(values, k).last().map_or(f32::INFINITY, |last| values[*last as usize]);
     let least = least.max(f32::MIN_POSITIVE);
     (0..values.len() as u32).filter(|index| values[*index as usize] >= least).collect()
 }
 
-/// For each of `counts`, rising, a value that about so many of `values`, 0 to 1, reach: the least
-/// above zero where fewer are above it.
+/// For each of the ascending `counts`, a threshold that about this many of the `values` (0 to 1)
+/// reach; the smallest value above zero if fewer are above zero.
 pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
     const BINS: usize = 1_024;
-    // Most values are zero: four counters for each bin, so that no count has to wait for the one
-    // before.
+    // Most values are zero: four counters per bin, so that no increment waits for the previous one.
     let mut bins = [[0_u32; 4]; BINS + 1];
     for four in values.chunks(4) {
         for (lane, value) in four.iter().enumerate() {

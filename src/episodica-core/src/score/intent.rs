@@ -1,7 +1,7 @@
-//! What kind of answer a question asks for, by rules, in English and Chinese.
+//! Classifies the kind of answer that a question asks for, by rules, in English and Chinese.
 //!
-//! Entity and temporal are tested before factual, so that "when did we meet" is temporal and a bare
-//! name is an entity.
+//! The order of tests is entity, temporal, then factual, so that "when did we meet" is temporal and
+//! a bare name is an entity.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// The word used in results.
+    /// The name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Entity => "entity",
@@ -89,7 +89,7 @@ const FACTUAL: &str = "who what where which whose whom why how";
 const FACTUAL_CJK: [&str; 11] =
     ["什么", "谁", "哪里", "哪儿", "哪个", "多少", "几个", "怎么", "为什么", "如何", "吗"];
 
-/// Reads the intent off the wording.
+/// Detects the intent from the wording.
 pub fn detect_intent(query: &str) -> Intent {
     let text = query.trim();
     let lower = text.to_lowercase();

@@ -1,24 +1,24 @@
-//! Late interaction: every word of the question looks for its nearest word in a text (MaxSim;
-//! Khattab and Zaharia, SIGIR 2020), over the rows of the static token table, which both sides have
-//! whatever embedder is in use.
+//! Late interaction (MaxSim; Khattab and Zaharia, SIGIR 2020): matches every word of the question
+//! with its nearest word in a text, using rows of the static token table. That table exists with
+//! every embedder.
 
 use rustc_hash::FxHashSet;
 
 use crate::embed::{StaticTable, TokenVector};
 
-/// Distinct tokens of a question that are compared, the most telling ones: each costs a row per
-/// token of every text.
+/// Maximum number of distinct question tokens that are compared, the most informative first: each
+/// costs one row per token of every text.
 const MAX_TOKENS: usize = 128;
 
-/// What late interaction needs of a token table.
+/// The operations of a token table that late interaction uses.
 pub trait TokenTable: Send + Sync {
     /// The tokens of a text.
     fn ids(&self, text: &str) -> Vec<u16>;
-    /// How telling a token is: the length of its row, which falls with its frequency.
+    /// How informative a token is: the length of its row, which falls with its frequency.
     fn weight(&self, id: u16) -> f32;
     /// The cosine of the rows of two tokens.
     fn cosine(&self, a: u16, b: u16) -> f32;
-    /// The cosines of each of `ids` and a token, appended to `cosines`.
+    /// Appends to `cosines` the cosine of `token` and each of `ids`.
     fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
         cosines.extend(ids.iter().map(|id| self.cosine(*id, token)));
     }
@@ -58,12 +58,13 @@ fn cosine(a: TokenVector, b: TokenVector) -> f32 {
     dot as f32 * (a.scale * b.scale / norms)
 }
 
-/// A question's tokens, ready to be compared with many texts: each pair of tokens is compared once.
+/// A question's tokens, prepared for comparison with many texts: each pair of tokens is compared
+/// once.
 pub struct MaxSim<'a> {
     table: &'a dyn TokenTable,
     ids: Vec<u16>,
     weights: Vec<f32>,
-    /// For each token of any vocabulary, its number among those seen so far, from 1; 0 = not seen.
+    /// By token of any vocabulary: its number among the tokens seen so far, from 1; 0 = not seen.
     places: Vec<u16>,
     seen: usize,
     rows: Vec<f32>,
@@ -71,7 +72,7 @@ pub struct MaxSim<'a> {
 }
 
 impl<'a> MaxSim<'a> {
-    /// Takes the distinct tokens of a text, the most telling ones of a long text.
+    /// Prepares the distinct tokens of a text; of a long text, the most informative ones.
     pub fn new(table: &'a dyn TokenTable, text: &str) -> Self {
         let mut seen = FxHashSet::default();
         let mut ids: Vec<u16> = table.ids(text);
@@ -86,8 +87,8 @@ impl<'a> MaxSim<'a> {
         Self { table, ids, weights, places: vec![0; 1 << 16], seen: 0, rows: Vec::new(), maxima }
     }
 
-    /// Mean over the question's tokens, weighted by how telling they are, of the best cosine among
-    /// the text's tokens (0 at least).
+    /// The best cosine (at least 0) of each question token among the text's tokens, averaged with
+    /// the question tokens' weights.
     pub fn score(&mut self, tokens: &[u16]) -> f32 {
         self.maxima.fill(0.0);
         for token in tokens {
@@ -95,7 +96,7 @@ impl<'a> MaxSim<'a> {
             if number == 0 {
                 self.seen += 1;
                 number = self.seen;
-                // There are fewer tokens than numbers: 0 is no token of any text.
+                // There are fewer tokens than numbers, so 0 never means a token.
                 self.places[usize::from(*token)] = number as u16;
                 self.table.cosines(&self.ids, *token, &mut self.rows);
             }

@@ -1,21 +1,21 @@
-//! BM25 over single records and over windows of talk, from the same postings.
+//! BM25 over single records and over windows of conversation, from the same postings.
 //!
-//! Okapi BM25 (Robertson and Zaragoza, 2009) without the constant `k1 + 1`, divided by what a
-//! record would score that held every term of the question without end: the share of the question
-//! that is answered, 0 to 1. A weak best match stays weak, which scaling by the best match would
-//! hide.
+//! Okapi BM25 (Robertson and Zaragoza, 2009) without the constant `k1 + 1`, divided by the limit
+//! for a record that repeats every term of the question infinitely often. The result is the share
+//! of the question that the record answers, 0 to 1. A weak best match stays weak; scaling by the
+//! best match would hide this.
 
 use super::query::QueryTerm;
 use crate::index::{MessageIndex, Postings};
 
 /// Saturation of repeated terms.
 pub const BM25_K1: f32 = 1.2;
-/// Correction for length, messages and statements.
+/// Length correction for messages and facts.
 pub const BM25_B: f32 = 0.6;
-/// Correction for length, longer texts.
+/// Length correction for longer texts.
 pub const BM25_B_LONG: f32 = 0.75;
 
-/// The share of the ideal score that each known term is worth.
+/// Each known term's share of the ideal score.
 fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<(&'a str, f32)> {
     let mut known = Vec::new();
     let mut ideal = 0.0;
@@ -26,8 +26,8 @@ fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<(&'a str, f32)>
             known.push((term.text.as_str(), worth));
             ideal += worth;
         } else if !term.unspaced {
-            // A word that no message has means that nothing matches well; an unseen bigram only
-            // that it was cut in the wrong place.
+            // A word that occurs in no message shows that nothing matches well. An unseen bigram
+            // only shows that the text was split in the wrong place.
             ideal += term.weight * postings.idf(0);
         }
     }
@@ -39,7 +39,7 @@ fn saturation(length: f32, mean: f32, b: f32) -> f32 {
     BM25_K1 * (1.0 - b + b * length / mean)
 }
 
-/// The scaled BM25 of every slot, 0 to 1; 0 for removed ones.
+/// Scaled BM25 of every slot, 0 to 1; 0 for removed slots.
 pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     let mut scores = vec![0.0; postings.slots()];
     let mean = postings.mean_length();
@@ -55,8 +55,8 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     scores
 }
 
-/// The scaled BM25 of the window around every message, 0 to 1, by slot: term frequencies and
-/// lengths are weighted sums over the neighbours.
+/// Scaled BM25 of the window around every message, 0 to 1, by slot: term frequencies and lengths
+/// are weighted sums over the neighbours.
 pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
     let postings = &index.field.postings;
     let mut scores = vec![0.0_f32; postings.slots()];

@@ -1,7 +1,7 @@
-//! The default ranking of messages: a sum of seven named terms, each about 0 to 1 before its
-//! weight.
+//! The default ranking of messages: a weighted sum of seven named terms, each about 0 to 1 before
+//! weighting.
 //!
-//! `docs/scoring.md` shows where each comes from, what it adds, and what was tried and left out.
+//! `docs/scoring.md` gives the source and the gain of each term, and the rejected alternatives.
 
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
@@ -15,16 +15,16 @@ use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
 use crate::index::MessageIndex;
 
-/// Up to this many messages all are scored in full; above, those that promise most.
+/// Up to this many messages, all are scored in full; above that, the most promising.
 pub(super) const SCORE_ALL: usize = 2_048;
-/// Messages scored in full when not all are, at least; and for each that is wanted. Four times as
-/// many find nothing more (docs/performance.md).
+/// Minimum number of messages scored in full, and number per wanted hit, if not all are scored.
+/// Four times as many candidates find nothing more (docs/performance.md).
 const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
-/// Messages with most of the words of the question that are looked at for each candidate.
+/// Messages examined per candidate, those with the highest word scores.
 const LOOKED_AT: usize = 8;
-/// What the nearest messages by vector are worth while candidates are chosen: the weights of
-/// `vector` and `tokens` together.
+/// Weight of the nearest messages by vector in candidate selection: the weights of `vector` and
+/// `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
 
 pub(super) const WORDS: usize = 0;
@@ -39,7 +39,7 @@ pub(super) const ANSWER: usize = 6;
 pub const TERMS: [&str; 7] =
     ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
 
-/// What each term measures, for people.
+/// A readable description of each term.
 const MEASURES: [&str; TERMS.len()] = [
     "words of the question, here and around",
     "words like those of the question",
@@ -50,13 +50,13 @@ const MEASURES: [&str; TERMS.len()] = [
     "answers a question",
 ];
 
-/// What each term is worth.
+/// The weight of each term.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights(pub [f64; TERMS.len()]);
 
 impl Weights {
-    /// The configured weights; while they are the defaults, the vectors of a sentence embedder
-    /// count more than the static table's.
+    /// The configured weights. With the default weights, vectors of a sentence embedder count more
+    /// than those of the static table.
     pub fn of(config: &Config, sentence_embedder: bool) -> Self {
         let mut weights = config.message_weights;
         if sentence_embedder && weights == MESSAGE_WEIGHTS {
@@ -65,7 +65,7 @@ impl Weights {
         Self(weights.map(decimal))
     }
 
-    /// What the cosine term is worth.
+    /// Weight of the cosine term.
     pub fn vector(&self) -> f64 {
         self.0[VECTOR]
     }
@@ -76,28 +76,28 @@ impl Weights {
     }
 }
 
-/// The number that a single-precision setting was written as: 0.3, not 0.300000011920929.
+/// The decimal number that a single-precision setting was written as: 0.3, not 0.300000011920929.
 pub(super) fn decimal(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }
 
-/// A message with its score and the unweighted terms of it.
+/// A message with its score and its unweighted terms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredMessage {
     /// The message.
     pub slot: u32,
     /// The weighted sum of `terms`.
     pub score: f64,
-    /// Each term before its weight.
+    /// Each term before weighting.
     pub terms: [f32; TERMS.len()],
     /// Cosine of question and message; `None` without vectors.
     pub cosine: Option<f32>,
-    /// What the score gained because the message tells what superseded a better match.
+    /// What the score gained because the message states a fact that superseded a better match.
     pub raised: f64,
 }
 
 impl ScoredMessage {
-    /// The score as a tree; its value is `score`, bit for bit.
+    /// The score as an explanation tree; its value is `score`, bit for bit.
     pub fn explain(&self, weights: &Weights) -> Explanation {
         let terms = (0..TERMS.len()).filter(|term| self.terms[*term] != 0.0);
         let mut children: Vec<Explanation> = terms
@@ -114,25 +114,25 @@ impl ScoredMessage {
     }
 }
 
-/// Everything that scoring the messages of one owner needs.
+/// All inputs for scoring one owner's messages.
 pub struct MessageRanking<'a> {
     /// The messages.
     pub index: &'a MessageIndex,
     /// The question.
     pub query: &'a Query,
-    /// The embedded question, if there is one.
+    /// The embedding of the question, if it was embedded.
     pub vector: Option<ArrayView1<'a, f32>>,
     /// Word-by-word comparison.
     pub table: &'a dyn TokenTable,
-    /// What each term is worth.
+    /// The weight of each term.
     pub weights: Weights,
-    /// How many of the best are wanted.
+    /// The number of messages wanted.
     pub wanted: usize,
 }
 
 impl MessageRanking<'_> {
-    /// Scores the messages that `allowed` admits (of many, the most promising), best first; of
-    /// equal scores the later message, then by id.
+    /// Scores the messages that `allowed` admits, or the most promising of many; best first. Ties
+    /// go to the later message, then by id.
     ///
     /// # Errors
     /// `Index` for a vector of another dimension.
@@ -148,7 +148,7 @@ impl MessageRanking<'_> {
         };
         let neighbourhood = Neighbourhood::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
-        // What has no vector yet is taken for an average message: it neither gains nor loses.
+        // A message without a vector counts as an average message: it neither gains nor loses.
         let mean = if all { self.mean_of(&slots) } else { mean };
         let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(mean));
         let similar = above_mean(similar, mean);
@@ -193,7 +193,7 @@ impl MessageRanking<'_> {
         Circumstances::new(self.query, named, &self.weights)
     }
 
-    /// The slots that promise most, in rising order: exact words and circumstances, and the nearest
+    /// The most promising slots, ascending: by exact words and circumstances, and by the nearest
     /// vectors with their neighbours.
     fn promising(
         &self,
@@ -203,7 +203,7 @@ impl MessageRanking<'_> {
         allowed: Option<&dyn Fn(u32) -> bool>,
     ) -> Result<Vec<u32>> {
         let candidates = CANDIDATES.max(self.wanted.saturating_mul(CANDIDATES_EACH));
-        // What each message gains by its own vector or a neighbour's.
+        // What each message gains by its own vector or a neighbour's vector.
         let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
         if let Some(vector) = self.vector {
             let nearest = self.index.field.nearest_and_ties(vector, candidates)?;
@@ -227,15 +227,15 @@ impl MessageRanking<'_> {
             }
         };
         gains.iter().for_each(|(slot, gain)| offer(&mut best, *slot, words[*slot as usize], *gain));
-        // Those are left out that share a common word with the question and little else, unless it
-        // names a day or few are admitted.
+        // Messages that share little more than a common word with the question are left out, unless
+        // the question names a day or a filter applies.
         let [many, some] = reached_by(words, [candidates, LOOKED_AT * candidates]);
         let some =
             if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
         let matched: Vec<(u32, f32)> =
             (0_u32..).zip(words.iter().copied()).filter(|(_, words)| *words >= some).collect();
         let matched = || matched.iter().filter(|(slot, _)| !gains.contains_key(slot));
-        // Those with most of the words show what it takes; of the others few need be looked at.
+        // The messages with the highest word scores set the bar; few of the others need scoring.
         matched()
             .filter(|(_, words)| *words >= many)
             .for_each(|(slot, words)| offer(&mut best, *slot, *words, 0.0));
@@ -302,10 +302,10 @@ fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
     values
 }
 
-/// Slots with their neighbours, in rising order, and where each stands.
+/// Slots with their neighbours, ascending, and the position of each.
 struct Neighbourhood {
     slots: Vec<u32>,
-    /// The place of each slot in `slots`, by slot; only where all messages are scored.
+    /// The position of each slot in `slots`; filled only if all messages are scored.
     places: Vec<u32>,
 }
 
@@ -360,7 +360,7 @@ impl Neighbourhood {
         }
     }
 
-    /// `value`, given by place, smoothed over the neighbours of each of `slots`.
+    /// `value`, indexed by position, smoothed over the neighbours of each of `slots`.
     fn smooth(
         &self,
         index: &MessageIndex,

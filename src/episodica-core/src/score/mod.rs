@@ -1,4 +1,4 @@
-//! From query to ranked, explained hits and packed context.
+//! Ranks records for a query, explains the scores, and packs contexts.
 //!
 //! Pure functions over indexes and records: no locks, no files, no network. `docs/scoring.md`
 //! derives every formula and shows its ablation.

@@ -1,5 +1,5 @@
-//! A question, read once: its terms, whom it names, which dates it names, and what is left to
-//! compare meanings with.
+//! Parses a question once: its terms, the speakers and dates that it names, and the remaining text
+//! to embed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,7 @@ use crate::text::time::{DatePart, DateRange, date_parts, query_range};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
 
-/// Chinese characters that hold a sentence together; a run is cut at them before it is read as
-/// bigrams.
+/// Chinese function characters; a run is split at these before it is read as bigrams.
 const FUNCTION_CHARACTERS: &str =
     "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
 
@@ -23,7 +22,7 @@ const WHEN: [&str; 10] =
     ["when", "date", "day", "month", "year", "time", "long", "ago", "often", "since"];
 const WHEN_UNSPACED: [&str; 10] =
     ["什么时候", "何时", "哪天", "哪一天", "哪年", "几号", "几点", "多久", "いつ", "언제"];
-/// Words of a question that asks for what was.
+/// Words of a question about the past.
 const PAST: [&str; 12] = [
     "was",
     "were",
@@ -40,51 +39,52 @@ const PAST: [&str; 12] = [
 ];
 const PAST_UNSPACED: [&str; 9] =
     ["以前", "之前", "曾", "原来", "过去", "当时", "那时", "去年", "昨天"];
-/// What the single characters of a bigram count.
+/// Weight of the single characters of a bigram.
 const CHARACTER_WEIGHT: f32 = 0.15;
 
-/// A relative date that covers more days than this says nothing about the day of a message.
+/// A relative date that covers more days than this does not restrict the day of a message.
 const MAX_RANGE_DAYS: i32 = 62;
 
 /// A term of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// The term, as the index has it.
+    /// The term, in the form of the index.
     pub text: String,
-    /// What it counts beside its rarity in the index: how special the word is in general.
+    /// Weight beside its rarity in the index: how informative the word is in general.
     pub weight: f32,
-    /// Is it of a script that is written without spaces?
+    /// True if its script is written without spaces.
     pub unspaced: bool,
 }
 
-/// A question as the legs need it.
+/// A parsed question.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
-    /// The question as it was asked.
+    /// The question as asked.
     pub text: String,
-    /// Distinct index terms, speakers' names left out (unless nothing else is said).
+    /// Distinct index terms without speakers' names (with them if there are no others).
     pub terms: Vec<QueryTerm>,
-    /// The same with the names: for texts that tell of people in the third person.
+    /// The same with the names, for texts that mention people in the third person.
     pub all_terms: Vec<QueryTerm>,
-    /// The speakers it names, in rising order.
+    /// The speakers that the question names, ascending.
     pub named: BTreeSet<SpeakerId>,
-    /// Which dates it names.
+    /// The dates that the question names.
     pub dates: BTreeSet<DatePart>,
-    /// The days that it names from where it stands ("yesterday", "last Friday"), once [`Query::at`]
-    /// has said where that is.
+    /// The days that the question names relative to now ("yesterday", "last Friday"); set by
+    /// [`Query::at`].
     pub range: Option<DateRange>,
-    /// True if it asks for a time.
+    /// True if the question asks for a time.
     pub asks_when: bool,
-    /// True if it asks for what was, or names a date: the later of two messages is then no better.
+    /// True if the question is about the past or names a date: a later message is then not
+    /// preferred.
     pub asks_past: bool,
-    /// Its words without speakers' names: what is embedded.
+    /// The question without speakers' names: the text to embed.
     pub plain: String,
-    /// The same without function words: what is compared word by word.
+    /// The same without function words: the text for word-by-word comparison.
     pub content: String,
 }
 
 impl Query {
-    /// Reads a question that is asked of the talk in `index`.
+    /// Parses a question about the messages in `index`.
     pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
         let folded = fold(text);
         let mut words = BTreeSet::new();
@@ -105,7 +105,7 @@ impl Query {
                 }
             }
         }
-        // Unspaced names are cut out of their run before the run is read.
+        // Unspaced names are removed from their run before the run is split.
         let mut rest = folded.clone().into_owned();
         for name in names.iter().filter(|name| name.starts_with(is_unspaced)) {
             rest = rest.replace(name, " ");
@@ -153,10 +153,10 @@ impl Query {
         }
     }
 
-    /// The question as asked at `now`. Who asks what happened yesterday means messages of that day;
-    /// who asks what began four years ago means whatever tells of it, so only ranges of up to
-    /// [`MAX_RANGE_DAYS`] count. Relative dates are looked at only where the question gives no more
-    /// than a day of the week: what names year, month or day is the same whenever it is asked.
+    /// The question as asked at `now`. A question about yesterday means messages of that day; a
+    /// question about something that began four years ago means any message about it. So only
+    /// ranges of up to [`MAX_RANGE_DAYS`] count. Relative dates are parsed only if the question
+    /// states no more than a weekday: a stated year, month or day does not depend on `now`.
     #[must_use]
     pub fn at(mut self, now: Moment) -> Self {
         if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
@@ -169,7 +169,7 @@ impl Query {
         self
     }
 
-    /// Is one of the speakers whom the question names spoken of by `name`?
+    /// True if `name` refers to one of the speakers that the question names.
     pub fn names(&self, index: &MessageIndex, name: &str) -> bool {
         if self.named.is_empty() || name.is_empty() {
             return false;
@@ -181,9 +181,8 @@ impl Query {
             .any(|word| name.contains(word.as_str()))
     }
 
-    /// The share of the date parts in the question that `day` has, 0 if the question names none; 1
-    /// for a day in the range that a relative date names, half more for the very Friday that "last
-    /// Friday" was.
+    /// The share of the question's date parts that match `day`, plus one half if `day` is in the
+    /// range of a relative date. Without date parts: 1 inside the range, else 0.
     pub(crate) fn date_match(&self, day: Day) -> f32 {
         let meant = self.range.is_some_and(|range| {
             let date = Date::new(day.year, day.month, day.day).ok();
@@ -204,12 +203,12 @@ impl Query {
             + if meant { 0.5 } else { 0.0 }
     }
 
-    /// Does it name a day, or a part of its date?
+    /// True if the question names a day, or a part of its date.
     pub(crate) fn names_a_day(&self) -> bool {
         !self.dates.is_empty() || self.range.is_some()
     }
 
-    /// The most that [`Query::date_match`] can give.
+    /// The highest value of [`Query::date_match`].
     pub(crate) fn most_date_match(&self) -> f32 {
         match (self.dates.is_empty(), self.range.is_some()) {
             (true, false) => 0.0,
@@ -219,9 +218,9 @@ impl Query {
     }
 }
 
-/// Gives each term what it counts: words by how special they are in general (the square of their
-/// row's length in the token table against the usual one, at most 1; words of several tokens are
-/// special), bigrams 1, and their characters a little.
+/// Assigns each term its weight. Words: how informative they are in general (the square of the
+/// row's length in the token table relative to the usual length, at most 1; words of several tokens
+/// count as informative). Bigrams: 1; their single characters: a small weight.
 fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryTerm> {
     let mut general: BTreeMap<String, f32> = BTreeMap::new();
     for_each_word(folded, |word, unspaced| {
@@ -256,7 +255,7 @@ fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryT
     weighted
 }
 
-/// Distinct terms in order of first appearance. Function words only if there is nothing else.
+/// Distinct terms in order of first appearance; function words only if there are no others.
 pub fn query_terms(text: &str) -> Vec<String> {
     let (mut terms, mut weak) = (Vec::new(), Vec::new());
     for_each_word(text, |word, unspaced| {

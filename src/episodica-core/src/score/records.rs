@@ -1,10 +1,10 @@
-//! Records with explained scores, and what superseding does to their order.
+//! Records with explained scores, and the effect of supersession on their order.
 
 use rustc_hash::FxHashMap;
 
 use super::Explanation;
 
-/// How far an estimate may be from the score.
+/// Maximum difference between an estimate and its score.
 const ROUNDING: f64 = 1e-6;
 
 /// A record with its explained score.
@@ -12,25 +12,24 @@ const ROUNDING: f64 = 1e-6;
 pub struct ScoredRecord {
     /// The record.
     pub slot: u32,
-    /// The score as a tree; its value is the score.
+    /// The score as an explanation tree; its value is the score.
     pub explanation: Explanation,
-    /// Best cosine of question and record over its layers.
+    /// Best cosine of question and record over the record's layers.
     pub cosine: Option<f32>,
 }
 
-/// By how much a fact stands above the best of those that it superseded.
+/// The margin by which a fact ranks above the best fact that it superseded.
 const SUCCESSION: f64 = 0.001;
-/// Longest chain of supersessions that is followed.
+/// Maximum length of a chain of supersessions.
 const MAX_CHAIN: usize = 64;
 
-/// The slot at the end of a chain of supersessions; `None` for what was not superseded.
+/// The slot at the end of a chain of supersessions; `None` if the record was not superseded.
 pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Option<u32> {
     std::iter::successors(successor(slot), |slot| successor(*slot)).take(MAX_CHAIN).last()
 }
 
-/// A question that fits what was superseded is answered by what superseded it: the fact that
-/// holds now takes over the score, where its own is lower. `successor` gives the slot of what
-/// superseded a slot's record.
+/// A superseded record that matches the question passes its score to its successor, if the
+/// successor's own score is lower. `successor` maps a slot to the slot of the superseding record.
 pub fn raise_successors(records: &mut [ScoredRecord], successor: impl Fn(u32) -> Option<u32>) {
     let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
     for record in records.iter() {
@@ -61,7 +60,7 @@ pub fn sort_records(records: &mut [ScoredRecord]) {
     });
 }
 
-/// What an estimate must reach to be of one of the best `wanted`: what is below it needs no tree.
+/// The lowest estimate that may be among the best `wanted`; records below need no explanation tree.
 pub fn least_of_best(estimates: &[f64], wanted: usize) -> f64 {
     if estimates.len() <= wanted {
         return f64::NEG_INFINITY;
@@ -83,8 +82,8 @@ mod tests {
             explanation: Explanation::sum("raw", "", vec![Explanation::leaf("words", score, "")]),
             cosine: None,
         };
-        // 0 was superseded by 1, that by 2; 3 is by itself; 4 was superseded by something that is
-        // not among the records.
+        // 1 superseded 0 and 2 superseded 1; 3 stands alone; the successor of 4 is not among the
+        // records.
         let mut records =
             vec![record(0, 2.0), record(1, 1.5), record(2, 0.5), record(3, 1.9), record(4, 1.0)];
         let successor = |slot| match slot {
@@ -98,7 +97,7 @@ mod tests {
         assert_eq!(records.iter().map(|record| record.slot).collect::<Vec<_>>(), [2, 0, 3, 1, 4]);
         let raised = &records[0].explanation;
         assert_eq!(raised.children.last().map(|leaf| leaf.name.as_str()), Some("succession"));
-        // A circle in damaged data ends, too.
+        // A cycle in damaged data must not loop for ever.
         raise_successors(&mut records, |slot| Some(1 - slot % 2));
     }
 }

@@ -1,17 +1,16 @@
-//! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for every kind.
+//! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for all kinds.
 //!
-//! Each kind's raw score goes through a logistic map, `1 / (1 + exp(-(raw x score + best x best
-//! message + constant)))`. It rises with the raw score, so the order within a kind stays. The best
-//! message's raw score says how well the question is answered at all: questions put to a user who
-//! knows nothing of the matter have weak best messages.
+//! A logistic function maps each kind's raw score: `1 / (1 + exp(-(raw x score + best x best
+//! message + constant)))`. The function rises with the raw score, so the order within a kind stays.
+//! The best message's raw score shows how well the question is answered at all: the best message is
+//! weak if the user's messages do not cover the topic.
 //!
-//! The constants are fitted by `python -m evaluation.fit_relevance` on labelled questions:
-//! LoCoMo's, its adversarial ones (whose answer is not in the conversation), and questions put to
-//! the wrong user.
+//! `python -m evaluation.fit_relevance` fits the constants on labelled questions: LoCoMo's, its
+//! adversarial questions (without an answer in the conversation), and questions to the wrong user.
 
 use super::HitKind;
 
-/// A logistic map.
+/// A logistic function.
 struct Logistic {
     raw: f64,
     best: f64,
@@ -22,7 +21,7 @@ const MESSAGE: Logistic = Logistic { raw: 3.516, best: -2.074, constant: -5.592 
 const FACT: Logistic = Logistic { raw: 2.809, best: 0.0, constant: -9.434 };
 const EPISODE: Logistic = Logistic { raw: 6.967, best: 0.877, constant: -9.596 };
 
-/// The relevance of a record by its default score, with that of the best message.
+/// The relevance of a record, from its default score and the best message's score.
 pub fn relevance(kind: HitKind, score: f64, best_message: f64) -> f64 {
     let Logistic { raw, best, constant } = match kind {
         HitKind::Message => MESSAGE,

@@ -1,4 +1,4 @@
-//! What a search is asked for, and what it answers.
+//! The request and the response of a search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::model::{Episode, Message, SemanticMemory};
 pub enum HitKind {
     /// An episode.
     Episodic,
-    /// A semantic memory.
+    /// A fact.
     Semantic,
-    /// A single message, remembered or still in the buffer.
+    /// A single message, in an episode or still in the buffer.
     Message,
 }
 
@@ -25,45 +25,45 @@ pub enum HitKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// Everything that was measured to help, on one scale.
+    /// All terms with a measured gain, on one scale.
     #[default]
     Hybrid,
     /// Reciprocal rank fusion of the two legs.
     Rrf,
-    /// Meaning alone.
+    /// Meaning only.
     Vector,
-    /// Words alone.
+    /// Words only.
     Bm25,
-    /// Episodes by the votes of the semantic memories learned from them.
+    /// Episodes by the votes of their facts.
     Norlift,
 }
 
-/// A search.
+/// A search request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The question.
     pub query: String,
-    /// Most hits in all, 1 to 1000.
+    /// Maximum number of hits, 1 to 1000.
     pub top_k: usize,
-    /// Most hits of single kinds; a kind that is not named has no limit of its own.
+    /// Maximum number of hits per kind; a kind that is not listed has no limit of its own.
     pub per_kind: BTreeMap<HitKind, usize>,
-    /// The kinds wanted.
+    /// The requested kinds.
     pub kinds: Vec<HitKind>,
-    /// How to rank.
+    /// The ranking method.
     pub method: Method,
-    /// What may be returned.
+    /// Restricts which records may be returned.
     pub filter: Filter,
-    /// Least cosine of a hit; `None` = the preset's (none by default). Never applied to fused
+    /// Minimum cosine of a hit; `None` = the preset's (none by default). Never applied to fused
     /// scores.
     pub threshold: Option<f32>,
-    /// True if facts that no longer hold may be returned.
+    /// True if superseded facts may be returned.
     pub include_superseded: bool,
-    /// When "now" is, for questions that say "last week".
+    /// The time that "now" means, for questions such as "last week".
     pub now: Moment,
 }
 
 impl Request {
-    /// Most hits of a kind.
+    /// Maximum number of hits of a kind.
     pub fn wanted(&self, kind: HitKind) -> usize {
         self.per_kind.get(&kind).map_or(self.top_k, |most| self.top_k.min(*most))
     }
@@ -74,27 +74,27 @@ impl Request {
 pub enum Record {
     /// An episode.
     Episode(Arc<Episode>),
-    /// A semantic memory.
+    /// A fact.
     Semantic(Arc<SemanticMemory>),
     /// A message.
     Message(Arc<Message>),
 }
 
-/// One found record with its score and the terms that make it.
+/// A hit: a record with its score and the terms of the score.
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// Its kind.
     pub kind: HitKind,
     /// Relevance, 0 to 1, on one scale for all kinds. Equal to `explanation.value`.
     pub score: f64,
-    /// Place among the hits, from 1.
+    /// Rank among the hits, from 1.
     pub rank: usize,
-    /// The messages that matched, best first: one for a message, an episode's own, none for a
-    /// semantic memory.
+    /// The messages that matched, best first: a message hit has one, an episode its own messages, a
+    /// fact none.
     pub messages: Vec<Arc<Message>>,
-    /// The question's terms, which [`Hit::snippet`] shows.
+    /// The question's terms, which [`Hit::snippet`] highlights.
     pub terms: Arc<[String]>,
-    /// The raw score as a sum of named terms, and what it was mapped to.
+    /// The relevance, and the raw score behind it as a sum of named terms.
     pub explanation: Explanation,
     /// The record.
     pub record: Record,
@@ -123,7 +123,7 @@ impl Hit {
         }
     }
 
-    /// When it took place, was said, or became true.
+    /// When the event took place, the message was sent, or the fact became true.
     pub fn time(&self) -> Moment {
         match &self.record {
             Record::Episode(episode) => episode.timestamp,
@@ -133,13 +133,13 @@ impl Hit {
     }
 }
 
-/// What a search found.
+/// The response of a search.
 #[derive(Debug, Clone)]
 pub struct Response {
-    /// Best first.
+    /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// Legs that could not take part, and why.
+    /// Legs that were unavailable, each with the reason.
     pub degraded: Vec<String>,
-    /// What the question was taken to ask for.
+    /// The detected intent of the question.
     pub intent: Intent,
 }

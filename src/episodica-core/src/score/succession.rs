@@ -1,17 +1,17 @@
-//! Messages that say what no longer holds, and those that say what superseded it.
+//! Messages whose content was superseded, and the messages that state the successors.
 
 use rustc_hash::FxHashMap;
 
 use super::{Corpus, ScoredMessage, last_successor};
 
-/// By how much a message stands above those that it superseded.
+/// The margin by which a message ranks above those that it superseded.
 const SUCCESSION: f64 = 0.001;
 
-/// The facts that superseded what messages say: the slots of facts by the slot of the message.
+/// Maps the slot of each message with superseded content to the slots of the superseding facts.
 pub type Superseded = FxHashMap<u32, Vec<u32>>;
 
-/// Every message that proves a fact which no longer holds, with the facts that superseded it; none
-/// if no message says what holds instead. Messages that also prove the new fact are left out.
+/// Every message that proves a superseded fact, with the current successors of the fact; an empty
+/// list if there are none. Messages that also prove the successor are left out.
 pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
     let mut superseded = Superseded::default();
     let messages = corpus.messages();
@@ -35,8 +35,8 @@ pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
     superseded
 }
 
-/// Of two messages on the same thing, the later one takes over the score of the one that it
-/// superseded, where its own is lower. `ranked` is best first, before and after.
+/// Of two messages on the same subject, the later message takes over the score of the superseded
+/// one, if its own is lower. `ranked` is best first, before and after.
 pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded: &Superseded) {
     let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
     for message in ranked.iter() {

@@ -1,26 +1,26 @@
-//! Least cosines of hits. They are compared with cosines, never with fused scores.
+//! Minimum cosines of hits. Thresholds apply to cosines, never to fused scores.
 
 use super::Intent;
 
-/// The floor below which relaxing does not go, and its step.
+/// The lowest threshold after relaxing, and the step.
 const FLOOR: f32 = 0.4;
 const STEP: f32 = 0.1;
 
-/// What the cosine of a hit must reach.
+/// The cosine that a hit must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Threshold {
-    /// Nothing.
+    /// No threshold.
     None,
-    /// This number.
+    /// A fixed threshold.
     Fixed(f32),
-    /// The threshold of the preset `cortex` for an intent, lowered step by step while nothing
+    /// The threshold of the preset `cortex` for an intent, lowered step by step while no record
     /// passes.
     Relaxing(Intent),
 }
 
 impl Threshold {
-    /// Removes the records below the threshold; records without a cosine stay. Returns a note when
-    /// relaxing ended without a record that passes and the threshold was not applied.
+    /// Removes the records below the threshold; records without a cosine stay. Returns a note if no
+    /// record passes even the lowest threshold, which is then not applied.
     pub fn apply<T>(
         self,
         ranked: &mut Vec<T>,

@@ -1,4 +1,4 @@
-//! Logs that other programs wrote, taken over under the names that are ours.
+//! Adopts logs of other programs by renaming them to canonical names.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,20 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::Problem;
 
-/// Where the lines of one log come from.
+/// The sources of one log's lines.
 #[derive(Debug, Default)]
 pub(super) struct LogSource {
     /// The JSONL file.
     pub path: PathBuf,
-    /// Records of a file in Nemori's oldest form, which may not be converted now (read-only).
+    /// Records of a file in Nemori's oldest format, if the store is read-only and cannot convert
+    /// it.
     pub legacy: Vec<Vec<u8>>,
-    /// What was wrong with such a file.
+    /// Problems found in such a file.
     pub problems: Vec<Problem>,
 }
 
-/// Gives logs under unencoded names their encoded ones, so that every user has exactly one name;
-/// returns those that can't be renamed.
+/// Renames logs from unencoded to encoded names, so that every user has exactly one name; returns
+/// those that cannot be renamed.
 ///
 /// # Errors
 /// `Io`.
@@ -59,7 +60,8 @@ pub(super) fn rename_foreign(backend: &dyn Backend, layout: &Layout) -> Result<V
     Ok(problems)
 }
 
-/// Where a user's log is. Writing, files in Nemori's oldest form are converted first.
+/// The location of a user's log. In a writable store, files in Nemori's oldest format are converted
+/// first.
 ///
 /// # Errors
 /// `Io`.

@@ -1,8 +1,7 @@
-//! The file operations that the store uses, and nothing more: the seam at which tests cut the
-//! power.
+//! The file operations that the store uses: the interface at which tests simulate power cuts.
 //!
-//! Everything the store writes goes through a [`Backend`]. [`RealBackend`](super::RealBackend) is
-//! the operating system; the backends of [`testing`](super::testing) fail on purpose.
+//! The store writes only through a [`Backend`]. [`RealBackend`](super::RealBackend) uses the
+//! operating system; the backends of [`testing`](super::testing) fail on purpose.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -16,37 +15,37 @@ pub enum EntryKind {
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, FIFO, socket or device: the store makes none of these.
+    /// A symbolic link, FIFO, socket or device: the store creates none of these.
     Other,
 }
 
-/// Tells two states of a file apart without reading it.
+/// Distinguishes two states of a file without reading the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// Its kind.
     pub kind: EntryKind,
     /// Length in bytes.
     pub bytes: u64,
-    /// Time of the last change, in nanoseconds of an arbitrary origin.
+    /// Time of the last change, in nanoseconds since an arbitrary origin.
     pub modified: u128,
-    /// Inode number, where the file system has one: another number means another file under the
-    /// same name.
+    /// Inode number, if the file system has one: a different number means a different file under
+    /// the same name.
     pub file_number: u64,
 }
 
 /// A file open for appending.
 pub trait BackendFile: fmt::Debug + Send {
-    /// Writes all bytes at the end. After an error, any part of them may have been written.
+    /// Writes all bytes at the end. After an error, any part of the bytes may have been written.
     ///
     /// # Errors
     /// Any error of the operating system.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Returns when all appended bytes, and the length, survive a power cut.
+    /// Returns once all appended bytes, and the length, survive a power cut.
     ///
     /// # Errors
-    /// Any error of the operating system; nothing is known then about bytes written since the last
-    /// success.
+    /// Any error of the operating system; the state of bytes written since the last success is then
+    /// unknown.
     fn sync_data(&mut self) -> io::Result<()>;
 
     /// Cuts the file to `bytes`.
@@ -59,26 +58,26 @@ pub trait BackendFile: fmt::Debug + Send {
 /// Keeps a lock until it is dropped.
 pub trait LockGuard: fmt::Debug + Send + Sync {}
 
-/// A file system, as far as the store uses one.
+/// The file system operations that the store uses.
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// The state of `path`; `None` if nothing has that name. Does not follow a symbolic link in the
-    /// last place.
+    /// The state of `path`; `None` if no entry has that name. Does not follow a symbolic link in
+    /// the last component.
     ///
     /// # Errors
-    /// Any error of the operating system; a refusal of a symbolic link among the directories.
+    /// Any error of the operating system; also if a directory of the path is a symbolic link.
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>>;
 
-    /// Name and kind of every entry whose name is Unicode, in no order; empty for a directory that
-    /// doesn't exist.
+    /// Name and kind of every entry with a Unicode name, unordered; empty if the directory does not
+    /// exist.
     ///
     /// # Errors
     /// Any error of the operating system.
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>>;
 
-    /// Reads from byte `offset` to the end of the file as it is when the reader reaches it.
+    /// Reads from byte `offset` to the end that the file has when the reader reaches it.
     ///
     /// # Errors
-    /// `NotFound`; a refusal of anything but a regular file; any error of the operating system.
+    /// `NotFound`; anything but a regular file; any error of the operating system.
     fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>>;
 
     /// Creates a file.
@@ -90,7 +89,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Opens an existing file for appending.
     ///
     /// # Errors
-    /// `NotFound`; a refusal of anything but a regular file; any error of the operating system.
+    /// `NotFound`; anything but a regular file; any error of the operating system.
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>>;
 
     /// Creates one directory in an existing parent.
@@ -99,7 +98,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// `AlreadyExists`; any error of the operating system.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns when the names in a directory (created, renamed, removed) survive a power cut.
+    /// Returns once the names in a directory (created, renamed, removed) survive a power cut.
     ///
     /// # Errors
     /// Any error of the operating system.
@@ -140,8 +139,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(bytes)
     }
 
-    /// Creates a directory and its missing parents, each durable when this returns. A directory
-    /// that exists may not be durable yet, because its maker may have died before syncing.
+    /// Creates a directory and its missing parents, each durable when this returns. An existing
+    /// directory may not be durable yet, because the process that created it may have died before
+    /// syncing.
     ///
     /// # Errors
     /// Any error of the operating system.
@@ -199,7 +199,7 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     }
 }
 
-/// The directory that holds `path`, in a form that can be opened.
+/// The parent directory of `path`, in a form that can be opened.
 pub(crate) fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -208,13 +208,13 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
     }
 }
 
-/// Why the store doesn't open what has the name of one of its files; found among the causes of an
-/// [`io::Error`].
+/// Why the store does not open an entry that has the name of one of its files; found among the
+/// causes of an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// A symbolic link could lead a write out of the store, or make two users share a file.
+    /// A symbolic link could direct a write outside the store, or make two users share a file.
     SymbolicLink,
-    /// A directory, FIFO, socket or device: opening one may wait for ever.
+    /// A directory, FIFO, socket or device: opening one may block for ever.
     NotRegular,
 }
 

@@ -1,9 +1,9 @@
-//! Copies of a store that open as a store, made while others write.
+//! Copies of a store that open as a store, made while other processes write.
 //!
-//! A log is copied up to its end as its writer knows it, else up to its last whole line: a store
-//! after a power cut looks no different. Caches come first and facts before episodes before
-//! messages, so that nothing in the copy refers to what it lacks. If a deletion has rewritten a log
-//! meanwhile, the user is copied again.
+//! A log is copied up to its acknowledged end if this process writes it, else up to its last whole
+//! line, as after a power cut. Caches are copied first, then facts, episodes and messages, so that
+//! no record in the copy refers to a missing one. If a deletion rewrites a log meanwhile, the user
+//! is copied again.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::BackupReport;
 
-/// Attempts to copy a user whose logs are being rewritten.
+/// Maximum attempts to copy a user whose logs are being rewritten.
 const ATTEMPTS: usize = 20;
 const PIECE: usize = 1 << 20;
 
-/// A backup that is being written, under a name of its own; it gets the final one when it is whole.
+/// A backup in progress, under a temporary name; the complete backup gets the final name.
 #[derive(Debug)]
 pub struct Backup {
     target: PathBuf,
     staging: PathBuf,
     backend: RealBackend,
-    /// What was copied so far.
+    /// What has been copied so far.
     pub report: BackupReport,
 }
 
@@ -35,7 +35,7 @@ impl Backup {
     /// Begins a backup at `target`, which must not exist (or be an empty directory).
     ///
     /// # Errors
-    /// `InvalidInput` for a place that is taken or inside the store; `Io`.
+    /// `InvalidInput` if the target is occupied or inside the store; `Io`.
     pub fn begin(store: &Store, target: &Path) -> Result<Self> {
         let taken = |text: &str| {
             Err(Error::invalid(text)
@@ -69,8 +69,8 @@ impl Backup {
         Ok(Self { target: target.to_owned(), staging, backend, report: BackupReport::default() })
     }
 
-    /// Copies everything of a user. `ends` are the acknowledged ends of the logs, where this
-    /// process writes them.
+    /// Copies all files of a user. `ends` are the acknowledged ends of the logs that this process
+    /// writes.
     ///
     /// # Errors
     /// `Io`.
@@ -99,7 +99,7 @@ impl Backup {
         Err(Error::new(ErrorKind::Io, message).with_hint("call again"))
     }
 
-    /// Which files the logs are: rewriting one makes another file of the same name.
+    /// The file numbers of the logs: rewriting a log creates a new file with the same name.
     fn stamps(&self, store: &Store, owner: &Owner) -> Result<[Option<u64>; 3]> {
         let mut stamps = [None; 3];
         for kind in LogKind::ALL {
@@ -137,9 +137,8 @@ impl Backup {
         Ok(copied)
     }
 
-    /// Copies a file up to `end`; without one, lines up to the last whole one, and other files
-    /// whole.
-    /// `None` if it is gone.
+    /// Copies a file up to `end`. Without `end`, a log is copied up to its last whole line, and any
+    /// other file whole. `None` if the file no longer exists.
     fn copy(
         &self,
         layout: &Layout,
@@ -187,7 +186,7 @@ impl Backup {
         }
     }
 
-    /// Copies what belongs to no user, and gives the backup its name.
+    /// Copies the files that belong to no user, and gives the backup its final name.
     ///
     /// # Errors
     /// `Io`.
@@ -207,7 +206,7 @@ impl Backup {
         }
     }
 
-    /// A deletion under way is finished in the copy when it is opened, as in the store itself.
+    /// Copies pending deletions too: opening the copy finishes them, as opening the store does.
     fn copy_rest(&mut self, store: &Store) -> Result<()> {
         let (layout, backend) = (store.layout(), &**store.backend());
         let mut files = vec![layout.format_path()];
@@ -231,9 +230,9 @@ impl Backup {
         Ok(())
     }
 
-    /// Removes what was written.
+    /// Removes the partial backup.
     pub fn discard(&self) {
-        // Whatever stays is under a name that says what it is.
+        // The temporary name identifies any files that remain.
         let _ = fs_err::remove_dir_all(&self.staging);
     }
 }

@@ -1,10 +1,10 @@
-//! Vectors on disk: a cache beside a log, trusted only as far as its checksums reach.
+//! Vectors on disk: a cache beside a log, used only if its checksums match.
 //!
 //! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
 //! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
-//! content hash of every row, length and CRC-32 of the two others, and a checksum of its own. The
-//! manifest is written last; a cache that disagrees with it counts as missing. The caller
-//! compares rows with records: it embeds what is missing or changed, and drops what has no record.
+//! content hash of every row, the length and CRC-32 of the two other files, and a checksum of its
+//! own. The manifest is written last; a cache that disagrees with it counts as missing. The caller
+//! compares rows with records, embeds missing or changed records, and drops rows without a record.
 
 use std::borrow::Cow;
 use std::io;
@@ -28,12 +28,12 @@ const MANIFEST_VERSION: u32 = 1;
 
 const REMEDY: &str = "it is rebuilt from the log by itself; `rebuild_indices` does so at once";
 
-/// The text that a vector was made from.
+/// Identifies the text that a vector was computed from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRow {
     /// Id of the record.
     pub id: String,
-    /// Layer of the record; empty where it has one only.
+    /// Layer of the record; empty if the record has only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub layer: String,
     /// Content hash of the text.
@@ -41,8 +41,8 @@ pub struct CacheRow {
 }
 
 impl CacheRow {
-    /// The id of the vector, for tools that keep vectors elsewhere: it follows from the record's
-    /// URI and the layer.
+    /// The id of the vector, for external vector stores: derived from the record's URI and the
+    /// layer.
     ///
     /// ```
     /// use episodica_core::ids::Owner;
@@ -74,9 +74,9 @@ pub struct VectorCacheHead {
     pub model: String,
     /// Length of a vector.
     pub dimension: usize,
-    /// The structure of the index (`flat`, `hnsw`), in the words of whoever writes it.
+    /// The structure of the index (`flat`, `hnsw`), as its writer names it.
     pub index_kind: String,
-    /// The end of the log when they were written.
+    /// The end of the log when the vectors were written.
     pub log: LogPosition,
     /// One row per vector, in the order of the vectors.
     pub rows: Vec<CacheRow>,
@@ -89,15 +89,15 @@ pub struct VectorCache {
     pub head: VectorCacheHead,
     /// The vectors, shape `(rows, dimension)`, each of length 1, in the precision of the file.
     pub vectors: Matrix<'static>,
-    /// The index file, if there is one whose checksum holds.
+    /// The index file, if it exists and its checksum matches.
     pub index: Option<PathBuf>,
 }
 
-/// Writes an index to the path that it is given.
+/// Writes an index to the given path.
 pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
 
-/// The line itself. The fields of [`VectorCacheHead`] stand here one by one: flattened, reading
-/// them would take twice as long.
+/// The manifest line. The fields of [`VectorCacheHead`] are repeated here because reading them with
+/// serde's flattening would take twice as long.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest<'a> {
     version: u32,
@@ -170,12 +170,12 @@ pub(super) fn read_vectors(
     if source.sum_to_end()? == *expected { Ok(vectors) } else { other() }
 }
 
-/// Writes the vector cache of one log, durably. `write_index` is given a path and writes the index
-/// there; without it there is no index. Returns length and checksum of the file with the vectors.
+/// Writes the vector cache of one log, durably. `write_index` gets a path and writes the index
+/// there; without it, no index is written. Returns length and checksum of the vector file.
 ///
 /// # Errors
-/// `Internal` if rows and vectors don't match; what `write_index` returns; `Io`. The log is
-/// untouched; what is left of the cache is not believed.
+/// `Internal` if rows and vectors do not match; any error of `write_index`; `Io`. The log is
+/// unchanged; a partial cache counts as missing.
 pub(super) fn save(
     backend: &dyn Backend,
     owner: &Owner,
@@ -205,12 +205,12 @@ pub(super) fn save(
     Ok(sum)
 }
 
-/// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None` without
-/// one where there is none. `model` and `dimension` (if known) are those of the present embedder.
+/// Reads the vector cache of one log; `None` with a problem if it is damaged, `None` without one if
+/// it is missing. `model` and `dimension` (if known) are those of the current embedder.
 ///
 /// # Errors
-/// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension. A
-/// file that can't be read is a problem, not an error: the cache is made again from the log.
+/// `EmbeddingMismatch` if an intact cache has another model or dimension. An unreadable file is a
+/// problem, not an error: the cache is rebuilt from the log.
 pub(super) fn load(
     backend: &dyn Backend,
     owner: &Owner,
@@ -320,8 +320,8 @@ fn save_index(
         let _ = backend.remove_file(&temporary);
     }
     written.map_err(|error| {
-        // An index library says that it failed, not why. A file of the same size fails for the
-        // same reason, and with the operating system's own words.
+        // An index library reports only that it failed, not why. Writing a file of the same size
+        // fails for the same reason and gives the operating system's message.
         let probe = || {
             let mut file = backend.create_new(&temporary)?;
             vectors.iter().try_for_each(|piece| file.append(piece))?;
@@ -345,7 +345,7 @@ fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {
         Err(reason) => return Err(format!("the manifest is damaged: {reason}")),
     }
     let manifest = serde_json::from_slice::<Manifest<'_>>(line);
-    // One of another version need not look like ours.
+    // A manifest of another version may have another form.
     let version = manifest.as_ref().map_or_else(
         |_| serde_json::from_slice(line).ok(),
         |manifest| Some(Version { version: manifest.version }),

@@ -1,4 +1,4 @@
-//! Index work that failed for good, kept so that it can be replayed: ids and reasons, no content.
+//! Index work that failed permanently, stored for replay: ids and reasons, no content.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,21 @@ use super::log::{Log, LogFile, Rewrite};
 use crate::clock::Moment;
 use crate::error::Result;
 
-/// One piece of work that was given up.
+/// One piece of work that failed permanently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetter {
-    /// The record that should have been indexed.
+    /// The record that was not indexed.
     pub id: String,
     /// `message`, `episodic` or `semantic`.
     pub kind: String,
-    /// Which layer of it; empty = all.
+    /// The layer; empty = all layers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub layer: String,
     /// The last error, in one line.
     pub error: String,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was given up.
+    /// Time of the last attempt.
     pub at: Moment,
 }
 
@@ -31,7 +31,7 @@ pub struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// Opens a file of dead letters; the second value is all of them, oldest first.
+    /// Opens a dead-letter file; the second value is all of its letters, oldest first.
     ///
     /// # Errors
     /// `Io`.
@@ -47,7 +47,7 @@ impl DeadLetters {
         Ok((Self { log }, letters))
     }
 
-    /// Adds letters, durably.
+    /// Appends letters, durably.
     ///
     /// # Errors
     /// As [`Log::append`].
@@ -55,7 +55,7 @@ impl DeadLetters {
         self.log.append(letters).map(|_| ())
     }
 
-    /// Removes the letters that were replayed: those for which `done` is true.
+    /// Removes the replayed letters: those for which `done` returns true.
     ///
     /// # Errors
     /// As [`Log::rewrite`].
@@ -67,7 +67,7 @@ impl DeadLetters {
     }
 }
 
-/// Removes the letters about erased records; `true` if there was one.
+/// Removes the letters about erased records; `true` if there were any.
 pub(super) fn scrub(place: LogFile, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
     let (mut open, letters) = DeadLetters::open(place)?;
     let found = letters.iter().any(|letter| gone(&letter.id));

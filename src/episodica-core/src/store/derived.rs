@@ -15,13 +15,12 @@ use crate::model::Problem;
 use crate::pack::Unpacker;
 
 impl Store {
-    /// Writes the vector cache of one log, durably. `write_index` is given a path and writes the
-    /// index there; without it there is no index. Returns length and checksum of the file with the
-    /// vectors.
+    /// Writes the vector cache of one log, durably. `write_index` gets a path and writes the index
+    /// there; without it, no index is written. Returns length and checksum of the vector file.
     ///
     /// # Errors
-    /// `ReadOnly`; `Internal` if rows and vectors don't match; what `write_index` returns; `Io`.
-    /// The log is untouched; what is left of the cache is not believed.
+    /// `ReadOnly`; `Internal` if rows and vectors do not match; any error of `write_index`; `Io`.
+    /// The log is unchanged; a partial cache counts as missing.
     pub fn save_vectors(
         &self,
         owner: &Owner,
@@ -40,8 +39,7 @@ impl Store {
     /// embedder.
     ///
     /// # Errors
-    /// `EmbeddingMismatch` where a sound cache comes from another model or has another dimension;
-    /// `Io`.
+    /// `EmbeddingMismatch` if an intact cache has another model or dimension; `Io`.
     pub fn load_vectors(
         &self,
         owner: &Owner,
@@ -66,7 +64,7 @@ impl Store {
     /// Writes a snapshot of these packs, durably.
     ///
     /// # Errors
-    /// `ReadOnly`; `Io`: then the earlier one is in place, or none.
+    /// `ReadOnly`; `Io`; after an `Io` error the earlier snapshot, or none, is in place.
     pub fn save_snapshot(
         &self,
         owner: &Owner,
@@ -77,12 +75,12 @@ impl Store {
         snapshot::save(&**self.backend(), self.layout(), owner, head, packs)
     }
 
-    /// The head of a user's snapshot; `None` if there is none that can be read.
+    /// The head of a user's snapshot; `None` if no snapshot is readable.
     pub fn snapshot_head(&self, owner: &Owner) -> Option<SnapshotHead> {
         snapshot::head(&**self.backend(), self.layout(), owner)
     }
 
-    /// A pack of a user's snapshot, to be read from the file; `None` if the head has none of this
+    /// Opens a pack of a user's snapshot for reading; `None` if the head lists no pack with this
     /// number.
     pub fn snapshot_pack(
         &self,
@@ -102,7 +100,7 @@ impl Store {
         snapshot::discard(&**self.backend(), self.layout(), owner)
     }
 
-    /// `count` vectors of a log; `None` if they are not those that the head means.
+    /// `count` vectors of a log; `None` if they are not the vectors that the head refers to.
     pub fn snapshot_vectors(
         &self,
         owner: &Owner,

@@ -33,7 +33,7 @@ use crate::model::Problem;
 #[derive(Debug)]
 pub(super) struct FileLogs {
     shared: Arc<Shared>,
-    /// Every opening has its own.
+    /// Each opening gets its own epoch.
     epoch: AtomicU64,
 }
 
@@ -299,10 +299,10 @@ impl UserLogs for FileUserLogs {
     }
 }
 
-/// The longest header: two ids of 512 bytes, each byte escaped.
+/// Maximum length of a header: two ids of 512 bytes, each byte escaped.
 const MAX_HEADER_BYTES: u64 = 8 << 10;
 
-/// Refuses a message log that says it is another user's, before anything in it is shown or mended.
+/// Rejects a message log whose header names another user, before its lines are shown or repaired.
 fn check_header(shared: &Shared, owner: &Owner, source: &LogSource) -> Result<()> {
     let fail = |error| io_error("cannot read the log", &source.path, error);
     let file = match shared.backend.read_from(&source.path, 0) {
@@ -312,7 +312,7 @@ fn check_header(shared: &Shared, owner: &Owner, source: &LogSource) -> Result<()
     let mut bytes = Vec::new();
     file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(fail)?;
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // A damaged header is a bad line like any other.
+    // A damaged header is handled as any bad line.
     let sound = is_state(line) && check_line(line) == Ok(true);
     match serde_json::from_slice::<LogHeader>(line) {
         Ok(header) if sound && header != LogHeader::new(owner) => {

@@ -1,7 +1,7 @@
-//! Whole files: replaced atomically, summed up, removed; and the store's errors about them.
+//! Whole files: atomic replacement, checksums, removal; and the store's errors about them.
 //!
 //! A file is replaced by writing and syncing `<file>.tmp`, renaming it over the file and syncing
-//! the directory: after a crash either the old file is there or the new one.
+//! the directory: after a crash, either the old or the new file exists.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Sum {
     pub crc32: String,
 }
 
-/// Sums up the bytes given to it, or read through it.
+/// Computes the checksum of bytes that are passed to it or read through it.
 #[derive(Debug, Clone)]
 pub(crate) struct Summing<R> {
     source: R,
@@ -38,14 +38,14 @@ impl<R> Summing<R> {
         self.bytes += bytes.len() as u64;
     }
 
-    /// The sum of all bytes so far.
+    /// The checksum of all bytes so far.
     pub fn sum(self) -> Sum {
         Sum { bytes: self.bytes, crc32: format!("{:08x}", self.hasher.finalize()) }
     }
 }
 
 impl<R: Read> Summing<R> {
-    /// The sum of all bytes, those included that have not been read yet.
+    /// The checksum of all bytes, including those that have not been read yet.
     pub fn sum_to_end(mut self) -> io::Result<Sum> {
         let mut chunk = vec![0; 256 << 10];
         loop {
@@ -66,14 +66,14 @@ impl<R: Read> Read for Summing<R> {
     }
 }
 
-/// The sum of a file that consists of these pieces.
+/// The checksum of a file that consists of these pieces.
 pub(crate) fn sum(pieces: &[&[u8]]) -> Sum {
     let mut sum = Summing::new(());
     pieces.iter().for_each(|piece| sum.add(piece));
     sum.sum()
 }
 
-/// The sum of the file at `path`.
+/// The checksum of the file at `path`.
 ///
 /// # Errors
 /// As [`Backend::read_from`].
@@ -81,7 +81,7 @@ pub(crate) fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum>
     Summing::new(backend.read_from(path, 0)?).sum_to_end()
 }
 
-/// The name under which the replacement of a file grows.
+/// The temporary name of a file's replacement.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
@@ -91,12 +91,12 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 /// Replaces a file atomically and durably.
 ///
 /// # Errors
-/// `Io`; then the old file is in place, or the new one under a name that is not durable yet.
+/// `Io`; the old file is then in place, or the new one under a name that is not durable yet.
 pub(crate) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
     replace_with_pieces(backend, path, &[bytes])
 }
 
-/// Replaces a file by the `pieces` one after the other, as [`replace_file`] does.
+/// Replaces a file with the concatenated `pieces`, as [`replace_file`] does.
 ///
 /// # Errors
 /// As [`replace_file`].
@@ -112,7 +112,7 @@ pub(crate) fn replace_with_pieces(
 /// Replaces a file atomically; its name is durable once the directory is synced.
 ///
 /// # Errors
-/// `Io`; then the old file is in place.
+/// `Io`; the old file is then in place.
 pub(crate) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
     put_pieces(backend, path, &[bytes])
 }
@@ -146,10 +146,11 @@ pub(crate) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
     }
 }
 
-/// The whole file; `None` if there is none.
+/// The whole file; `None` if it does not exist.
 ///
 /// # Errors
-/// `Io` saying that the store could not `purpose`; `CorruptStore` for anything but a regular file.
+/// `Io`, stating that the store could not `purpose`; `CorruptStore` for anything but a regular
+/// file.
 pub(crate) fn read(backend: &dyn Backend, path: &Path, purpose: &str) -> Result<Option<Vec<u8>>> {
     match backend.read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -168,7 +169,7 @@ pub(crate) fn create_dir_all(backend: &dyn Backend, directory: &Path) -> Result<
         .map_err(|error| io_error("cannot make the directory", directory, error))
 }
 
-/// Returns when the names in a directory survive a power cut.
+/// Returns once the names in a directory survive a power cut.
 ///
 /// # Errors
 /// `Io`.
@@ -178,7 +179,7 @@ pub(crate) fn sync_dir(backend: &dyn Backend, directory: &Path) -> Result<()> {
         .map_err(|error| io_error("cannot sync the directory", directory, error))
 }
 
-/// Returns when every name from `root` down to `directory`, and the names in it, survive a power
+/// Returns once every name from `root` down to `directory`, and the names in it, survive a power
 /// cut.
 ///
 /// # Errors
@@ -192,7 +193,7 @@ pub(crate) fn sync_up(backend: &dyn Backend, root: &Path, directory: &Path) -> R
     Ok(())
 }
 
-/// The operating system's number of an error, however deep it is wrapped.
+/// The operating system's error number, however deeply the error is wrapped.
 pub(crate) fn errno(error: &io::Error) -> Option<i32> {
     let mut cause = error.get_ref().map(|inner| inner as &(dyn std::error::Error + 'static));
     let mut number = error.raw_os_error();
@@ -203,7 +204,7 @@ pub(crate) fn errno(error: &io::Error) -> Option<i32> {
     number
 }
 
-/// Did an operation fail because the disk, or the caller's share of it, is full?
+/// True if an operation failed because the disk, or the caller's quota, is full.
 pub(crate) fn is_disk_full(error: &Error) -> bool {
     let cause = std::error::Error::source(error);
     let kind = cause.and_then(|cause| cause.downcast_ref()).map(io::Error::kind);

@@ -1,4 +1,4 @@
-//! Lines of a user's logs, folded: revisions, removals, messages in their order.
+//! Folds the lines of a user's logs: revisions, removals, messages in order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,42 +9,41 @@ use crate::model::{Episode, Message, Problem, SemanticMemory};
 /// Earlier revisions of records, oldest first, by id.
 pub type History<T> = HashMap<String, Vec<Arc<T>>>;
 
-/// What opening a user with a known beginning of the logs gives.
+/// The result of opening a user from a known prefix of the logs.
 #[derive(Debug)]
 pub enum Opened {
-    /// The logs begin otherwise, or need mending: everything in them.
+    /// The prefix does not match, or the logs need repair: all records.
     Whole(LoadedUser),
-    /// The records behind the beginning, in the order of the logs: every revision by itself, and no
-    /// history.
+    /// Only the records after the prefix, in log order: each revision separately, without history.
     Behind(LoadedUser),
 }
 
-/// Everything a user's logs hold.
+/// All records of a user's logs.
 #[derive(Debug, Default)]
 pub struct LoadedUser {
-    /// In the order of their `seq`, each id once; messages that stand only inside of imported
-    /// episodes included.
+    /// In the order of their `seq`, each id once; includes messages that exist only inside imported
+    /// episodes.
     pub messages: Vec<Arc<Message>>,
     /// The `seq` of the next message.
     pub next_seq: u64,
-    /// The current revision of every episode, in the order of first appearance; their messages are
+    /// The current revision of every episode, in the order of first appearance; the messages are
     /// shared with `messages`.
     pub episodes: Vec<Arc<Episode>>,
-    /// Earlier revisions, oldest first, by id; all revisions of those that were taken out (merged).
+    /// Earlier revisions, oldest first, by id; all revisions of removed (merged) episodes.
     pub episode_history: History<Episode>,
-    /// The current revision of every fact (superseded ones too: see
-    /// [`SemanticMemory::is_current`]), in the order of first appearance.
+    /// The current revision of every fact, in the order of first appearance; includes superseded
+    /// facts (see [`SemanticMemory::is_current`]).
     pub semantic: Vec<Arc<SemanticMemory>>,
-    /// Earlier revisions, oldest first, by id; all revisions of those that were taken out.
+    /// Earlier revisions, oldest first, by id; all revisions of removed facts.
     pub semantic_history: History<SemanticMemory>,
-    /// States of the message log, then the episode log, then the semantic log, each in order: later
-    /// ones win.
+    /// States of the message log, then the episode log, then the fact log, each in order; later
+    /// states replace earlier ones.
     pub states: Vec<StateRecord>,
-    /// What was wrong, and what was done about it.
+    /// The problems found, and how each was handled.
     pub problems: Vec<Problem>,
 }
 
-/// Records of one kind by id, revisions folded.
+/// Records of one kind by id, with revisions folded.
 pub(super) struct Folded<T> {
     current: Vec<Option<Arc<T>>>,
     places: HashMap<String, usize>,
@@ -52,7 +51,7 @@ pub(super) struct Folded<T> {
 }
 
 impl LoadedUser {
-    /// Is there neither a record nor a state?
+    /// True if there are no records and no states.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
             && self.episodes.is_empty()
@@ -89,7 +88,8 @@ impl<T> Folded<T> {
         }
     }
 
-    /// Applies a line of the log, decoded by `read` if it is a record; returns notes about it.
+    /// Applies a line of the log, decoded by `read` if the line is a record; returns notes about
+    /// it.
     pub fn apply(
         &mut self,
         entry: Entry<'_>,
@@ -121,7 +121,8 @@ pub(super) enum Entry<'a> {
     Deleted(&'a str),
 }
 
-/// One string for all that are equal: roles, names and sessions repeat with every message.
+/// Shares one allocation between equal strings: roles, names and sessions repeat with every
+/// message.
 #[derive(Default)]
 pub(super) struct Interner(HashSet<Arc<str>>);
 
@@ -143,11 +144,11 @@ impl Interner {
     }
 }
 
-/// Adds the messages that stand only inside of episodes, gives a `seq` to those without, and sorts;
+/// Adds the messages that exist only inside episodes, assigns each missing `seq`, and sorts;
 /// returns the next free `seq`.
 ///
-/// Imported messages come first where the numbers of the log leave room for them (they did come
-/// first, if the store began as another program's), else last.
+/// Imported messages come first if the log's numbers leave room for them (they are older if the
+/// store began as another program's), else last.
 pub(super) fn place_messages<'a>(
     messages: &mut Vec<Arc<Message>>,
     episodes: impl Iterator<Item = &'a mut Arc<Episode>>,
@@ -156,7 +157,7 @@ pub(super) fn place_messages<'a>(
         messages.iter().map(|message| message.message_id.as_str()).collect();
     let mut extra: Vec<Arc<Message>> = Vec::new();
     let mut extra_places: HashMap<String, usize> = HashMap::new();
-    // Episodes, and which of their positions take which of the extra messages.
+    // The episodes, and the positions in them that each extra message fills.
     let mut patches = Vec::new();
     for episode in episodes {
         let mut patch: Vec<(usize, usize)> = Vec::new();

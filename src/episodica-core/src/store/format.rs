@@ -1,4 +1,4 @@
-//! The version of the format, stated in `episodica.json` at the root of the store.
+//! The format version, stated in `episodica.json` at the root of the store.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::files::{read, replace_file};
 use super::layout::Layout;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The version of the format that this code writes. It reads this one and every older one.
+/// The format version that this code writes. It reads this version and all older ones.
 pub const FORMAT_VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,8 +20,7 @@ struct Format {
 /// The version that the store states; `None` if it states none.
 ///
 /// # Errors
-/// `UnsupportedFormat` for a newer version; `CorruptStore` for a statement that can't be read;
-/// `Io`.
+/// `UnsupportedFormat` for a newer version; `CorruptStore` for an unreadable version file; `Io`.
 pub(super) fn check(backend: &dyn Backend, layout: &Layout) -> Result<Option<u32>> {
     let path = layout.format_path();
     let Some(bytes) = read(backend, &path, "cannot read the version of the store")? else {
@@ -49,7 +48,7 @@ pub(super) fn check(backend: &dyn Backend, layout: &Layout) -> Result<Option<u32
     Ok(Some(format.format_version))
 }
 
-/// States the present version, durably.
+/// Writes the current version, durably.
 ///
 /// # Errors
 /// `Io`.

@@ -1,4 +1,4 @@
-//! A backend that gives back kept files when the operating system has no more handles.
+//! A backend that closes cached files when the operating system runs out of file handles.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,8 +8,8 @@ use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard};
 use super::files::errno;
 use super::handles::Handles;
 
-/// Passes every operation on; one that fails for want of a file handle is tried once more after
-/// the store has closed the files it had kept open.
+/// Forwards every operation. If an operation fails for lack of a file handle, the store's cached
+/// files are closed and the operation is tried once more.
 #[derive(Debug)]
 pub(crate) struct Frugal {
     inner: Arc<dyn Backend>,
@@ -91,7 +91,7 @@ mod tests {
     use crate::store::testing::MemoryBackend;
     use crate::store::{Mode, Store};
 
-    /// A process that may have so many files open.
+    /// A process with a limit on open files.
     #[derive(Debug)]
     struct Scarce {
         disk: MemoryBackend,

@@ -1,7 +1,7 @@
-//! The paths of a store, and the way back from a file name to its user.
+//! The paths of a store, and the mapping from file names back to users.
 //!
-//! Names are those of [`encode_file_name`]; names that another program wrote unencoded
-//! (`Alice_episodes.jsonl`) mean the user they spell.
+//! File names are encoded by [`encode_file_name`]. An unencoded name from another program
+//! (`Alice_episodes.jsonl`) refers to the user that it spells.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::files::io_error;
 use crate::error::Result;
 use crate::ids::{Owner, decode_file_name, encode_file_name};
 
-/// The tenant whose tree is the root itself.
+/// The tenant whose directories are directly below the root.
 pub const DEFAULT_TENANT: &str = "default";
 
 /// The directory of snapshots.
@@ -23,15 +23,15 @@ pub enum LogKind {
     Messages,
     /// Episodes and their revisions.
     Episodes,
-    /// Semantic memories and their revisions.
+    /// Facts and their revisions.
     Semantic,
 }
 
 impl LogKind {
-    /// All of them, in the order in which they are read.
+    /// All kinds, in the order of reading.
     pub const ALL: [Self; 3] = [Self::Messages, Self::Episodes, Self::Semantic];
 
-    /// The directory, which is also the word in the file name.
+    /// The name of the directory, also used in the file name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -41,19 +41,19 @@ impl LogKind {
     }
 }
 
-/// Files of a user beside the logs and their caches.
+/// Files of a user other than the logs and their caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SideFile {
-    /// Index work that failed for good, to be replayed: no content.
+    /// Index work that failed permanently, for replay; no content.
     DeadLetters,
-    /// Prompts and answers, kept for inspection: content.
+    /// Prompts and answers, for inspection; contains content.
     Trace,
-    /// Model answers by the hash of their prompt: content.
+    /// Model answers by the hash of their prompt; contains content.
     LlmCache,
 }
 
 impl SideFile {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::DeadLetters, Self::Trace, Self::LlmCache];
 
     fn place(self) -> (&'static str, &'static str) {
@@ -68,15 +68,15 @@ impl SideFile {
 /// The three files of a vector cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachePaths {
-    /// The index, in the form of its library.
+    /// The index, in the format of its library.
     pub index: PathBuf,
     /// The vectors as a NumPy array.
     pub embeddings: PathBuf,
-    /// Model, rows and checksums of the two.
+    /// Model, rows and checksums of the other two files.
     pub manifest: PathBuf,
 }
 
-/// Every ending of a user's file, a longer one before those that it ends in.
+/// Every suffix of a user's file; a longer suffix precedes the suffixes that it ends in.
 const ENDINGS: [&str; 13] = [
     "_messages.jsonl",
     "_episodes.jsonl",
@@ -93,7 +93,7 @@ const ENDINGS: [&str; 13] = [
     ".json",
 ];
 
-/// Endings after the name of a file that make another file of the same user.
+/// Suffixes that, appended to a file name, give another file of the same user.
 const AFTER: [&str; 2] = [".tmp", ".quarantine.jsonl"];
 
 /// The paths below one root.
@@ -113,7 +113,7 @@ impl Layout {
         &self.root
     }
 
-    /// The file that states the version of the format.
+    /// The file that states the format version.
     pub fn format_path(&self) -> PathBuf {
         self.root.join("episodica.json")
     }
@@ -128,7 +128,7 @@ impl Layout {
         self.root.join("intents")
     }
 
-    /// The top of a tenant's tree.
+    /// The root directory of a tenant.
     pub fn tenant_root(&self, tenant: &str) -> PathBuf {
         match tenant {
             DEFAULT_TENANT => self.root.clone(),
@@ -156,7 +156,7 @@ impl Layout {
         self.user_file(owner, SNAPSHOTS, ".snapshot")
     }
 
-    /// One of the files beside the logs.
+    /// One of the files other than the logs.
     pub fn side_path(&self, owner: &Owner, file: SideFile) -> PathBuf {
         let (directory, ending) = file.place();
         self.user_file(owner, directory, ending)
@@ -166,7 +166,7 @@ impl Layout {
         self.tenant_root(&owner.tenant).join(directory).join(encode_file_name(&owner.user) + ending)
     }
 
-    /// Every directory of a tenant that holds files of users.
+    /// Every directory of a tenant that contains user files.
     fn user_directories(&self, tenant: &str) -> Vec<PathBuf> {
         let top = self.tenant_root(tenant);
         let logs = LogKind::ALL
@@ -180,7 +180,7 @@ impl Layout {
     /// Every tenant that has a directory, and the default one; sorted.
     ///
     /// # Errors
-    /// `Io` when a directory can't be read.
+    /// `Io` if a directory cannot be read.
     pub fn tenants(&self, backend: &dyn Backend) -> Result<Vec<String>> {
         let mut tenants = vec![DEFAULT_TENANT.to_owned()];
         let (top, mut open) = (self.root.join("tenants"), vec![String::new()]);
@@ -206,7 +206,7 @@ impl Layout {
     /// Every user of a tenant that has a log; sorted.
     ///
     /// # Errors
-    /// `Io` when a directory can't be read.
+    /// `Io` if a directory cannot be read.
     pub fn users(&self, backend: &dyn Backend, tenant: &str) -> Result<Vec<String>> {
         let mut users = Vec::new();
         for kind in LogKind::ALL {
@@ -248,7 +248,7 @@ impl Layout {
     /// Every entry in the directories of a tenant, at any depth; sorted.
     ///
     /// # Errors
-    /// `Io` when a directory can't be read.
+    /// `Io` if a directory cannot be read.
     pub fn entries(
         &self,
         backend: &dyn Backend,
@@ -257,8 +257,8 @@ impl Layout {
         let mut entries = Vec::new();
         let mut open = self.user_directories(tenant);
         while let Some(directory) = open.pop() {
-            // A directory that is a link itself is found where its parent is listed, the outermost
-            // ones here.
+            // A directory that is itself a link is found in its parent's listing; the top
+            // directories are checked here.
             match backend
                 .stat(&directory)
                 .map_err(|error| io_error("cannot look at the directory", &directory, error))
@@ -269,7 +269,7 @@ impl Layout {
                     continue;
                 }
                 Ok(None) => continue,
-                // Below a link; the link is in the list.
+                // Below a link, which is already in the list.
                 Err(error) if error.kind() == crate::ErrorKind::CorruptStore => continue,
                 Err(error) => return Err(error),
             }
@@ -285,7 +285,7 @@ impl Layout {
         Ok(entries)
     }
 
-    /// Every directory in which a user may have files.
+    /// Every directory that may contain files of the user.
     pub fn directories_of(&self, owner: &Owner) -> Vec<PathBuf> {
         let encoded = encode_file_name(&owner.user);
         let prefix = encoded.rfind('/').map_or("", |at| &encoded[..at]);
@@ -295,10 +295,10 @@ impl Layout {
             .collect()
     }
 
-    /// Every file of a user, whichever program wrote it: found by listing, not by guessing.
+    /// Every file of a user, including files of other programs, found by listing the directories.
     ///
     /// # Errors
-    /// `Io` when a directory can't be read.
+    /// `Io` if a directory cannot be read.
     pub fn user_files(&self, backend: &dyn Backend, owner: &Owner) -> Result<Vec<PathBuf>> {
         let encoded = encode_file_name(&owner.user);
         let prefix = encoded.rfind('/').map_or("", |at| &encoded[..=at]);
@@ -316,11 +316,11 @@ impl Layout {
         Ok(files)
     }
 
-    /// Logs under names of another program, where the canonical name of their user belongs:
-    /// `(kind, user, path)`.
+    /// Logs with names from another program, in the directories of the canonical names: `(kind,
+    /// user, path)`.
     ///
     /// # Errors
-    /// `Io` when a directory can't be read.
+    /// `Io` if a directory cannot be read.
     pub fn foreign_logs(&self, backend: &dyn Backend) -> Result<Vec<(LogKind, String, PathBuf)>> {
         let mut foreign = Vec::new();
         for kind in [LogKind::Episodes, LogKind::Semantic] {
@@ -348,15 +348,15 @@ impl Layout {
     }
 }
 
-/// The user that a file name without its ending means: decoded if it is an encoding, else
-/// literally.
+/// The user that a file name without its suffix refers to: decoded if the name is encoded, else
+/// taken literally.
 fn user_of_stem(stem: &str) -> String {
     decode_file_name(stem)
         .filter(|id| encode_file_name(id) == stem)
         .unwrap_or_else(|| stem.to_owned())
 }
 
-/// A file name without its ending; `None` for a name that no user's file has.
+/// A file name without its suffix; `None` if no user file can have this name.
 fn stem_of(name: &str) -> Option<&str> {
     let mut bare = name;
     while let Some(shorter) = AFTER.iter().find_map(|after| bare.strip_suffix(after)) {

@@ -1,5 +1,5 @@
-//! The oldest form of Nemori's files: one JSON array a user, `<user>.json` or
-//! `<user>_episodes.json`. It becomes lines of the log.
+//! Nemori's oldest file format: one JSON array per user, `<user>.json` or `<user>_episodes.json`.
+//! Its records become lines of the log.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::error::Result;
 use crate::ids::{Owner, encode_file_name};
 use crate::model::Problem;
 
-/// The names under which a user's array may stand.
+/// The possible paths of a user's array.
 pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
     let directory = layout.tenant_root(&owner.tenant).join(kind.name());
     let encoded = encode_file_name(&owner.user);
-    // A literal name is only looked up where it is a name and can't be the encoding of another
-    // user.
+    // The literal name is tried only if it is a valid file name and cannot be the encoding of
+    // another user.
     let literal = !owner.user.contains(['/', '\\', '\0', '%', '^', '~'])
         && !owner.user.starts_with('.')
         && owner.user.len() < 200;
@@ -38,7 +38,7 @@ pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<P
         .collect()
 }
 
-/// The objects of the array as lines without checksum; what can't be read is a problem.
+/// The objects of the array as lines without checksum; unreadable objects are reported as problems.
 ///
 /// # Errors
 /// `Io`.
@@ -85,11 +85,11 @@ fn id_of(line: &[u8]) -> Option<String> {
     serde_json::from_slice::<Id>(line).ok()?.episode_id
 }
 
-/// Moves the records of legacy files into the log at `log`. A crash between leaves both; records
-/// whose id the log has are not moved twice.
+/// Moves the records of legacy files into the log at `log`. A crash can leave both files; records
+/// whose id is already in the log are not moved again.
 ///
 /// # Errors
-/// `Io`; the legacy file is in place then.
+/// `Io`; the legacy file is then still in place.
 pub(super) fn convert(
     backend: &dyn Backend,
     layout: &Layout,
@@ -101,7 +101,7 @@ pub(super) fn convert(
     for path in candidates(layout, owner, kind) {
         let fail = |error| io_error("cannot convert the file", &path, error);
         let Some(stamp) = backend.stat(&path).map_err(fail)? else { continue };
-        // Where the file system folds case, the name may be another user's.
+        // On a case-insensitive file system, the name may belong to another user.
         let exact = backend.list_dir(parent_of(&path)).map_err(fail)?;
         if stamp.kind != EntryKind::File
             || !exact
@@ -121,7 +121,7 @@ pub(super) fn convert(
             if id_of(&row).is_none_or(|id| !known.contains(&id)) {
                 let text = String::from_utf8_lossy(&row).into_owned();
                 if let Ok(raw) = RawValue::from_string(text) {
-                    // Only `{}` has no line; it says nothing.
+                    // Only `{}` has no line, and it contains no data.
                     let _ = encode_line(&mut bytes, &raw);
                 }
             }

@@ -1,15 +1,15 @@
 //! One line of a log: a JSON object whose last key is the checksum of everything before it.
 //!
 //! `{"message_id":"m1","content":"hello","crc":"89abcdef"}`: CRC-32 (IEEE) in eight lower-case hex
-//! digits over every byte of the line before `,"crc"`. A line without that key is accepted:
+//! digits over every byte of the line before `,"crc"`. A line without this key is accepted, because
 //! other programs and people write such lines.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// Longest line that is written or read, in bytes: more than the largest episode of ordinary
-/// messages, less than would exhaust memory.
+/// Maximum length of a line, in bytes: longer than the largest episode of ordinary messages, and
+/// short enough not to exhaust memory.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
 const KEY: &[u8] = b",\"crc\":\"";
@@ -37,7 +37,7 @@ pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<
             "record is longer than {MAX_LINE_BYTES} bytes: `{bytes}`"
         )));
     }
-    // Raw metadata may carry line breaks between its tokens; inside JSON strings a line break is
+    // Raw metadata may contain line breaks between its tokens; inside JSON strings a line break is
     // always escaped.
     for byte in &mut out[start..] {
         if matches!(byte, b'\n' | b'\r') {
@@ -53,10 +53,11 @@ pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<
     Ok(())
 }
 
-/// Does the checksum of the line (without its line feed) match? `Ok(false)` if it has none.
+/// True if the checksum of the line (without its line feed) matches; `Ok(false)` if the line has no
+/// checksum.
 ///
 /// # Errors
-/// The reason, for people.
+/// A readable reason.
 pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
     let Some((body, tail)) = line.len().checked_sub(TAIL).map(|at| line.split_at(at)) else {
         return Ok(false);
@@ -64,8 +65,8 @@ pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
     let (key, rest) = tail.split_at(KEY.len());
     let (digits, end) = rest.split_at(DIGITS);
     if key != KEY || end != END {
-        // A key that lost a byte or two is still our key; treating it as absent would let damaged
-        // text pass unchecked.
+        // A key with one or two damaged bytes still counts as the checksum key; otherwise damaged
+        // text would pass unchecked.
         let alike = key.iter().zip(KEY).filter(|(have, want)| have == want).count();
         let ends_alike = end.iter().zip(END).filter(|(have, want)| have == want).count();
         if alike + 2 >= KEY.len() && alike + ends_alike < TAIL - DIGITS {
@@ -80,7 +81,7 @@ pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// The part of a line that is the same with and without a checksum.
+/// The part of a line that does not depend on the checksum.
 pub(crate) fn identity(line: &[u8]) -> &[u8] {
     match check_line(line) {
         Ok(true) => &line[..line.len() - TAIL],

@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, Message, Problem, SemanticMemory};
 
-/// From so many bytes on, logs are read in parallel.
+/// Logs of at least this many bytes are read in parallel.
 const READ_IN_PARALLEL: u64 = 1 << 20;
 
-/// Reads logs one after the other; states and removals look the same in all three.
+/// Reads logs one after the other; states and removals have the same form in all three.
 struct Reading<'a> {
     logs: &'a dyn UserLogs,
     states: Vec<StateRecord>,
@@ -42,7 +42,7 @@ impl<'a> Reading<'a> {
             if is_state(line.bytes) {
                 let state = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a state: {error}"))?;
-                // Headers, and what a later version writes.
+                // Skips headers and lines of later versions.
                 if state != StateRecord::Unknown {
                     states.push(state);
                 }
@@ -72,7 +72,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads messages, and the episodes that share them.
+/// Reads messages, and the episodes that share these messages.
 fn read_conversation<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,
@@ -83,7 +83,7 @@ fn read_conversation<'a>(
         let Entry::Record(line) = entry else { return Ok(Vec::new()) };
         let mut message = read_message(owner, line)?;
         interner.message(&mut message);
-        // A call that was repeated after a crash may have written a message twice.
+        // A call repeated after a crash may have written a message twice.
         if ids.insert(message.message_id.clone()) {
             messages.push(Arc::new(message));
         }
@@ -113,7 +113,7 @@ fn read_facts<'a>(
     Ok((reading, facts))
 }
 
-/// Everything in a user's logs, which are mended on the way.
+/// Reads all records of a user's logs, and repairs the logs.
 ///
 /// # Errors
 /// `Io`.
@@ -144,9 +144,9 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     })
 }
 
-/// The records behind a known beginning of the logs. `Err` if the logs begin otherwise, or what
-/// stands behind needs more than adding to what is known (bad lines, removals, messages without a
-/// place); it says what was mended all the same.
+/// The records after a known prefix of the logs. `Err` if the logs begin differently, or if the
+/// lines after the prefix require more than adding records (bad lines, removals, messages without a
+/// position); the error still reports the repairs.
 ///
 /// # Errors
 /// `Io`.
@@ -209,8 +209,8 @@ fn facts_behind(
     Ok((whole, behind))
 }
 
-/// Shows the records behind a known beginning to `record`; `false` if the log begins otherwise, or
-/// a line is more than a record or state.
+/// Passes the records after a known prefix to `record`; `false` if the log begins differently, or a
+/// line is neither a record nor a state.
 fn read_behind(
     logs: &dyn UserLogs,
     kind: LogKind,

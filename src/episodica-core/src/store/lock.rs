@@ -1,8 +1,8 @@
 //! One writer per store, across processes: an operating-system lock on `.lock`, which says who
 //! holds it.
 //!
-//! The lock belongs to the open file, so the system frees it when its process dies, however it
-//! dies; the content of the file is stale and harmless then.
+//! The lock belongs to the open file, so the system releases it when its process dies for any
+//! reason; the file's content is then stale and harmless.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Holder {
     /// Its process id.
     pub pid: u32,
-    /// The machine it runs on.
+    /// Its host name.
     pub host: String,
     /// When it opened the store.
     pub started: Moment,

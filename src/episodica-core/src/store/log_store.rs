@@ -1,14 +1,14 @@
-//! Where the logs of users live: the seam between records and the medium that keeps them.
+//! The interface between records and the medium that stores the logs.
 //!
-//! A [`LogStore`] is today a directory of files ([`FileLogs`](super::file_logs::FileLogs)); a
-//! database or object storage implements the same two traits. One rule serves several writers: an
-//! append is accepted only if the log still ends where the writer's view ends. The writer states
-//! what it has seen as a [`Head`]; when somebody else was faster, the answer is
-//! [`Answer::Conflict`] with the present head, and the writer reads the lines between, applies them
-//! to its view and decides again. docs/decisions/025-log-store.md gives the reasons.
+//! Currently a [`LogStore`] is a directory of files ([`FileLogs`](super::file_logs::FileLogs)); a
+//! database or object storage would implement the same two traits. One rule coordinates several
+//! writers: an append is accepted only if the log still ends where the writer's view ends. The
+//! writer states its view as a [`Head`]. If another writer was faster, the answer is
+//! [`Answer::Conflict`] with the current head; the writer then reads the new lines, applies them to
+//! its view and decides again. docs/decisions/025-log-store.md gives the reasons.
 //!
-//! The seam lies above [`Backend`](super::Backend): truncating, renaming and locking files have no
-//! counterpart in a database.
+//! This interface is above [`Backend`](super::Backend), because a database has no counterpart to
+//! truncating, renaming and locking files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,18 +22,17 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::Problem;
 
-/// How far a user's logs reach, as far as writers have to agree on it.
+/// The ends of a user's logs and the other values that writers must agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Head {
-    /// Rises with each erasure and rewrite: a view of an older generation is worthless.
+    /// Rises with each erasure and rewrite: a view of an older generation is invalid.
     pub generation: u64,
-    /// Rises with each opening for writing: an append that was delayed on its way since before is
-    /// refused.
+    /// Rises with each opening for writing: an append delayed since an earlier epoch is refused.
     pub epoch: u64,
-    /// The end of each log, in the order of [`LogKind::ALL`], in the measure of the store: bytes
-    /// in files, lines in a database.
+    /// The end of each log, in the order of [`LogKind::ALL`], in the unit of the store: bytes in
+    /// files, lines in a database.
     pub ends: [u64; 3],
-    /// The last batch that was appended, if the store remembers it.
+    /// The last appended batch, if the store records it.
     pub last_batch: Option<BatchId>,
 }
 
@@ -44,35 +43,35 @@ impl Head {
     }
 }
 
-/// Tells batches apart, so that a repeated one is not written twice.
+/// Identifies a batch, so that a repeated batch is not written twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BatchId {
-    /// The epoch of the opening that sends it: no two openings have the same.
+    /// The epoch of the sending opening: no two openings share one.
     pub epoch: u64,
     /// Its number within that opening.
     pub number: u64,
 }
 
-/// Lines of one log that are appended together.
+/// Lines that are appended to one log together.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     /// The log.
     pub kind: LogKind,
-    /// Whole lines with checksums, as [`encode_records`](super::encode_records) writes them. None
-    /// at all makes durable what was there at opening.
+    /// Whole lines with checksums, as [`encode_records`](super::encode_records) encodes them. An
+    /// empty batch makes the lines that existed at opening durable.
     pub lines: &'a [u8],
-    /// How many.
+    /// Number of records.
     pub records: u64,
-    /// Its identity.
+    /// The id of the batch.
     pub id: BatchId,
 }
 
-/// What became of an append or rewrite.
+/// The result of an append or rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Durable; the logs reach so far now.
+    /// Durable; the new head.
     Done(Head),
-    /// Nothing was written: the head is not the expected one.
+    /// Nothing was written, because the head is not the expected one.
     Conflict(Head),
 }
 
@@ -95,7 +94,7 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `Internal` if the user is open for writing already; `Io`.
     fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)>;
 
-    /// Up to `limit` users of a tenant in the order of their ids, those behind `after`.
+    /// Up to `limit` users of a tenant after `after`, ordered by id.
     ///
     /// # Errors
     /// `Io`.
@@ -125,54 +124,54 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// like `known`, or not everything behind it is sound. [`LogSum::default`], the empty
     /// beginning, always holds.
     ///
-    /// Writing, the first reading mends the log: a torn line is cut off, lines for which `visit`
-    /// answers `Err` are set aside.
+    /// In a writable store, the first read repairs the log: it cuts off an unfinished line and
+    /// quarantines lines for which `visit` returns `Err`.
     ///
     /// # Errors
-    /// `Io` when the log can't be read or mended.
+    /// `Io` if the log cannot be read or repaired.
     fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>>;
 
-    /// Appends a batch, durably, if generation, epoch and the end of its log are those of
-    /// `expected`. The ends of the other logs don't matter: a message does not wait for an episode.
+    /// Appends a batch, durably, if generation, epoch and the end of its log match `expected`. The
+    /// ends of the other logs do not matter: a message does not wait for an episode.
     ///
     /// # Errors
-    /// `ReadOnly`; `Io`: nothing of the batch is acknowledged. Over a network it may have been
-    /// written all the same; [`settle`] finds out.
+    /// `ReadOnly`; `Io`: no record of the batch is acknowledged. Over a network the batch may still
+    /// have been written; [`settle`] determines this.
     fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer>;
 
-    /// Removes records and puts others in their place, in all logs at once, if generation and epoch
-    /// are those of `expected`. Raises the generation.
+    /// Removes records and inserts replacements, in all logs at once, if generation and epoch match
+    /// `expected`. Raises the generation.
     ///
     /// # Errors
-    /// `Internal` if a current episode would keep an erased message; `ReadOnly`; `Io`: if
-    /// [`UserLogs::is_erasing`] then, the next append finishes it first.
+    /// `Internal` if a current episode would keep an erased message; `ReadOnly`; `Io`. If
+    /// [`UserLogs::is_erasing`] is then true, the next append first finishes the erasure.
     fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)>;
 
-    /// Is there an erasure that failed half-way?
+    /// True if an erasure was interrupted.
     fn is_erasing(&self) -> bool;
 
-    /// Finishes an erasure that failed half-way, if there is one.
+    /// Finishes an interrupted erasure, if there is one.
     ///
     /// # Errors
-    /// `Io`: call again.
+    /// `Io`; call again.
     fn finish_erasure(&self) -> Result<()>;
 
-    /// How far a log reaches, as caches state it; nothing before it was read.
+    /// The end of a log, as caches record it; zero before the first read.
     fn position(&self, kind: LogKind) -> LogPosition;
 
-    /// Length and checksum of a log; `None` where it ends in a line without line feed.
+    /// Length and checksum of a log; `None` if it ends in an unterminated line.
     ///
     /// # Errors
     /// `Io`.
     fn sum(&self, kind: LogKind) -> Result<Option<LogSum>>;
 
-    /// Reads the logs once more and reports what has been damaged since opening.
+    /// Reads the logs again and reports damage since opening.
     ///
     /// # Errors
     /// `Io`.
     fn check(&self) -> Result<Vec<Problem>>;
 
-    /// Where a log is, for reports.
+    /// The path of a log, for reports.
     fn path(&self, kind: LogKind) -> PathBuf;
 
     /// Who forms this user's memories now.

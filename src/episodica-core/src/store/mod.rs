@@ -1,4 +1,5 @@
-//! Records on disk: append-only JSONL logs that survive crashes. The store never sees an index.
+//! Records on disk: append-only JSONL logs that survive crashes. The store does not depend on
+//! indexes.
 //!
 //! [`Store`] is a directory with one writer; [`UserStore`] the three logs of one user, which are
 //! the truth; everything else on disk (vector caches, snapshots) can be made again from them.
@@ -11,7 +12,7 @@
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!
-//! The store knows neither when a segment ends nor what a memory means; only the engine calls it.
+//! The store neither segments conversations nor interprets facts; only the engine calls it.
 
 mod adopt;
 pub mod backend;

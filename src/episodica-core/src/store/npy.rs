@@ -1,7 +1,7 @@
 //! The NumPy array format, version 1.0, for little-endian matrices of float32 and float16 in C
-//! order: only what the store itself writes is read.
+//! order: only files in the store's own form are read.
 //!
-//! Numbers are written and read as they are in memory, in one piece.
+//! Numbers are written and read in their memory representation, in one piece.
 
 use std::io::{self, Read};
 
@@ -12,12 +12,12 @@ use ndarray::Array2;
 use crate::matrix::Matrix;
 
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
-/// Data begins at a multiple of this, as the format demands.
+/// Data begins at a multiple of this, as the format requires.
 const ALIGNMENT: usize = 64;
 /// Names of single and half precision in the format.
 const SINGLE: &str = "<f4";
 const HALF: &str = "<f2";
-/// Bytes read at a time, so that a checksum finds them still in the processor's cache.
+/// Bytes read at a time, so that they are still in the processor's cache for the checksum.
 const CHUNK: usize = 256 << 10;
 
 const _: () =
@@ -62,11 +62,11 @@ pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> Encoded<'a> {
     Encoded { header, numbers }
 }
 
-/// The matrix of shape `expected` in a file of so many `bytes`; what is wrong with it, for people,
-/// otherwise. Never allocates more than the file is long.
+/// Reads the matrix of shape `expected` from a file of `bytes` bytes; otherwise returns a readable
+/// reason. Never allocates more than the file's length.
 ///
 /// # Errors
-/// Those of `source`, but for its end.
+/// Errors of `source`, except its end.
 pub(crate) fn decode(
     source: &mut dyn Read,
     bytes: u64,

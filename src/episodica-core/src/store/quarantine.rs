@@ -1,8 +1,8 @@
 //! Lines that are not records, kept beside their log: `<file>.quarantine.jsonl`.
 //!
-//! One JSON object a line: `file`, `line` (its number then), `reason`, and `text`, or `base64`
-//! where the bytes are not UTF-8. What is longer than a mebibyte goes in pieces with a `part` from
-//! 0. Nothing reads it back; it is for people who want to recover the text.
+//! One JSON object per line: `file`, `line` (the number at that time), `reason`, and `text`, or
+//! `base64` if the bytes are not UTF-8. A line longer than one mebibyte is split into pieces with a
+//! `part` from 0. The store never reads these lines back; they let people recover the text.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -16,7 +16,7 @@ use super::line::encode_line;
 use super::scan::BadLine;
 use crate::error::Result;
 
-/// Most bytes of a bad line in one row, so that memory stays bounded.
+/// Maximum bytes of a bad line in one row; bounds the memory use.
 const PIECE_BYTES: usize = 1 << 20;
 
 #[derive(Serialize)]
@@ -39,11 +39,11 @@ pub(crate) fn path_for(log: &Path) -> PathBuf {
     name.into()
 }
 
-/// Copies the bad lines into the quarantine and syncs it; lines that a crash left there already are
-/// not written twice.
+/// Copies the bad lines into the quarantine and syncs it; lines already there after a crash are not
+/// written twice.
 ///
 /// # Errors
-/// `Io`; the log is untouched then.
+/// `Io`; the log is then unchanged.
 pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result<()> {
     let path = path_for(log);
     let fail = |error| io_error("cannot write the quarantine", &path, error);
@@ -87,8 +87,8 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
     backend.sync_dir(parent_of(&path)).map_err(fail)
 }
 
-/// Removes every row whose text contains one of `needles` (in JSON form), and every row that can't
-/// be searched (`base64`, `part`). `true` if there was one.
+/// Removes every row whose text contains one of `needles` (in JSON form), and every row that cannot
+/// be searched (`base64`, `part`). `true` if any row was removed.
 ///
 /// # Errors
 /// `Io`.

@@ -1,8 +1,8 @@
 //! The operating system's files.
 //!
 //! [`RealBackend`] refuses symbolic links below the root of the store, and anything but regular
-//! files: a FIFO in the place of a log would make whoever opens it wait for ever. The root itself
-//! may be a link: it is the caller's own choice of a place.
+//! files: opening a FIFO in the place of a log would block for ever. The root itself may be a link,
+//! because the caller chose it.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -85,8 +85,8 @@ fn entry_kind(kind: std::fs::FileType) -> EntryKind {
     }
 }
 
-/// Opens a file without waiting, and only if it is a regular one: whoever opens a FIFO for reading
-/// waits until somebody writes.
+/// Opens a file without blocking, and only if it is a regular file: opening a FIFO for reading
+/// blocks until another process writes.
 fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> {
     #[cfg(unix)]
     {
@@ -96,7 +96,7 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> 
     }
     let file = match options.open(path) {
         Ok(file) => file,
-        // A FIFO without a reader, or a socket, can't even be opened for writing.
+        // Opening a FIFO without a reader, or a socket, for writing fails.
         Err(error) => {
             let irregular = std::fs::symlink_metadata(path)
                 .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_symlink());
@@ -113,7 +113,7 @@ impl Backend for RealBackend {
         }
         match std::fs::symlink_metadata(path) {
             Ok(metadata) => {
-                // The root may be a link; what the store asks of it is the directory behind.
+                // The root may be a link; the store needs the directory that it points to.
                 let metadata = if path == self.root && metadata.is_symlink() {
                     fs::metadata(path)?
                 } else {
@@ -191,8 +191,8 @@ impl Backend for RealBackend {
         options.open(path)?.sync_all()
     }
 
-    /// Directories can't be opened for syncing here; renaming is ordered by the file system's
-    /// journal.
+    /// Directories cannot be opened for syncing on this platform; the file system's journal orders
+    /// renames.
     #[cfg(not(unix))]
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
@@ -213,7 +213,7 @@ impl Backend for RealBackend {
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         self.guard(path)?;
-        // The kind of the error (not empty) matters to the caller, and it is never shown.
+        // The caller uses the kind of the error (not empty); the error itself is never shown.
         std::fs::remove_dir(path)
     }
 

@@ -1,15 +1,15 @@
-//! A little disk space kept for deletions.
+//! A small disk reserve for deletions.
 //!
-//! Deleting writes an intent first, and on a full disk there is no room for it. So a store open for
-//! writing keeps `.reserve`, which is removed when a deletion finds the disk full and made again
-//! afterwards. Having none is harmless while the disk has room.
+//! A deletion first writes an intent, which a full disk has no room for. So a store open for
+//! writing keeps `.reserve`, a file that is removed if a deletion finds the disk full, and created
+//! again afterwards. A missing reserve is harmless while the disk has room.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::backend::Backend;
 
-/// More than an intent and the directory entries around it take.
+/// More than an intent and its directory entries need.
 const RESERVED_BYTES: usize = 64 << 10;
 
 /// The reserve of one store.
@@ -23,7 +23,7 @@ impl Reserve {
         Self { path: root.join(".reserve") }
     }
 
-    /// Makes the reserve, if there is none and the disk has room.
+    /// Creates the reserve if it is missing and the disk has room.
     pub fn refill(&self, backend: &dyn Backend) {
         let fill = || -> io::Result<()> {
             if backend.stat(&self.path)?.is_none() {
@@ -38,7 +38,7 @@ impl Reserve {
         }
     }
 
-    /// Gives the space back to the disk.
+    /// Frees the reserve's disk space.
     pub fn release(&self, backend: &dyn Backend) {
         let _ = backend.remove_file(&self.path);
     }

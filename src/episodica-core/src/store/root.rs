@@ -1,4 +1,4 @@
-//! The directory of a store, and whether it is still the one that was opened.
+//! The directory of a store, with a check that it is still the one that was opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
-    /// The number of the directory that was locked.
+    /// The file number of the locked directory.
     locked: OnceLock<u64>,
 }
 
@@ -24,7 +24,8 @@ impl Root {
         &self.path
     }
 
-    /// Remembers which directory it is; from now on [`Root::check`] accepts no other.
+    /// Records the directory's file number; from then on [`Root::check`] accepts no other
+    /// directory.
     ///
     /// # Errors
     /// `Io`.
@@ -35,8 +36,8 @@ impl Root {
         Ok(())
     }
 
-    /// Refuses to write once the directory was moved or removed: its lock went with it, and files
-    /// made under its old name would belong to a store that nobody opened.
+    /// Refuses writes after the directory was moved or removed: its lock moved with it, and new
+    /// files under the old name would belong to a store that no process has opened.
     ///
     /// # Errors
     /// `Io`.

@@ -1,4 +1,4 @@
-//! Reads a log line by line, in memory bounded by its longest line, and judges each line.
+//! Reads a log line by line, in memory bounded by its longest line, and validates each line.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::files::io_error;
 use super::line::{MAX_LINE_BYTES, check_line};
 use crate::error::Result;
 
-/// How much is read at once.
+/// Bytes read at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// A line of a log, without its line feed.
@@ -17,13 +17,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub struct Line<'a> {
     /// Number of the line, from 1.
     pub number: u64,
-    /// Where it begins, in bytes.
+    /// Its offset in bytes.
     pub offset: u64,
     /// Its bytes, the checksum key included.
     pub bytes: &'a [u8],
 }
 
-/// Is shown the lines of a log; answers `Err(reason)` for a line that is not a record of the log.
+/// Receives the lines of a log; returns `Err(reason)` for a line that is not a record of the log.
 pub type Visit<'a> = &'a mut dyn FnMut(Line<'_>) -> Result<(), String>;
 
 /// A line that is not a record.
@@ -34,25 +34,25 @@ pub(crate) struct BadLine {
     pub reason: String,
 }
 
-/// What one pass over a log found.
+/// The result of one pass over a log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scan {
-    /// Length of the part that holds whole lines.
+    /// Length of the part that consists of whole lines.
     pub good_bytes: u64,
-    /// Bytes behind it: a line that was never finished.
+    /// Bytes after this part: an unfinished line.
     pub torn_bytes: u64,
-    /// The last record is whole but for its line feed, which is missing or (`torn_bytes` 1)
-    /// damaged.
+    /// True if the last record is complete except for its line feed, which is missing or
+    /// (`torn_bytes` 1) damaged.
     pub unterminated: bool,
-    /// Records seen.
+    /// Number of records.
     pub records: u64,
-    /// Lines that are not records, a torn one excepted.
+    /// Lines that are not records, except an unfinished last line.
     pub bad: Vec<BadLine>,
-    /// Checksum over all bytes, where every line is a record that ends in a line feed.
+    /// Checksum of all bytes, if every line is a record that ends in a line feed.
     pub checksum: Option<crc32fast::Hasher>,
 }
 
-/// Where reading begins: a place between two lines.
+/// The start of reading: a position between two lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Start {
     /// Offset in bytes.
@@ -69,7 +69,7 @@ struct LineReader {
     /// The unread part of the buffer.
     start: usize,
     end: usize,
-    /// Offset in the file of `start`.
+    /// Offset of `start` in the file.
     offset: u64,
     finished: bool,
     checksum: crc32fast::Hasher,
@@ -127,7 +127,7 @@ impl LineReader {
             }
             searched = unread.len();
             if searched > MAX_LINE_BYTES {
-                // Too long to be a record: forget the text, keep counting.
+                // Too long for a record: discard the text, keep counting.
                 dropped += searched as u64;
                 (self.start, self.end, searched) = (0, 0, 0);
             }
@@ -156,12 +156,12 @@ impl LineReader {
     }
 }
 
-/// Reads the log at `path` up to `limit` bytes; `visit` is shown every line whose checksum holds.
+/// Reads the log at `path` up to `limit` bytes; passes every line with a valid checksum to `visit`.
 ///
-/// Never fails because of what the file holds. A missing file is an empty log.
+/// Never fails because of the file's content. A missing file is an empty log.
 ///
 /// # Errors
-/// `Io` when it can't be read.
+/// `Io` if the file cannot be read.
 pub(crate) fn scan(
     backend: &dyn Backend,
     path: &Path,
@@ -180,10 +180,10 @@ pub(crate) fn scan(
         .map_err(|error| io_error("cannot read the log", path, error))
 }
 
-/// Reads the lines of a source that stands at `start`; counts those before as good.
+/// Reads the lines of a source positioned at `start`; counts the lines before as good.
 ///
 /// # Errors
-/// Those of the source.
+/// Errors of the source.
 pub(crate) fn scan_from(
     source: Box<dyn Read + Send>,
     start: Start,
@@ -225,8 +225,8 @@ impl Scan {
                 self.bad.push(BadLine { number, range, reason });
                 self.good_bytes += piece.bytes;
             }
-            // The line feed itself may be the damaged byte: then everything before it is a whole
-            // record, checksum included.
+            // The line feed itself may be the damaged byte: then the bytes before it are a whole
+            // record with its checksum.
             Err(_) => {
                 let whole = text
                     .split_last()

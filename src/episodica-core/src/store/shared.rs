@@ -30,12 +30,12 @@ pub(super) struct Shared {
     open: Mutex<HashSet<Owner>>,
     /// Files of another program that stand in for a canonical one; only while read-only.
     pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
-    /// Users whose deletion a dead writer began and the next one finishes; only while read-only.
+    /// Users whose deletion a dead writer began and the next writer finishes; only if read-only.
     pub deleted: HashSet<Owner>,
-    /// What was wrong with the store as a whole when it was opened.
+    /// Problems of the whole store, found at opening.
     pub problems: Vec<Problem>,
-    /// The end of a deletion may not be durable: after a power cut the deletion would begin again,
-    /// and take with it what was written since.
+    /// True if the end of a deletion may not be durable: after a power cut the deletion would run
+    /// again, and also remove lines written since.
     pub intents_dirty: Mutex<bool>,
     /// The writer's lock; dropped last.
     pub lock: Mutex<Option<Box<dyn LockGuard>>>,
@@ -71,7 +71,7 @@ impl Shared {
         }
     }
 
-    /// The log at `path`, as this store may use it.
+    /// The log at `path`, with the permissions of this store.
     pub fn log_file(&self, path: PathBuf) -> LogFile {
         LogFile {
             backend: Arc::clone(&self.backend),

@@ -1,8 +1,8 @@
-//! Questions to models and their answers: the cache that saves asking again, and the trace for
-//! people to read.
+//! Prompts and model answers: the cache that avoids repeated calls, and the trace for inspection.
 //!
-//! Both hold private text. They are logs like the others (a torn line is cut off, a damaged one set
-//! aside), are removed with the user, and are removed whole when any record is erased.
+//! Both contain private text. They are logs with the usual recovery (unfinished lines are cut off,
+//! damaged lines quarantined). They are removed with the user, and removed whole if any record is
+//! erased.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use super::log::{Log, LogFile};
 use crate::clock::Moment;
 use crate::error::Result;
 
-/// A model's answer under the hash of what it was asked.
+/// A model's answer, stored under the hash of its prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CachedAnswer {
-    /// Hash of model, prompt and form of the answer.
+    /// Hash of model, prompt and answer format.
     pub hash: String,
     /// The model that answered.
     pub model: String,
-    /// The answer, as it came.
+    /// The answer as received.
     pub text: String,
-    /// When it came.
+    /// Time of the answer.
     pub at: Moment,
 }
 
-/// The answers of one user's models.
+/// The cached model answers of one user.
 #[derive(Debug)]
 pub struct AnswerCache {
     log: Log,
@@ -33,7 +33,7 @@ pub struct AnswerCache {
 }
 
 impl AnswerCache {
-    /// Opens a cache of answers.
+    /// Opens an answer cache.
     ///
     /// # Errors
     /// `Io`.
@@ -69,26 +69,26 @@ impl AnswerCache {
 pub struct TraceStep {
     /// Ids of the records that resulted.
     pub ids: Vec<String>,
-    /// Which step asked: `boundary`, `episode`, `predict`, `extract`, `reconcile`.
+    /// The step that called the model: `boundary`, `episode`, `predict`, `extract`, `reconcile`.
     pub phase: String,
     /// The model that answered.
     pub model: String,
     /// Version of the prompt.
     pub prompt_version: String,
-    /// The task.
+    /// The system prompt: the task.
     pub system: String,
-    /// The input.
+    /// The user prompt: the input.
     pub user: String,
-    /// The answer, as it came; empty if none did.
+    /// The answer as received; empty if there was none.
     pub answer: String,
-    /// Why there is no answer, or why it was not used; empty if it was used.
+    /// Why the answer is missing or was not used; empty if it was used.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failure: String,
-    /// The answer came from the cache.
+    /// True if the answer came from the cache.
     pub cached: bool,
     /// Prompt and completion tokens.
     pub tokens: u64,
-    /// When it came.
+    /// Time of the answer.
     pub at: Moment,
 }
 

@@ -1,10 +1,10 @@
-//! A user's indexes as the last process left them, beside the logs: what need not be built again.
+//! A user's indexes as the last process left them, beside the logs: saves rebuilding them.
 //!
-//! One file, `snapshots/<user>.snapshot`: a line of JSON with a checksum, which says what the
-//! snapshot belongs to, and behind it packs, which only the engine understands. It is used only if
-//! every byte of the logs and of the vectors is what it was when the snapshot was written, and the
-//! packs are sound; otherwise it counts as missing. It holds the texts of records, so it goes with
-//! every deletion.
+//! One file, `snapshots/<user>.snapshot`: a JSON line with a checksum, which identifies the logs
+//! and vectors of the snapshot, followed by packs, which only the engine interprets. The snapshot
+//! is used only if every byte of the logs and vectors is unchanged since it was written and the
+//! packs are intact; otherwise it counts as missing. It contains texts of records, so every
+//! deletion removes it.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -20,17 +20,18 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::pack::{PackSum, Unpacker};
 
-/// The longest first line.
+/// Maximum length of the first line.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// What a snapshot belongs to.
+/// The data that a snapshot was built from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotHead {
-    /// Who wrote it, with all that the body depends on beside the logs: only the same reads it.
+    /// The writer's version and settings that the body depends on; only a reader with the same
+    /// value uses it.
     pub made_by: String,
     /// The three logs.
     pub logs: [LogSum; 3],
-    /// The vectors of each.
+    /// The vectors of each log.
     pub vectors: [Option<Sum>; 3],
     /// Length of a vector.
     pub dimension: usize,
@@ -58,7 +59,7 @@ impl<'a> Named<'a> {
 /// Writes a snapshot of these packs, durably.
 ///
 /// # Errors
-/// `Io`: then the earlier one is in place, or none.
+/// `Io`; the earlier snapshot, or none, is then in place.
 pub(super) fn save(
     backend: &dyn Backend,
     layout: &Layout,
@@ -73,11 +74,11 @@ pub(super) fn save(
     replace_with_pieces(backend, &path, &parts)
 }
 
-/// The head of a snapshot; `None` if there is none that can be read and is this user's.
+/// The head of a snapshot; `None` if it is missing, unreadable or another user's.
 pub(super) fn head(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Option<SnapshotHead> {
     let mut source = backend.read_from(&layout.snapshot_path(owner), 0).ok()?;
     let mut bytes = Vec::new();
-    // A head is short: without a line feed by then, the file is not a snapshot.
+    // A head is short: without a line feed up to this length, the file is not a snapshot.
     while bytes.len() < MAX_HEAD_BYTES && !bytes.contains(&b'\n') {
         if source.by_ref().take(4_096).read_to_end(&mut bytes).ok()? == 0 {
             break;
@@ -89,7 +90,7 @@ pub(super) fn head(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Opt
     (*named.owner == *owner).then(|| named.head.into_owned())
 }
 
-/// A pack of a snapshot, to be read from the file; `None` if the head has none of this number.
+/// Opens a pack of a snapshot for reading; `None` if the head lists no pack with this number.
 pub(super) fn pack(
     backend: &dyn Backend,
     layout: &Layout,
@@ -102,7 +103,7 @@ pub(super) fn pack(
     let before = earlier.fold(0_u64, |sum, pack| sum.saturating_add(pack.bytes));
     let path = layout.snapshot_path(owner);
     let (start, pack) = ((line.len() as u64).saturating_add(before), *head.packs.get(number)?);
-    // Nothing is made room for that the file does not hold.
+    // Never allocates more than the file contains.
     let end = start.checked_add(pack.bytes)?;
     backend.stat(&path).ok()?.filter(|stamp| end <= stamp.bytes)?;
     Some(Unpacker::new(backend.read_from(&path, start).ok()?, pack))

@@ -1,4 +1,4 @@
-//! A store as a whole: opened once, shared by its users.
+//! A whole store: opened once, shared by its users.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
 
-/// An open store; clones share it. The last one dropped frees the lock.
+/// An open store; clones share it. Dropping the last clone releases the lock.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(super) shared: Arc<Shared>,
@@ -30,7 +30,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `root` on the operating system's files; created if it doesn't exist
+    /// Opens the store at `root` on the operating system's files; creates it if it does not exist
     /// (unless read-only).
     ///
     /// # Errors
@@ -67,12 +67,12 @@ impl Store {
         drop(self.shared.lock.lock().take());
     }
 
-    /// Whether it may be written.
+    /// Whether the store may be written.
     pub fn mode(&self) -> Mode {
         self.shared.mode
     }
 
-    /// Where everything is.
+    /// The paths of the store.
     pub fn layout(&self) -> &Layout {
         &self.shared.layout
     }
@@ -82,12 +82,12 @@ impl Store {
         &self.shared.backend
     }
 
-    /// What was wrong with the store as a whole when it was opened.
+    /// Problems of the whole store, found at opening.
     pub fn problems(&self) -> &[Problem] {
         &self.shared.problems
     }
 
-    /// Every tenant that has data, sorted; `default` always.
+    /// Every tenant with data, and always `default`; sorted.
     ///
     /// # Errors
     /// `Io`.
@@ -95,7 +95,7 @@ impl Store {
         self.shared.layout.tenants(&*self.shared.backend)
     }
 
-    /// Every user of a tenant that has a log, sorted.
+    /// Every user of a tenant with a log, sorted.
     ///
     /// # Errors
     /// `Io`.
@@ -103,7 +103,7 @@ impl Store {
         self.logs.users(tenant, None, usize::MAX)
     }
 
-    /// Has the user a log, or a file of another program that will become one?
+    /// True if the user has a log, or a file of another program that will become one.
     ///
     /// # Errors
     /// `Io`.
@@ -122,12 +122,11 @@ impl Store {
                 }
             }
         }
-        // Unencoded names were renamed when the store was opened for writing; a reader has to look
-        // for them.
+        // Opening for writing renames unencoded names; a read-only store must search for them.
         Ok(self.mode() == Mode::ReadOnly && self.users(&owner.tenant)?.contains(&owner.user))
     }
 
-    /// What in the directories of a tenant needs a person's attention: links, quarantines,
+    /// Files in a tenant's directories that need a person's attention: links, quarantines,
     /// unfinished deletions.
     ///
     /// # Errors
@@ -165,8 +164,8 @@ impl Store {
         UserStore::open(owner, logs, head)
     }
 
-    /// [`Store::open_user`] for a caller who knows a beginning of the logs: only what stands behind
-    /// it is read, if the logs begin like that, byte for byte, and need no mending.
+    /// [`Store::open_user`] for a caller that knows a prefix of the logs: only the lines after the
+    /// prefix are read, if the logs begin with it, byte for byte, and need no repair.
     ///
     /// # Errors
     /// As [`Store::open_user`].
@@ -219,8 +218,8 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
     backend
         .create_dir_all(&root)
         .map_err(|error| io_error("cannot make the store", &root, error))?;
-    // Whoever made the directory may have died before its name was durable. (A parent that can't
-    // be read was not ours to make.)
+    // The process that created the directory may have died before the name was durable. (If the
+    // parent cannot be read, this process did not create the directory.)
     match backend.sync_dir(parent_of(&root)) {
         Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
             return Err(io_error("cannot sync the directory", parent_of(&root), error));

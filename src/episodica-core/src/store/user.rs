@@ -1,7 +1,7 @@
-//! One open user: appending makes records durable, erasing takes them away.
+//! An open user: appends records durably, and erases records.
 //!
-//! A [`UserStore`] encodes records into lines and sends them to the [`UserLogs`] of whatever store
-//! the user lives in, together with the end of the log that the user's view has seen.
+//! A [`UserStore`] encodes records as lines and sends them to the [`UserLogs`] of the user's store,
+//! together with the end of the log that the user's view has seen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, Message, Problem, SemanticMemory};
 
-/// The logs of one user, open; for writing, at most one per user and store.
+/// The open logs of one user; for writing, at most one instance per user and store.
 #[derive(Debug)]
 pub struct UserStore {
     owner: Owner,
     logs: Box<dyn UserLogs>,
     /// The head at opening.
     opened: Head,
-    /// How far the view of whoever holds this reaches, log by log. A log's lock is held while it is
-    /// appended to; all three, in this order, while the logs are rewritten.
+    /// The end of the caller's view, log by log. A log's lock is held during an append to it; all
+    /// three, in this order, during a rewrite of the logs.
     ends: [Mutex<u64>; 3],
     /// Generation of the view.
     generation: AtomicU64,
@@ -47,8 +47,8 @@ impl UserStore {
         Ok((Self::over(owner, logs, opened)?, loaded))
     }
 
-    /// Opens the logs and reads what stands behind their `known` beginning; everything, if they
-    /// begin otherwise.
+    /// Opens the logs and reads the lines after their `known` prefix; all lines, if the logs begin
+    /// differently.
     pub(super) fn open_behind(
         owner: &Owner,
         logs: Box<dyn UserLogs>,
@@ -77,12 +77,13 @@ impl UserStore {
         })
     }
 
-    /// Appends messages, then states, in one durable write. With neither, makes durable what was
-    /// readable at opening: call it before acknowledging a message as known already.
+    /// Appends messages, then states, in one durable write. Without records, this makes the lines
+    /// durable that were readable at opening: call it before acknowledging a message as already
+    /// known.
     ///
     /// # Errors
     /// `ReadOnly`; `InvalidInput` for a record that is too long; `CorruptStore` if another program
-    /// changed the log; `Io` for a full disk and the like: call again when the cause is gone.
+    /// changed the log; `Io`, for example for a full disk: call again once the cause is fixed.
     pub fn append_messages(
         &self,
         messages: &[Arc<Message>],
@@ -91,9 +92,9 @@ impl UserStore {
         self.append(LogKind::Messages, messages, &[], states)
     }
 
-    /// Appends episodes (a known id is its next revision), then takes the `deleted` ids out of the
-    /// current ones, then states, in one durable write. An episode of which only a beginning
-    /// survives a crash is not there; nor is what follows it.
+    /// Appends episodes (a known id becomes its next revision), then removes the `deleted` ids from
+    /// the current episodes, then appends states, in one durable write. If only part of an
+    /// episode's line survives a crash, neither the episode nor the lines after it exist.
     ///
     /// # Errors
     /// As [`UserStore::append_messages`].
@@ -106,9 +107,9 @@ impl UserStore {
         self.append(LogKind::Episodes, episodes, deleted, states)
     }
 
-    /// Appends facts (a known id is its next revision), then takes the `deleted` ids out of the
-    /// current ones, then states, in one durable write. [`StateRecord::Learned`] among the states
-    /// stands behind the facts, so it never survives without them.
+    /// Appends facts (a known id becomes its next revision), then removes the `deleted` ids from
+    /// the current facts, then appends states, in one durable write. [`StateRecord::Learned`]
+    /// follows the facts, so it never survives without them.
     ///
     /// # Errors
     /// As [`UserStore::append_messages`].
@@ -179,15 +180,15 @@ impl UserStore {
     }
 
     /// Removes records, and every revision, quarantined copy, trace and cached model answer of
-    /// them; returns the number of files that were removed or rewritten. After a crash in between,
-    /// opening the store goes on with it.
+    /// them; returns the number of removed or rewritten files. If a crash interrupts this, opening
+    /// the store continues it.
     ///
-    /// Vector caches are removed; the caller saves them anew.
+    /// Also removes the vector caches; the caller saves them again.
     ///
     /// # Errors
-    /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`: then, if
-    /// [`UserStore::is_erasing`], the deletion is finished before the next append, or when the
-    /// store is opened.
+    /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`. If
+    /// [`UserStore::is_erasing`] is then true, the next append or opening the store first finishes
+    /// the deletion.
     pub fn erase(&self, erasure: Erasure) -> Result<usize> {
         let mut ends = self.lock_ends();
         let outcome = self.logs.rewrite(&self.expected(), erasure);
@@ -198,17 +199,15 @@ impl UserStore {
         }
     }
 
-    /// Is there a deletion that failed half-way? It is finished before the next append, or when the
-    /// store is opened.
+    /// True if a deletion was interrupted. The next append or opening the store first finishes it.
     pub fn is_erasing(&self) -> bool {
         self.logs.is_erasing()
     }
 
-    /// Finishes a deletion that failed half-way, if there is one, so that nothing is written behind
-    /// it.
+    /// Finishes an interrupted deletion, if there is one, before anything else is written.
     ///
     /// # Errors
-    /// `Io`: call again.
+    /// `Io`; call again.
     pub fn finish_erasure(&self) -> Result<()> {
         if !self.is_erasing() {
             return Ok(());
@@ -234,15 +233,15 @@ impl UserStore {
         self.logs.mode()
     }
 
-    /// How far a log reaches.
+    /// The end of a log.
     pub fn position(&self, kind: LogKind) -> LogPosition {
         self.logs.position(kind)
     }
 
-    /// Length and checksum of the three logs; `None` where one ends in a line without line feed.
+    /// Length and checksum of the three logs; `None` if one ends in an unterminated line.
     ///
     /// # Errors
-    /// `Io` when one can't be read.
+    /// `Io` if a log cannot be read.
     pub fn sums(&self) -> Result<Option<[LogSum; 3]>> {
         let [messages, episodes, semantic] = LogKind::ALL.map(|kind| self.logs.sum(kind));
         Ok(match (messages?, episodes?, semantic?) {
@@ -253,10 +252,10 @@ impl UserStore {
         })
     }
 
-    /// Reads the logs once more and reports what has been damaged since opening.
+    /// Reads the logs again and reports damage since opening.
     ///
     /// # Errors
-    /// `Io` when a file can't be read.
+    /// `Io` if a file cannot be read.
     pub fn check_logs(&self) -> Result<Vec<Problem>> {
         self.logs.check()
     }

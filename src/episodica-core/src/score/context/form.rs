@@ -1,5 +1,5 @@
-//! The forms in which a context is written. In each of them no message passes for the structure
-//! around it: text marks the beginning of a line, JSON and tags escape what has a meaning there.
+//! The output formats of a context. None of them lets a message imitate the structure around it:
+//! plain text marks the beginning of each line, JSON and XML escape special characters.
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
@@ -8,26 +8,26 @@ use super::quote::{name, one_line, push_quoted, push_tagged};
 use crate::error::{Error, Result};
 use crate::text::count_tokens;
 
-/// Begins a message before which others of the same day and session are left out.
+/// Marks a message when earlier messages of its day and session are omitted.
 const LEFT_OUT: &str = "[…] ";
-/// Follows the name where the message says something that no longer holds.
+/// Follows the name if a superseding fact exists for the message.
 const OUTDATED: &str = " [outdated]";
-/// Heading of what was made of messages that did not fit.
+/// Heading of the summaries of messages that did not fit.
 const SUMMARIES: &str = "# Summaries\n";
 
-/// How a context is written.
+/// Output format of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
-    /// Lines under headings: the fewest tokens.
+    /// Lines under headings; uses the fewest tokens.
     #[default]
     Text,
     /// One JSON object with lists of facts, summaries and messages.
     Json,
-    /// Tags like those of XML.
+    /// XML-like tags.
     Xml,
 }
 
-/// What a context consists of, in its order.
+/// The parts of a context, in output order.
 pub(super) enum Piece<'a> {
     Fact { since: Date, text: &'a str },
     Summary(&'a str),
@@ -40,19 +40,19 @@ pub(super) struct Line<'a> {
     pub date: Date,
     pub speaker: &'a str,
     pub content: &'a str,
-    /// It says what no longer holds.
+    /// True if a later fact superseded the content.
     pub outdated: bool,
-    /// Messages of its day and session before it are left out.
+    /// True if earlier messages of the same day and session are omitted.
     pub gap: bool,
-    /// It follows a message of the same speaker.
+    /// True if the previous message is by the same speaker.
     pub goes_on: bool,
 }
 
 impl Form {
-    /// The form of a name.
+    /// Looks a format up by name.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown one.
+    /// `InvalidInput` for an unknown name.
     pub fn named(name: &str) -> Result<Self> {
         match name {
             "text" => Ok(Self::Text),
@@ -62,7 +62,7 @@ impl Form {
         }
     }
 
-    /// A context that holds nothing.
+    /// A context without content.
     pub fn empty(self) -> &'static str {
         match self {
             Self::Text => "",
@@ -71,7 +71,7 @@ impl Form {
         }
     }
 
-    /// Tokens of what surrounds the pieces.
+    /// Token count of the text around the pieces.
     pub(super) fn frame_tokens(self) -> usize {
         match self {
             Self::Text => 0,
@@ -80,7 +80,7 @@ impl Form {
         }
     }
 
-    /// Tokens of the heading of a day.
+    /// Token count of a day heading.
     pub(super) fn day_tokens(self) -> usize {
         let date = jiff::civil::date(2024, 11, 30);
         match self {
@@ -90,12 +90,12 @@ impl Form {
         }
     }
 
-    /// Tokens of the heading of the facts of a year.
+    /// Token count of the heading over a year's facts.
     pub(super) fn year_tokens(self) -> usize {
         if self == Self::Text { count_tokens(&fact_heading(2024)) } else { 0 }
     }
 
-    /// Tokens of the heading of the summaries.
+    /// Token count of the heading over the summaries.
     pub(super) fn summaries_tokens(self) -> usize {
         match self {
             Self::Text => count_tokens(SUMMARIES),
@@ -104,7 +104,7 @@ impl Form {
         }
     }
 
-    /// Tokens of what follows the name of a message that says what no longer holds.
+    /// Token count of the mark on an outdated message.
     pub(super) fn outdated_tokens(self) -> usize {
         match self {
             Self::Text => count_tokens(OUTDATED),
@@ -184,7 +184,7 @@ impl Form {
         text
     }
 
-    /// The whole context.
+    /// Writes the whole context.
     pub(super) fn write(self, pieces: &[Piece<'_>]) -> String {
         if pieces.is_empty() {
             return self.empty().to_owned();
@@ -266,7 +266,7 @@ fn day_tag(date: Date) -> String {
     format!("<day date=\"{date}\">\n")
 }
 
-/// The heading of the facts that hold since a year.
+/// The heading of the facts that hold since the given year.
 fn fact_heading(year: i16) -> String {
     format!("# Facts, {year}\n")
 }

@@ -1,8 +1,8 @@
-//! Packing what answers a question into a budget of tokens.
+//! Packs the records that answer a question into a token budget.
 //!
-//! A context opens with the facts that hold, under the year since which they do, and goes on with
-//! whole messages under the day they were said on. What no longer holds comes only together with
-//! what superseded it.
+//! A context begins with the current facts, grouped by the year since which they hold. Whole
+//! messages follow, grouped by day. An outdated message appears only together with the fact that
+//! superseded it.
 
 mod form;
 mod packing;

@@ -1,4 +1,4 @@
-//! Choosing what goes into a context.
+//! Selects the content of a context.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,56 +9,56 @@ use crate::index::MessageIndex;
 use crate::score::ScoredMessage;
 use crate::text::count_tokens;
 
-/// How much better a message must be to be worth e times the tokens: `score - PRICE x ln(tokens)`
-/// is what ranks.
+/// How much better a message must score to justify e times the tokens: messages are ranked by
+/// `score - PRICE x ln(tokens)`.
 const PRICE: f64 = 0.2;
-/// Rounds in which tokens that were saved by leaving names out are spent.
+/// Rounds of refilling: omitted names save tokens, and each round spends the tokens saved before.
 const ROUNDS: usize = 4;
-/// Messages considered beyond those that the budget could hold at a few tokens each.
+/// Messages considered beyond the number that could fit at a few tokens each.
 const CONSIDERED: usize = 512;
-/// The facts' share of a budget up to [`SMALL_BUDGET`] tokens. Of larger ones they get fewer
-/// tokens: more and more of the messages that prove them are inside.
+/// The facts' share of a budget up to [`SMALL_BUDGET`] tokens. In larger budgets the share falls,
+/// because the context includes more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.25;
 const SMALL_BUDGET: f64 = 400.0;
 
-/// What a context is made of, each kind best first.
+/// The candidates for a context, each kind best first.
 pub struct Material<'a> {
     /// All messages.
     pub index: &'a MessageIndex,
-    /// Messages by how well they answer.
+    /// Messages, ranked by how well they answer.
     pub messages: &'a [ScoredMessage],
-    /// Facts that hold. Those from `asked` on are there only because they superseded what a message
-    /// says.
+    /// Current facts. Those at index `asked` and above are included only because they superseded
+    /// the content of a message.
     pub facts: &'a [KnownFact],
     /// How many of the facts answer the question.
     pub asked: usize,
-    /// Messages that say what no longer holds.
+    /// Messages whose content was superseded.
     pub outdated: &'a Outdated,
     /// Summaries of episodes.
     pub summaries: &'a [Summary],
-    /// How it is written.
+    /// The output format.
     pub form: Form,
-    /// In which dates are shown.
+    /// Time zone in which dates are shown.
     pub zone: &'a Zone,
 }
 
 /// A packed context.
 #[derive(Debug, Clone, Default)]
 pub struct Packed {
-    /// The text, ready for a prompt; at most the budget in tokens.
+    /// The text, ready for a prompt; never more tokens than the budget.
     pub text: String,
     /// Tokens of `text` (o200k_base).
     pub token_count: usize,
-    /// The messages inside, in the order of the text.
+    /// The included messages, in the order of the text.
     pub messages: Vec<u32>,
-    /// The facts inside, in the order of the text, by index.
+    /// The included facts, in the order of the text, by index.
     pub facts: Vec<usize>,
-    /// The summaries inside, by index.
+    /// The included summaries, by index.
     pub summaries: Vec<usize>,
 }
 
 impl Packed {
-    /// Nothing, as the form says it, if the budget has room for that.
+    /// The empty context of the format, if the budget has room for its frame.
     pub fn empty(form: Form, budget: usize) -> Self {
         let tokens = count_tokens(form.empty());
         if tokens > budget {
@@ -68,8 +68,8 @@ impl Packed {
     }
 }
 
-/// Packs the best of the material into `budget` tokens: facts as far as their share goes, messages,
-/// then what else fits.
+/// Packs the best candidates into `budget` tokens: facts up to their share, then messages, then
+/// more facts and summaries.
 pub fn pack(material: &Material<'_>, budget: usize) -> Packed {
     let Material { index, facts, outdated, summaries, form, zone, .. } = *material;
     let writer = Writer { index, facts, summaries, outdated, form, zone };
@@ -88,7 +88,7 @@ pub fn pack(material: &Material<'_>, budget: usize) -> Packed {
     .pack()
 }
 
-/// Tokens that facts get of a budget before messages do.
+/// Tokens reserved for facts before messages are added.
 fn fact_tokens(budget: usize) -> usize {
     let budget = budget as f64;
     let of_small = FACT_SHARE * budget.min(SMALL_BUDGET);
@@ -102,10 +102,10 @@ struct Packing<'a> {
     day_tokens: usize,
     year_tokens: usize,
     fact_tokens: Vec<usize>,
-    /// Messages, in the order in which they were chosen.
+    /// The selected messages, in the order of selection.
     chosen: Vec<u32>,
     inside: HashSet<u32>,
-    /// Facts, likewise.
+    /// The selected facts, in the order of selection.
     known: Vec<usize>,
 }
 
@@ -118,7 +118,7 @@ impl Packing<'_> {
         for _ in 0..ROUNDS {
             let before = self.chosen.len();
             self.add_messages(&wanted);
-            // What the messages tell now need not be said twice; the share goes to other facts.
+            // The included messages already state some facts; other facts get their share.
             self.drop_told();
             let used = self.known_tokens();
             if used < share {
@@ -133,7 +133,7 @@ impl Packing<'_> {
         self.fit(summaries)
     }
 
-    /// Messages by what they are worth for their tokens.
+    /// Messages ranked by score for their tokens.
     fn wanted(&self) -> Vec<(u32, usize)> {
         let considered = CONSIDERED.max(self.budget / 8);
         let messages = self.material.messages.iter().take(considered);
@@ -147,7 +147,7 @@ impl Packing<'_> {
         wanted.into_iter().map(|(_, slot, tokens)| (slot, tokens)).collect()
     }
 
-    /// Adds messages while they fit, each with the facts that superseded what it says.
+    /// Adds messages while they fit, each with the facts that superseded its content.
     fn add_messages(&mut self, wanted: &[(u32, usize)]) {
         let mut used = self.used();
         let mut places: BTreeSet<Place> =
@@ -171,7 +171,7 @@ impl Packing<'_> {
         }
     }
 
-    /// Facts that superseded what a message says and are not shown yet.
+    /// Facts that superseded the message's content and are not included yet.
     fn missing_successors(&self, slot: u32) -> Vec<usize> {
         let successors = self.material.outdated.get(&slot).into_iter().flatten().copied();
         let mut missing: Vec<usize> =
@@ -181,7 +181,7 @@ impl Packing<'_> {
         missing
     }
 
-    /// Adds facts that are not told yet, best first, within `tokens`.
+    /// Adds facts that no included message states, best first, within `tokens`.
     fn add_facts(&mut self, facts: std::ops::Range<usize>, mut tokens: usize) {
         let year = |number: usize| self.writer.date(self.material.facts[number].since).year();
         let mut years: HashSet<i16> = self.known.iter().map(|number| year(*number)).collect();
@@ -200,8 +200,8 @@ impl Packing<'_> {
         self.known.append(&mut added);
     }
 
-    /// True if the messages that prove a fact are inside and lack none of its numbers: a date that
-    /// a fact resolves is worth saying again.
+    /// True if the messages that prove a fact are included and contain all of its numbers. A fact
+    /// that resolves a relative date is worth repeating.
     fn is_told(&self, number: usize) -> bool {
         let fact = &self.material.facts[number];
         let sources = || fact.sources.iter();
@@ -212,7 +212,8 @@ impl Packing<'_> {
             && numbers().all(|number| sources().any(|slot| content(*slot).contains(number)))
     }
 
-    /// Removes facts that the messages tell, but for those that superseded what a message says.
+    /// Removes facts that included messages state, except those that superseded a message's
+    /// content.
     fn drop_told(&mut self) {
         let needed: HashSet<usize> = self
             .chosen
@@ -230,7 +231,7 @@ impl Packing<'_> {
         self.known.retain(|number| !told.contains(number));
     }
 
-    /// Tokens of the facts shown so far.
+    /// Token count of the facts selected so far.
     fn known_tokens(&self) -> usize {
         let year = |number: &usize| self.writer.date(self.material.facts[*number].since).year();
         let years: HashSet<i16> = self.known.iter().map(year).collect();
@@ -238,8 +239,7 @@ impl Packing<'_> {
         facts + years.len() * self.year_tokens
     }
 
-    /// Summaries, best first, of episodes of which not all messages are inside, as far as the
-    /// budget goes.
+    /// Summaries, best first, of episodes whose messages are not all included, within the budget.
     fn summaries(&self) -> Vec<usize> {
         let mut used = self.used();
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
@@ -258,8 +258,8 @@ impl Packing<'_> {
         shown
     }
 
-    /// Tokens of what was chosen so far. The exact count is lower than the sum: names are left out
-    /// where the same person goes on.
+    /// Token count of the selection so far. The exact count is lower than this sum: a name is
+    /// omitted if the same speaker continues.
     fn used(&self) -> usize {
         if self.chosen.is_empty() && self.known.is_empty() {
             return self.material.form.frame_tokens();
@@ -267,8 +267,8 @@ impl Packing<'_> {
         self.writer.write(&self.known, &self.chosen, &[]).tokens + 1
     }
 
-    /// Counts the whole text and takes out what was chosen last until it fits: pieces may count
-    /// differently together than alone.
+    /// Counts the whole text and removes the latest selections until it fits: pieces can have more
+    /// tokens together than separately.
     fn fit(mut self, mut summaries: Vec<usize>) -> Packed {
         loop {
             let Written { text, tokens, messages, facts } =

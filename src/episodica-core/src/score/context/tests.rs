@@ -1,4 +1,4 @@
-//! What a context looks like, and that nothing in it passes for anything else.
+//! Tests the layout of contexts, and that no content can imitate the structure.
 
 use super::*;
 use crate::clock::{Moment, Zone};

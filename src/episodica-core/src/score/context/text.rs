@@ -1,4 +1,4 @@
-//! The order of a context: facts, summaries and messages that were chosen, as pieces to write.
+//! Orders the selected facts, summaries and messages of a context as pieces to write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,34 +11,33 @@ use crate::clock::{Moment, Zone};
 use crate::index::MessageIndex;
 use crate::text::count_tokens;
 
-/// A fact that still holds, as a context shows it.
+/// A current fact, as a context shows it.
 #[derive(Debug, Clone)]
 pub struct KnownFact {
     /// The fact, self-contained.
     pub text: String,
-    /// Since when it holds.
+    /// Since when the fact holds.
     pub since: Moment,
     /// The messages that prove it, by slot.
     pub sources: Vec<u32>,
 }
 
-/// The summary of an episode, which can stand for messages that did not fit.
+/// The summary of an episode; it can replace messages that did not fit.
 #[derive(Debug, Clone)]
 pub struct Summary {
-    /// One line.
+    /// The summary, one line.
     pub text: String,
-    /// The messages it was made from, by slot.
+    /// The messages of the episode, by slot.
     pub sources: Vec<u32>,
 }
 
-/// Messages that say something that no longer holds, by slot: the facts, by index, that superseded
-/// what they say.
+/// Maps each message (by slot) with superseded content to the facts (by index) that superseded it.
 pub type Outdated = FxHashMap<u32, Vec<usize>>;
 
-/// The day (on the speaker's own clock) and session that a message stands under.
+/// The heading of a message: its day (in the speaker's own time zone) and session.
 pub(super) type Place = (Date, Option<Arc<str>>);
 
-/// Messages shown together: day, beginning and session.
+/// A group of messages shown together: day, start and session.
 type Sitting = (Date, Moment, Option<Arc<str>>);
 
 /// Writes contexts over one user's messages.
@@ -62,7 +61,7 @@ pub(super) struct Written {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the chosen facts, messages and summaries, each in the order of time.
+    /// Writes the selected facts, messages and summaries, each kind in chronological order.
     pub fn write(&self, facts: &[usize], messages: &[u32], summaries: &[usize]) -> Written {
         let mut facts = facts.to_vec();
         facts.sort_by_key(|number| (self.facts[*number].since, *number));
@@ -77,9 +76,9 @@ impl<'a> Writer<'a> {
         Written { tokens: count_tokens(&text), text, messages, facts }
     }
 
-    /// Adds the chosen messages under their days; returns them in their order.
+    /// Adds the selected messages under their days; returns them in the order of the text.
     fn arrange(&self, pieces: &mut Vec<Piece<'a>>, chosen: &[u32]) -> Vec<u32> {
-        // Sessions stay together even where their times cross.
+        // A session stays together even if its times overlap with another's.
         let mut starts: FxHashMap<Place, Moment> = FxHashMap::default();
         for slot in chosen {
             let time = self.index.get(*slot).timestamp;
@@ -105,7 +104,7 @@ impl<'a> Writer<'a> {
         messages
     }
 
-    /// A message after the one in `before`, if that is of the same day and session.
+    /// The line of a message that follows `before`, if both have the same day and session.
     fn line(&self, date: Date, slot: u32, before: Option<u32>) -> Line<'a> {
         let message = self.index.get(slot);
         let follows = before.is_some() && self.index.previous(slot) == before;
@@ -128,12 +127,12 @@ impl<'a> Writer<'a> {
         (self.date(message.timestamp), message.session_id.clone())
     }
 
-    /// The date as it is shown.
+    /// The date that is shown for a moment.
     pub fn date(&self, moment: Moment) -> Date {
         self.zone.show(moment).local().date()
     }
 
-    /// Tokens of a message on a line of its own.
+    /// Token count of a message on its own line.
     pub fn message_tokens(&self, slot: u32) -> usize {
         let count = || {
             let date = self.date(self.index.get(slot).timestamp);

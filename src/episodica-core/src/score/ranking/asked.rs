@@ -1,4 +1,4 @@
-//! One question asked of one corpus: what the strategies share.
+//! One question about one corpus: the part that all strategies share.
 
 use std::cell::OnceCell;
 
@@ -16,53 +16,53 @@ use crate::score::{
     ScoredMessage, TokenTable, Weights, bm25, last_successor,
 };
 
-/// Depth of the list that a single leg returns, however many hits are wanted: reciprocal rank
-/// fusion of longer lists gives other scores.
+/// Length of the list that one leg returns, independent of the number of hits wanted: reciprocal
+/// rank fusion of longer lists gives other scores.
 const LEG_DEPTH: usize = 1_000;
 
-/// The settings that ranking obeys.
+/// The settings of ranking.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// What the terms of a message are worth.
+    /// The weights of a message's terms.
     pub weights: Weights,
-    /// What the three layers of an episode are worth.
+    /// The weights of an episode's three layers.
     pub layer_weights: [f32; 3],
     /// `k` of reciprocal rank fusion.
     pub rrf_k: f32,
-    /// Whose formulas are used.
+    /// The preset whose formulas apply.
     pub preset: Preset,
 }
 
-/// A question, the records that may answer it, and how many answers are wanted.
+/// A question, the corpus, and the number of hits wanted.
 pub struct Asked<'a> {
     /// The records.
     pub corpus: &'a dyn Corpus,
     /// The question.
     pub query: &'a Query,
-    /// Its vector; `None` where only words are compared.
+    /// The question's embedding; `None` if only words are compared.
     pub vector: Option<ArrayView1<'a, f32>>,
     /// Word-by-word comparison.
     pub table: &'a dyn TokenTable,
-    /// Which records are admitted.
+    /// Restricts which records may be returned.
     pub filter: &'a Filter,
     /// The settings.
     pub settings: Settings,
-    /// How many of the best of each kind are wanted.
+    /// The number of hits wanted of each kind.
     pub wanted: usize,
-    /// How many of the best messages are wanted.
+    /// The number of messages wanted.
     pub depth: usize,
     /// True if records below the best `wanted` must be ranked too, because a threshold follows.
     pub exhaustive: bool,
-    /// True if facts that no longer hold are ranked too.
+    /// True if superseded facts are ranked too.
     pub include_superseded: bool,
-    /// All messages, ranked without the filter: episodes and messages both ask for it.
+    /// All messages, ranked without the filter; the message and the episode ranking both use this.
     ranked: OnceCell<Vec<ScoredMessage>>,
-    /// The place of each message in that ranking, by slot.
+    /// The position of each message in that ranking, by slot.
     places: OnceCell<FxHashMap<u32, usize>>,
 }
 
 impl<'a> Asked<'a> {
-    /// Of a corpus, with the best `wanted` of each kind.
+    /// A question about `corpus`, with `wanted` hits of each kind.
     pub fn new(
         corpus: &'a dyn Corpus,
         query: &'a Query,
@@ -104,7 +104,7 @@ impl<'a> Asked<'a> {
         Ok(self.ranked.get().map_or(&[], Vec::as_slice))
     }
 
-    /// The default score of the best message of all; 0 without any.
+    /// The default score of the best message; 0 if there are no messages.
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].
@@ -138,7 +138,7 @@ impl<'a> Asked<'a> {
         self.leg(best.map(|slot| (slot, words[slot as usize])).collect())
     }
 
-    /// The list of a leg: best first, of equal ones the later, then by id.
+    /// The list of one leg: best first; ties go to the later record, then by id.
     fn leg(&self, mut found: Vec<(u32, f32)>) -> Vec<(u32, f64)> {
         let index = self.corpus.messages();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
@@ -167,15 +167,15 @@ impl<'a> Asked<'a> {
         FieldScores::new(field, &self.query.all_terms, self.vector, b, self.wanted, None)
     }
 
-    /// The facts' words and meaning.
+    /// Words and meaning of the facts.
     pub(super) fn fact_scores(&self) -> FieldScores {
         let (terms, current) = (&self.query.all_terms, |slot: u32| self.corpus.is_current(slot));
         let field = self.corpus.facts();
         FieldScores::new(field, terms, self.vector, BM25_B, self.wanted, Some(&current))
     }
 
-    /// Facts that either leg proposes or that superseded a proposed one, and that the filter
-    /// admits.
+    /// Facts that the filter admits and that either leg proposes or that superseded a proposed
+    /// fact.
     pub(super) fn proposed_facts(&self, scores: &FieldScores) -> Vec<u32> {
         let corpus = self.corpus;
         if self.filter.is_empty() {
@@ -189,25 +189,25 @@ impl<'a> Asked<'a> {
             slots.retain(|slot| corpus.has_fact(*slot));
             return slots;
         }
-        // A filter may leave just what the legs would not propose.
+        // A filter may admit only facts that the legs do not propose.
         let mut slots = corpus.fact_slots();
         slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| self.filter.admits_fact(fact)));
         slots
     }
 
-    /// Those of them that may be returned.
+    /// The proposed facts that may be returned.
     pub(super) fn admitted_facts(&self, scores: &FieldScores) -> Vec<u32> {
         let mut slots = self.proposed_facts(scores);
         slots.retain(|slot| self.admits_standing(*slot));
         slots
     }
 
-    /// True if a fact holds or superseded ones are asked for.
+    /// True if the fact is current or superseded facts are requested.
     pub(super) fn admits_standing(&self, slot: u32) -> bool {
         self.include_superseded || self.corpus.is_current(slot)
     }
 
-    /// The words and meaning of the episodes' texts.
+    /// Words and meaning of the episodes' texts.
     pub(super) fn episode_scores(&self) -> EpisodeFields {
         EpisodeFields {
             abstracts: self.field_scores(self.corpus.abstracts(), BM25_B),
@@ -244,7 +244,7 @@ impl<'a> Asked<'a> {
         Ok(EpisodeLayers::new(fields, self.ranked()?, slots, self.settings.layer_weights))
     }
 
-    /// An episode's messages by how well they matched, best first.
+    /// An episode's messages, best match first.
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].

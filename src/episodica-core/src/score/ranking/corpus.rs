@@ -1,4 +1,4 @@
-//! What ranking reads of one user's memory.
+//! The interface through which ranking reads one user's records.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::index::{Field, MessageIndex};
 use crate::model::{Episode, SemanticMemory};
 use crate::score::{fields, messages};
 
-/// The indexes of one user and what ranking must know of each record beside them.
+/// One user's indexes, and the properties of each record that ranking uses.
 ///
 /// Records have slots. Reading a whole record ([`Corpus::fact`], [`Corpus::episode`]) may
-/// decompress it, so strategies do that for hits, not for candidates, unless a filter asks for it.
+/// decompress it, so strategies read hits, not candidates, unless a filter needs the candidates.
 pub trait Corpus {
     /// The messages.
     fn messages(&self) -> &MessageIndex;
@@ -24,11 +24,11 @@ pub trait Corpus {
     fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>>;
     /// The tokens of a fact, ids of the static table.
     fn fact_tokens(&self, slot: u32) -> &[u16];
-    /// True if the fact still holds.
+    /// True if the fact is current.
     fn is_current(&self, slot: u32) -> bool;
-    /// The number and name of what a fact is about.
+    /// The number and name of a fact's subject.
     fn subject(&self, slot: u32) -> (u32, &str);
-    /// The slot of the fact that superseded this one.
+    /// The slot of the fact that superseded this fact.
     fn successor(&self, slot: u32) -> Option<u32>;
 
     /// Titles and summaries (L0) of the episodes.
@@ -43,7 +43,7 @@ pub trait Corpus {
     fn episode(&self, slot: u32) -> Option<&Arc<Episode>>;
     /// The slots of an episode's messages.
     fn members(&self, slot: u32) -> &[u32];
-    /// The slot of the episode that a message is in.
+    /// The slot of the episode that contains a message.
     fn episode_of(&self, message: u32) -> Option<u32>;
 }
 

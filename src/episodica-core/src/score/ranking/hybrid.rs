@@ -1,4 +1,4 @@
-//! The default: every term that was measured to help, on one scale.
+//! The default strategy: all terms with a measured gain, on one scale.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use crate::score::{
     last_successor, least_of_best, raise_successors, score_fact, sort_records,
 };
 
-/// Shares of similarity and importance in the preset `memo`.
+/// Weights of similarity and importance in the preset `memo`.
 const MEMO_SIMILARITY: f64 = 0.7;
 const MEMO_IMPORTANCE: f64 = 0.3;
 
@@ -58,7 +58,7 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
         slots.iter().map(|slot| question.score(corpus.fact_tokens(*slot))).collect();
     let mean = tokens.iter().sum::<f32>() / tokens.len().max(1) as f32;
     let range = tokens.iter().copied().fold(0.0, f32::max) - mean;
-    // Few subjects have many facts.
+    // Many facts share a subject, so each subject is compared only once.
     let mut named: FxHashMap<u32, bool> = FxHashMap::default();
     let terms = slots.into_iter().zip(tokens).map(|(slot, tokens)| {
         let (subject, name) = corpus.subject(slot);
@@ -75,13 +75,13 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
     terms.collect()
 }
 
-/// Leaves out the facts that can't be among the best: a tree for each would cost more than all
-/// else.
+/// Drops the facts that cannot be among the best: building an explanation tree for each fact would
+/// dominate the cost.
 fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
     let successor = |slot: u32| last_successor(slot, |slot| asked.corpus.successor(slot));
     let mut worth: FxHashMap<u32, f64> =
         facts.iter().map(|(slot, terms)| (*slot, estimate_fact(scores, *slot, *terms))).collect();
-    // What superseded a fact takes over its score.
+    // A fact takes over the score of the fact that it superseded.
     for (slot, _) in facts.iter() {
         if let Some(last) = successor(*slot) {
             let inherited = worth[slot];
@@ -92,7 +92,7 @@ fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, Fact
     let estimates: Vec<f64> = admitted.map(|(slot, _)| worth[slot]).collect();
     let least = least_of_best(&estimates, asked.wanted);
     let among_best = |slot: &u32| worth.get(slot).is_some_and(|worth| *worth >= least);
-    // A superseded fact stays as long as its successor does, which is to take over its score.
+    // A superseded fact stays as long as its successor stays, which takes over its score.
     facts.retain(|(slot, _)| match successor(*slot) {
         Some(last) if !asked.include_superseded => among_best(&last),
         _ => among_best(slot),

@@ -1,7 +1,7 @@
-//! How records are ranked: one strategy a file, behind the trait [`Ranking`].
+//! Ranking strategies, one per file, behind the trait [`Ranking`].
 //!
-//! A strategy reads a [`Corpus`] and a question; it knows nothing of users, files or locks, and
-//! leaves thresholds and the number of hits to the search that calls it.
+//! A strategy reads a [`Corpus`] and a question. It has no access to users, files or locks; the
+//! calling search applies thresholds and the number of hits.
 
 mod asked;
 mod corpus;

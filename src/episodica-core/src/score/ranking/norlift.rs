@@ -1,10 +1,11 @@
-//! NOR-LIFT: facts vote for the episodes they were learned from.
+//! NOR-LIFT: facts vote for their source episodes.
 //!
 //! For a query, let `s_i` be the similarity of fact `i`, `z_i` its z-score over all facts and `tau`
-//! the 95th percentile of the `z_i`. Fact `i` votes with probability `p_i = 1 / (1 + exp(-lambda
-//! (z_i - tau)))`. The votes for an episode with the facts `F` combine by noisy-or, `P = 1 -
-//! prod(1 - p_i)`, and are compared with what `|F|` average facts would give, `E = 1 - (1 - mean
-//! p)^|F|`, so that an episode isn't preferred for having taught much: `lift = (P - E) / (1 - E)`.
+//! the 95th percentile of the `z_i`. Fact `i` votes with probability
+//! `p_i = 1 / (1 + exp(-lambda (z_i - tau)))`. The votes for an episode with the facts `F` combine
+//! by noisy-or: `P = 1 - prod(1 - p_i)`. The same number of average facts would give
+//! `E = 1 - (1 - mean p)^|F|`. The lift, `(P - E) / (1 - E)`, does not favour episodes merely
+//! because they have many facts.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +18,10 @@ use crate::score::{Explanation, HitKind, ScoredMessage, ScoredRecord, sort_recor
 const LAMBDA: f64 = 2.5;
 /// The share of facts whose votes stay below one half.
 const TAU_PERCENTILE: f64 = 0.95;
-/// What the layered score of an episode counts beside its lift.
+/// Weight of an episode's layered score relative to its lift.
 const LAYERED_SHARE: f64 = 0.5;
 
-/// Episodes by votes; messages and facts as by default.
+/// Ranks episodes by votes; messages and facts as by default.
 pub(super) struct NorLift;
 
 impl Ranking for NorLift {
@@ -59,7 +60,7 @@ impl Ranking for NorLift {
         Ok(ranked)
     }
 
-    /// Of an episode its score, against the most that it can have.
+    /// For an episode: its score divided by the highest possible score.
     fn relevance(&self, asked: &Asked<'_>, kind: HitKind, score: f64, best_message: f64) -> f64 {
         match kind {
             HitKind::Episodic => (score / (1.0 + LAYERED_SHARE)).clamp(0.0, 1.0),
@@ -68,13 +69,13 @@ impl Ranking for NorLift {
     }
 }
 
-/// The votes of all facts for the episodes they were learned from, by episode id.
+/// The votes of all facts for their source episodes, by episode id.
 fn lifts(asked: &Asked<'_>) -> BTreeMap<String, f64> {
     let corpus = asked.corpus;
     let scores = asked.fact_scores();
     let slots = corpus.fact_slots();
     let facts = || slots.iter().filter_map(|slot| Some((*slot, corpus.fact(*slot)?)));
-    // Ids are compared as numbers inside, and named again outside.
+    // Ids are mapped to numbers for the computation, and back to names in the result.
     let mut names: Vec<&str> =
         facts().flat_map(|(_, fact)| fact.source_episodes.iter().map(String::as_str)).collect();
     names.sort_unstable();
@@ -92,8 +93,8 @@ fn lifts(asked: &Asked<'_>) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The lift of every voted-for episode. `similarities[i]` belongs to the fact with the source
-/// episodes `sources[i]` (any keys).
+/// The lift of every episode with votes. `similarities[i]` belongs to the fact with the source
+/// episodes `sources[i]` (any key type).
 fn lift<K: Copy + Ord>(similarities: &[f32], sources: &[Vec<K>]) -> BTreeMap<K, f64> {
     let count = similarities.len();
     let mut lifts = BTreeMap::new();

@@ -60,15 +60,15 @@ impl Ranking for Rrf {
     }
 }
 
-/// How a record stands with each leg.
+/// A record's ranks and scores in each leg.
 struct Legs {
     words: f32,
     meaning: Option<f32>,
-    /// What thresholds are compared with.
+    /// The value that thresholds apply to.
     cosine: Option<f32>,
 }
 
-/// `key` orders records that a leg finds equal: the later first, then by id.
+/// `key` orders records with equal scores in a leg: the later first, then by id.
 fn fuse<'a>(
     asked: &Asked<'_>,
     slots: &[u32],

@@ -1,11 +1,11 @@
-//! One leg alone: words (BM25) or meaning (cosine). A leg returns only what it matched.
+//! A single leg: words (BM25) or meaning (cosine). A leg returns only records that it matched.
 
 use super::strategy::{leaf, plain_messages};
 use super::{Asked, Ranking};
 use crate::error::Result;
 use crate::score::{Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, sort_records};
 
-/// Words alone: BM25 of each record by itself.
+/// Words only: BM25 of each record by itself.
 pub(super) struct Words;
 
 impl Ranking for Words {
@@ -26,7 +26,7 @@ impl Ranking for Words {
         Ok(matched(episodes.map(|slot| leaf(slot, "bm25", words(slot), None)).collect()))
     }
 
-    /// The share of the question that is answered.
+    /// The share of the question that the record answers.
     fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
         score.clamp(0.0, 1.0)
     }
@@ -36,7 +36,7 @@ impl Ranking for Words {
     }
 }
 
-/// Meaning alone: the cosine of question and record.
+/// Meaning only: the cosine of question and record.
 pub(super) struct Meaning;
 
 impl Ranking for Meaning {

@@ -1,4 +1,4 @@
-//! The trait behind which the strategies stand, and which method means which.
+//! The trait of the strategies, and the mapping from method to strategy.
 
 use super::Asked;
 use super::hybrid::Hybrid;
@@ -27,20 +27,20 @@ pub trait Ranking: Sync {
     /// As [`Ranking::messages`].
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>>;
 
-    /// How likely a record of this score is what was asked for, 0 to 1; rises with the score.
-    /// `best_message` is the default score of the best message.
+    /// The probability that a record with this score answers the question, 0 to 1; rises with the
+    /// score. `best_message` is the default score of the best message.
     fn relevance(&self, _: &Asked<'_>, kind: HitKind, score: f64, best_message: f64) -> f64 {
         relevance(kind, score, best_message)
     }
 
-    /// The score of a message as a tree.
+    /// The score of a message as an explanation tree.
     fn explain(&self, message: &ScoredMessage, weights: &Weights) -> Explanation {
         message.explain(weights)
     }
 }
 
 impl Method {
-    /// The strategy of this name.
+    /// The strategy for this method.
     pub fn ranking(self) -> &'static dyn Ranking {
         match self {
             Self::Hybrid => &Hybrid,
@@ -57,7 +57,7 @@ pub(super) fn leaf(slot: u32, name: &str, value: f64, cosine: Option<f32>) -> Sc
     ScoredRecord { slot, explanation: Explanation::leaf(name, value, ""), cosine }
 }
 
-/// Messages whose score is one number, with their cosines; best first, of equal ones the later.
+/// Messages with a single-number score and their cosines; best first, ties go to the later message.
 pub(super) fn plain_messages(asked: &Asked<'_>, mut ranked: Vec<(u32, f64)>) -> Vec<ScoredMessage> {
     let index = asked.corpus.messages();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));

@@ -111,7 +111,7 @@ fn flipped_bits_are_seen(vectors: &Matrix<'_>) {
             let mut problems = Vec::new();
             let found = load(&disk, &mut problems);
             match found {
-                // The line feed behind the manifest says nothing.
+                // The line feed after the manifest carries no data.
                 _ if bit / 8 == bytes.len() - 1
                     && path.extension().is_some_and(|extension| extension == "json") => {}
                 None => assert_eq!(problems.len(), 1),
@@ -188,7 +188,7 @@ fn a_full_disk_is_not_blamed_on_the_index() {
     let disk = MemoryBackend::new();
     let store = store(&disk);
     let full = disk.clone();
-    // The library only says that it failed, after it has filled the disk.
+    // The library reports only a failure, after it has filled the disk.
     let mut write = |_: &Path| {
         full.limit(Some(full.files().values().map(Vec::len).sum()));
         Err(Error::new(ErrorKind::Index, "cannot write the index"))

@@ -57,7 +57,7 @@ struct EpisodeRow<'a> {
     revision: u32,
 }
 
-/// Reads an episode line; messages that `known` holds are shared with it instead of read again.
+/// Reads an episode line; messages in `known` are shared instead of read again.
 pub(crate) fn read_episode(
     owner: &Owner,
     line: &[u8],

@@ -1,5 +1,5 @@
-//! Values as other programs write them: dates in three forms, lists that may be missing, numbers
-//! that may be words.
+//! Values as other programs write them: dates in three formats, lists that may be missing, numbers
+//! that may be strings.
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -8,13 +8,13 @@ use crate::clock::Moment;
 use crate::ids::Owner;
 use crate::model::Provenance;
 
-/// A record that was read, and notes for people about it; `Err` says why it is not a record.
+/// A record and readable notes about it; `Err` states why the line is not a record.
 pub(crate) type Read<T> = Result<(T, Vec<String>), String>;
 
-/// Deepest nesting of a caller's JSON: what every reader of it survives.
+/// Maximum nesting of a caller's JSON: every reader handles this depth.
 pub(crate) const MAX_JSON_DEPTH: usize = 128;
 
-/// Is well-formed JSON nested deeper than [`MAX_JSON_DEPTH`]?
+/// True if well-formed JSON is nested deeper than [`MAX_JSON_DEPTH`].
 pub(crate) fn is_too_deep(json: &str) -> bool {
     let (mut depth, mut inside, mut escaped) = (0_usize, false, false);
     for byte in json.bytes() {
@@ -39,9 +39,9 @@ pub(crate) enum LooseMoment {
     /// Missing or null.
     #[default]
     Absent,
-    /// Read.
+    /// A readable date.
     At(Moment),
-    /// There, but no date.
+    /// Present, but not a date.
     Unreadable(String),
 }
 
@@ -92,8 +92,8 @@ impl<'de> Deserialize<'de> for LooseMoment {
     }
 }
 
-/// A list of words; a single word is a list of one, null and missing are empty, what is no word is
-/// left out.
+/// A list of strings. A single string becomes a list of one; null and a missing value become an
+/// empty list; other elements are left out.
 pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(match serde_json::Value::deserialize(deserializer)? {
         serde_json::Value::Array(items) => items
@@ -108,7 +108,7 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     })
 }
 
-/// A JSON object; anything else is empty.
+/// A JSON object; any other value becomes an empty object.
 pub(crate) fn object<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<serde_json::Map<String, serde_json::Value>, D::Error> {
@@ -118,7 +118,7 @@ pub(crate) fn object<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A text; null is empty, numbers and the like are written out.
+/// A string; null becomes empty, numbers and other values are converted to text.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(match serde_json::Value::deserialize(deserializer)? {
         serde_json::Value::String(text) => text,
@@ -127,7 +127,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     })
 }
 
-/// Refuses a record that names another user.
+/// Rejects a record that names another user.
 pub(super) fn check_owner(owner: &Owner, user_id: Option<&str>) -> Result<(), String> {
     match user_id {
         Some(user) if !user.is_empty() && user != owner.user => {
@@ -137,7 +137,7 @@ pub(super) fn check_owner(owner: &Owner, user_id: Option<&str>) -> Result<(), St
     }
 }
 
-/// One note for each date that can't be read.
+/// One note for each unreadable date.
 pub(super) fn note_dates(dates: &[(&str, &LooseMoment)]) -> Vec<String> {
     let unreadable = |(key, date): &(&str, &LooseMoment)| match date {
         LooseMoment::Unreadable(text) => {
@@ -148,7 +148,7 @@ pub(super) fn note_dates(dates: &[(&str, &LooseMoment)]) -> Vec<String> {
     dates.iter().filter_map(unreadable).collect()
 }
 
-/// The provenance of a record that states none.
+/// The provenance of a record without one.
 pub(super) fn imported() -> Provenance {
     Provenance { method: "imported".into(), ..Provenance::default() }
 }

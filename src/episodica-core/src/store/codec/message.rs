@@ -1,4 +1,4 @@
-//! Reads messages: lines of the message log, and the messages inside of episodes.
+//! Reads messages: lines of the message log, and the messages inside episodes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ids::{Owner, record_id};
 use crate::model::Message;
 use crate::store::line::identity;
 
-/// Reads a line of the message log; `Err` says why it is not a message.
+/// Reads a line of the message log; `Err` states why the line is not a message.
 pub(crate) fn read_message(owner: &Owner, line: &[u8]) -> Result<Message, String> {
     let strict: Result<Message, _> = serde_json::from_slice(line);
     let message = strict.or_else(|_| read_foreign(owner, line))?;
@@ -27,7 +27,7 @@ pub(crate) fn message_of_line(owner: &Owner, line: &[u8]) -> Option<Message> {
     if is_state(line) || is_deleted(line) { None } else { read_message(owner, line).ok() }
 }
 
-/// A message as another program may write it.
+/// A message in the form of another program.
 #[derive(Deserialize)]
 pub(super) struct MessageRow {
     #[serde(default)]
@@ -49,7 +49,8 @@ pub(super) struct MessageRow {
 }
 
 impl MessageRow {
-    /// `id` names a message without an id, `fallback` dates one without a date.
+    /// `id` generates an id for a message without one; `fallback` is the date of a message without
+    /// a date.
     pub fn into_message(self, id: impl FnOnce() -> String, fallback: Moment) -> Message {
         #[derive(Deserialize)]
         struct Speaker {
@@ -74,10 +75,10 @@ impl MessageRow {
     }
 }
 
-/// The `seq` of a message that has none yet; loading gives it one.
+/// The `seq` of a message that has none yet; loading assigns one.
 pub(crate) const UNPLACED: u64 = u64::MAX;
 
-/// Reads a message that lacks keys of ours.
+/// Reads a message that lacks this package's keys.
 fn read_foreign(owner: &Owner, line: &[u8]) -> Result<Message, String> {
     let row: MessageRow =
         serde_json::from_slice(line).map_err(|error| format!("not a message: {error}"))?;

@@ -1,9 +1,10 @@
-//! Lines of the logs to records and back: the codec of our own records.
+//! Converts between log lines and records: the codec for this package's records.
 //!
-//! Records that Nemori wrote have the same form, but lack the keys we added, write dates without an
-//! offset (taken as UTC), and name messages loosely or not at all. A missing value is derived from
-//! the line alone, so every opening of the same file gives the same ids. The types of the model
-//! stay strict; leniency lives here. (Nemori's oldest files, JSON arrays, are read by `legacy`.)
+//! Records by Nemori have the same form, but lack this package's additional keys, write dates
+//! without an offset (read as UTC), and name messages loosely or not at all. A missing value is
+//! derived from the line alone, so every opening of the same file gives the same ids. The types of
+//! the model are strict; only this module is lenient. (`legacy` reads Nemori's oldest files, JSON
+//! arrays.)
 
 mod episode;
 mod lenient;

@@ -1,4 +1,4 @@
-//! Reads lines of the semantic log: facts.
+//! Reads lines of the fact log.
 
 use serde::Deserialize;
 
@@ -8,9 +8,9 @@ use crate::ids::{Owner, record_id};
 use crate::model::{MemoryKind, Provenance, SemanticMemory};
 use crate::store::line::identity;
 
-/// Confidence of a memory that states none: Nemori's own default.
+/// Confidence of a fact that states none: Nemori's own default.
 const IMPORTED_CONFIDENCE: f32 = 0.8;
-/// Importance of a memory that states none: the middle.
+/// Importance of a fact that states none: the middle.
 const IMPORTED_IMPORTANCE: f32 = 0.5;
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct SemanticRow {
     provenance: Option<Provenance>,
 }
 
-/// Reads a line of the semantic log.
+/// Reads a line of the fact log.
 pub(crate) fn read_semantic(owner: &Owner, line: &[u8]) -> Read<SemanticMemory> {
     let mut row: SemanticRow =
         serde_json::from_slice(line).map_err(|error| format!("not a semantic memory: {error}"))?;
@@ -76,7 +76,7 @@ pub(crate) fn read_semantic(owner: &Owner, line: &[u8]) -> Read<SemanticMemory> 
         serde::de::value::StrDeserializer::<serde::de::value::Error>::new(&word),
     )
     .unwrap_or_default();
-    // A word that we don't know is not lost.
+    // Keeps an unknown kind in the metadata.
     if kind.name() != word && !word.is_empty() {
         row.metadata.entry("knowledge_type").or_insert(word.into());
     }

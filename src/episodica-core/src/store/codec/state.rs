@@ -1,59 +1,60 @@
-//! Lines other than messages, episodes and facts: headers, removals, and how far work on the
-//! records has come.
+//! Lines other than messages, episodes and facts: headers, removals, and the progress of work on
+//! the records.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Moment;
 use crate::ids::Owner;
 
-/// How far the processing of a session has come.
+/// Progress of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
-    /// Takes messages.
+    /// Accepts messages.
     Active,
     /// Closed by the caller; its last buffer is being segmented.
     Closing,
-    /// Its episodes are in the log; their facts are being learned.
+    /// Its episodes are in the log; facts are being extracted from them.
     Extracting,
-    /// Its facts are in the log; they are being indexed.
+    /// Its facts are in the log and are being indexed.
     Indexing,
     /// Done.
     Closed,
 }
 
-/// A line that says how far work has come. Later lines win.
+/// A progress line. Later lines replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StateRecord {
-    /// A session went from one state to the next (message log).
+    /// A session changed its state (message log).
     Session {
         /// The session.
         session_id: String,
-        /// Where it is now.
+        /// Its new state.
         state: SessionState,
-        /// Since when.
+        /// Time of the change.
         at: Moment,
     },
-    /// The facts of an episode are all in the log (semantic log, in one append with them).
+    /// All facts of an episode are in the log (fact log, in the same append as the facts).
     Learned {
         /// The episode.
         episode_id: String,
-        /// Its revision then.
+        /// Its revision at that time.
         #[serde(default)]
         revision: u32,
-        /// Since when.
+        /// Time of learning.
         at: Moment,
-        /// By the rules, because the configured model could not: to be learned again.
+        /// True if rules replaced the configured model, which failed: the episode must be learned
+        /// again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pending_llm: bool,
     },
-    /// Written by a later version within the same format; kept in the log, without a meaning here.
+    /// Written by a later version of the same format; kept in the log, but ignored here.
     #[serde(other)]
     Unknown,
 }
 
-/// The first line of a message log: whose it is. (Other records name their user themselves.)
+/// The first line of a message log: the log's user. (Other records name their user themselves.)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "log")]
 pub(crate) struct LogHeader {
@@ -68,18 +69,18 @@ impl LogHeader {
     }
 }
 
-/// Takes the record with this id out of the current ones; its lines stay as history.
+/// Removes the record with this id from the current records; its lines stay as history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Deleted {
     pub deleted: String,
 }
 
-/// Does the line hold a [`StateRecord`]? They begin like this, and no other record does.
+/// True if the line is a [`StateRecord`]: only these lines begin with this prefix.
 pub(crate) fn is_state(line: &[u8]) -> bool {
     line.starts_with(b"{\"type\":")
 }
 
-/// Does the line hold a [`Deleted`]?
+/// True if the line is a [`Deleted`].
 pub(crate) fn is_deleted(line: &[u8]) -> bool {
     line.starts_with(b"{\"deleted\":")
 }

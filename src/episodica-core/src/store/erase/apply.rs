@@ -1,4 +1,4 @@
-//! Carries out an erasure of records; doing it twice changes nothing.
+//! Executes an erasure of records; a repeated execution changes nothing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,10 +17,11 @@ use crate::store::scan::Line;
 use crate::store::shared::Shared;
 use crate::store::{dead_letter, quarantine};
 
-/// Shortest text that is searched for in the quarantine; below it, ids alone decide.
+/// Minimum length of a text that is searched for in the quarantine; shorter texts are matched by id
+/// only.
 const MIN_NEEDLE_BYTES: usize = 8;
 
-/// An erasure with its ids as sets, to judge lines by.
+/// An erasure with its ids as sets, for testing lines.
 struct Plan<'a> {
     owner: &'a Owner,
     messages: HashSet<&'a str>,
@@ -67,7 +68,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Removes the records of an erasure from every file; returns how many files changed.
+/// Removes the records of an erasure from every file; returns the number of changed files.
 pub(super) fn apply(
     shared: &Shared,
     owner: &Owner,
@@ -78,7 +79,7 @@ pub(super) fn apply(
     let plan = Plan::new(owner, erasure);
     let tainted = tainted_episodes(owner, erasure, episodes, false)?;
     let mut files = 0;
-    // The quarantines first: they are searched for texts that the logs are about to lose.
+    // Quarantines come first: they are searched for texts that the logs are about to lose.
     let needles = needles(&plan, [messages, episodes, semantic])?;
     let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
     for log in [&*messages, &*episodes, &*semantic] {
@@ -105,7 +106,7 @@ pub(super) fn apply(
     Ok(files)
 }
 
-/// Line numbers of the episode log that go because an erased message stands in them.
+/// Line numbers of the episode log that are removed because they contain an erased message.
 ///
 /// # Errors
 /// `Internal` if `strict` and a current episode is neither erased nor replaced.
@@ -146,8 +147,7 @@ pub(super) fn tainted_episodes(
     Ok(tainted.into_keys().collect())
 }
 
-/// The ids that go, and the texts by which quarantined copies of their records are known, as they
-/// stand in JSON.
+/// The removed ids, and the texts that identify quarantined copies of their records, in JSON form.
 fn needles(plan: &Plan<'_>, logs: [&Log; 3]) -> Result<HashSet<String>> {
     let [messages, episodes, semantic] = logs;
     let gone = plan.messages.iter().chain(&plan.episodes).chain(&plan.semantic).copied();
@@ -181,7 +181,7 @@ fn needles(plan: &Plan<'_>, logs: [&Log; 3]) -> Result<HashSet<String>> {
     Ok(needles)
 }
 
-/// A text as it stands inside a JSON string.
+/// A text as escaped inside a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
@@ -210,15 +210,15 @@ fn rewrite_semantic(plan: &Plan<'_>, log: &mut Log) -> Result<()> {
             && let Ok(StateRecord::Learned { episode_id, .. }) = serde_json::from_slice(line.bytes)
             && plan.episodes.contains(episode_id.as_str())
         {
-            // What was learned of an erased episode is no longer a question.
+            // The learning state of an erased episode is obsolete.
             return Rewrite::Drop;
         }
         decide(line, &id_of, &plan.semantic, &replacement, &mut written)
     })
 }
 
-/// The fate of a line of the episode or semantic log. A removal of an erased id goes with it; one
-/// of a replaced id too, as the replacement is current.
+/// Decides about a line of the episode or fact log. A removal of an erased id is dropped too; so is
+/// the removal of a replaced id, because the replacement is current.
 fn decide(
     line: Line<'_>,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
@@ -243,8 +243,8 @@ fn decide(
     match replacement(&id) {
         None => Rewrite::Keep,
         Some(Ok(bytes)) if written.insert(id) => Rewrite::Replace(bytes),
-        // What the intent was encoded with can be encoded again; the first line of the id has the
-        // replacement already.
+        // Encoding succeeded for the intent, so it succeeds here. The first line of the id already
+        // became the replacement.
         Some(_) => Rewrite::Drop,
     }
 }

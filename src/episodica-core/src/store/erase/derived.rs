@@ -1,4 +1,4 @@
-//! Files that can be made again, and hold texts of many records or numbers made from them.
+//! Derived files, which contain texts of many records or numbers computed from them.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use crate::store::files::remove;
 use crate::store::layout::{LogKind, SideFile};
 use crate::store::shared::Shared;
 
-/// Removes a user's traces, cached answers, vector caches, snapshot, and what a crash left of a
-/// file being replaced; returns how many files there were.
+/// Removes a user's traces, cached answers, vector caches, snapshot, and the temporary files of
+/// interrupted replacements; returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.

@@ -1,4 +1,4 @@
-//! What an erasure of records removes, and what it puts in their place.
+//! The records that an erasure removes, and their replacements.
 
 use std::sync::Arc;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Episode, SemanticMemory};
 
-/// Records to remove, and records to put in place of all revisions of others.
+/// Records to remove, and records that replace all revisions of others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Erasure {
-    /// Ids of messages. Every current episode that holds one of them must be removed or replaced in
-    /// the same erasure.
+    /// Ids of messages. Every current episode that contains one of them must be removed or replaced
+    /// in the same erasure.
     #[serde(default)]
     pub messages: Vec<String>,
-    /// Ids of episodes; all revisions go.
+    /// Ids of episodes; all revisions are removed.
     #[serde(default)]
     pub episodes: Vec<String>,
-    /// Ids of facts; all revisions go.
+    /// Ids of facts; all revisions are removed.
     #[serde(default)]
     pub semantic: Vec<String>,
-    /// Each takes the place of all revisions of its id.
+    /// Each replaces all revisions of its id.
     #[serde(default)]
     pub replace_episodes: Vec<Arc<Episode>>,
-    /// Each takes the place of all revisions of its id.
+    /// Each replaces all revisions of its id.
     #[serde(default)]
     pub replace_semantic: Vec<Arc<SemanticMemory>>,
 }
 
 impl Erasure {
-    /// Adds a later erasure: what it replaces or removes wins.
+    /// Adds a later erasure, whose removals and replacements take precedence.
     pub(super) fn merge(&mut self, later: Self) {
         self.messages.extend(later.messages);
         self.episodes.extend(later.episodes);

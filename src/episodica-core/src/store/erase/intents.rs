@@ -1,5 +1,5 @@
-//! Deletions under way: one file each in `intents/`, written before anything is removed and removed
-//! when everything is.
+//! Pending deletions: one file each in `intents/`, written before the first removal and removed
+//! after the last.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,22 @@ use crate::store::layout::Layout;
 use crate::store::line::{check_line, encode_line};
 use crate::store::shared::Shared;
 
-/// A deletion under way.
+/// A pending deletion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct Intent {
     pub tenant: String,
     pub user: String,
-    /// `None`: everything of the user.
+    /// `None`: all data of the user.
     pub erasure: Option<Erasure>,
 }
 
-/// The file of a user's deletion.
+/// The intent file of a user's deletion.
 pub(super) fn intent_path(layout: &Layout, owner: &Owner) -> PathBuf {
     let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
     layout.intents().join(format!("{}.json", to_hex(&hash[..16])))
 }
 
-/// The deletion in a file; `None` if there is none, or none that can be read.
+/// The deletion in a file; `None` if the file is missing or unreadable.
 pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
     let Some(bytes) = files::read(backend, path, "cannot read a deletion under way")? else {
         return Ok(None);
@@ -41,11 +41,11 @@ pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<I
     Ok((check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten())
 }
 
-/// Puts an intent in place. The deletion has begun when this returns, and is sure to be finished
-/// when [`sync_intent`] does.
+/// Writes an intent. The deletion has begun when this returns; it is certain to finish once
+/// [`sync_intent`] returns.
 pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
     let (backend, directory) = (&*shared.backend, shared.layout.intents());
-    // Nobody takes the directory away before there is something in it.
+    // Prevents removal of the directory before it contains the intent.
     let _dirty = shared.intents_dirty.lock();
     files::create_dir_all(backend, &directory)?;
     let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
@@ -54,7 +54,7 @@ pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasu
     let path = intent_path(&shared.layout, owner);
     match put_file(backend, &path, &line) {
         Err(error) if is_disk_full(&error) => {
-            // Deleting must not need space that only deleting can give.
+            // A deletion must not need disk space that only a deletion can free.
             remove_derived(shared, owner)?;
             shared.reserve.release(backend);
             put_file(backend, &path, &line)
@@ -63,7 +63,7 @@ pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasu
     }
 }
 
-/// Makes a deletion that has begun sure to be finished.
+/// Makes a begun deletion certain to finish.
 pub(super) fn sync_intent(shared: &Shared) -> Result<()> {
     let (backend, directory) = (&*shared.backend, shared.layout.intents());
     sync_up(backend, shared.layout.root(), &directory)
@@ -76,14 +76,14 @@ pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
     *dirty = true;
     remove(backend, path)?;
     sync_removal(shared, &mut dirty)?;
-    // Another deletion may be under way; then the directory stays, and an empty one does no harm.
+    // If another deletion is pending, the directory stays. An empty directory does no harm.
     let _ = backend.remove_dir(&directory);
     drop(dirty);
     shared.reserve.refill(backend);
     Ok(())
 }
 
-/// Makes the end of deletions durable where it may not be.
+/// Makes the end of deletions durable if a sync is pending.
 pub(super) fn settle_intents(shared: &Shared) -> Result<()> {
     sync_removal(shared, &mut shared.intents_dirty.lock())
 }
@@ -92,7 +92,7 @@ fn sync_removal(shared: &Shared, dirty: &mut bool) -> Result<()> {
     let directory = shared.layout.intents();
     if *dirty {
         match shared.backend.sync_dir(&directory) {
-            // Removed by another deletion, which had synced it before.
+            // Another deletion removed the directory, after syncing it.
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io_error("cannot sync the directory", &directory, error));
             }
@@ -102,10 +102,10 @@ fn sync_removal(shared: &Shared, dirty: &mut bool) -> Result<()> {
     Ok(())
 }
 
-/// Deletions under way, each with its file.
+/// Pending deletions, each with its file.
 type Pending = Vec<(PathBuf, Intent)>;
 
-/// Deletions under way, and what is wrong with those that can't be read.
+/// Pending deletions, and the problems of unreadable ones.
 pub(in crate::store) fn pending(
     backend: &dyn Backend,
     layout: &Layout,
@@ -146,8 +146,8 @@ pub(in crate::store) fn pending(
     Ok((intents, problems))
 }
 
-/// Deletions that an error stopped in this process. (At opening a writer finishes all of them; a
-/// reader shows none of their users.)
+/// Deletions that an error interrupted in this process. (Opening for writing finishes all of them;
+/// a read-only store shows none of their users.)
 pub(in crate::store) fn stopped(shared: &Shared) -> Result<Vec<Problem>> {
     let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
     problems.extend(intents.into_iter().map(|(path, intent)| Problem {
@@ -163,7 +163,7 @@ pub(in crate::store) fn stopped(shared: &Shared) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// The user that the name of an intent file means.
+/// The user that an intent's file name refers to.
 fn owner_of(backend: &dyn Backend, layout: &Layout, name: &str) -> Result<Option<Owner>> {
     for tenant in layout.tenants(backend)? {
         let owners = layout

@@ -1,9 +1,9 @@
-//! Deletion without a trace, finished even when a crash comes between.
+//! Deletion without remnants, finished even after a crash.
 //!
-//! An intent is first written, durably, to a file in `intents/`; then the records or files are
-//! removed; then the intent is. Opening the store finishes every intent it finds; opening a user
-//! finishes theirs. An intent names ids, and holds the records that take the place of others: never
-//! the content that goes.
+//! First, an intent is written durably to a file in `intents/`; then the records or files are
+//! removed; then the intent is removed. Opening the store finishes every pending intent; opening a
+//! user finishes the user's. An intent contains ids and replacement records, never the erased
+//! content.
 
 mod apply;
 mod derived;

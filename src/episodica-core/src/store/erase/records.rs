@@ -1,4 +1,4 @@
-//! Removing records of a user whose logs are open.
+//! Removes records of a user whose logs are open.
 
 use super::apply::{apply, tainted_episodes};
 use super::erasure::Erasure;
@@ -11,12 +11,12 @@ use crate::store::log::Log;
 use crate::store::shared::Shared;
 
 /// Removes records, and every revision, quarantined copy, trace and cached model answer of them;
-/// returns the number of files that were removed or rewritten. `begun` is called when the deletion
-/// has begun: from then on nothing may be appended before [`finish_records`] has succeeded.
+/// returns the number of removed or rewritten files. `begun` is called when the deletion has begun:
+/// afterwards nothing may be appended until [`finish_records`] has succeeded.
 ///
 /// # Errors
-/// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`: then the
-/// deletion is finished by [`finish_records`], or when the store is opened.
+/// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`. After an `Io`
+/// error, [`finish_records`] or opening the store finishes the deletion.
 pub(in crate::store) fn erase_records(
     shared: &Shared,
     owner: &Owner,
@@ -40,10 +40,10 @@ pub(in crate::store) fn erase_records(
     Ok(files)
 }
 
-/// Finishes a deletion that failed half-way, if there is one, so that nothing is written behind it.
+/// Finishes an interrupted deletion, if there is one, before anything else is written.
 ///
 /// # Errors
-/// `Io`: call again.
+/// `Io`; call again.
 pub(in crate::store) fn finish_records(
     shared: &Shared,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! Removing all files of a user, and finishing what a crash or an error interrupted.
+//! Removes all files of a user, and finishes deletions that a crash or an error interrupted.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ pub(in crate::store) fn erase_user(shared: &Arc<Shared>, owner: &Owner) -> Resul
     Ok(files)
 }
 
-/// Finishes every deletion that a crash interrupted; returns what is wrong with those that can't be
-/// read. The caller has the writer's lock, and no user is open.
+/// Finishes every deletion that a crash interrupted; returns the problems of unreadable intents.
+/// The caller holds the writer's lock, and no user is open.
 pub(in crate::store) fn finish_pending(shared: &Shared) -> Result<Vec<Problem>> {
     let (intents, problems) = pending(&*shared.backend, &shared.layout)?;
     for (path, intent) in intents {
@@ -87,8 +87,8 @@ fn remove_user_files(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> R
     Ok(files.len())
 }
 
-/// Makes removals durable: those of this run, and those of a run that failed before it could sync.
-/// So it syncs every directory, whatever is left in it.
+/// Makes removals durable, including those of an earlier run that failed before syncing. So every
+/// directory is synced, even one that still has entries.
 pub(super) fn settle_directories(
     backend: &dyn Backend,
     layout: &Layout,
@@ -98,7 +98,7 @@ pub(super) fn settle_directories(
         let mut place = directory.as_path();
         loop {
             let fail = |error| io_error("cannot sync the directory", place, error);
-            // A long id continues in directories whose names are part of it: they go with it,
+            // A long id is split over directories named after its parts. They are removed too,
             // unless another long id shares them.
             let continues =
                 place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));

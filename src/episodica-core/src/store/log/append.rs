@@ -8,7 +8,7 @@ use crate::store::backend::{BackendFile, parent_of};
 use crate::store::files::{create_dir_all, io_error, sync_up};
 use crate::store::line::encode_line;
 
-/// The records as lines of a log.
+/// Encodes the records as lines of a log.
 ///
 /// # Errors
 /// `InvalidInput` for a record that is too long.
@@ -19,22 +19,22 @@ pub fn encode_records<T: Serialize>(records: &[T]) -> Result<Vec<u8>> {
 }
 
 impl Log {
-    /// Appends the records in one write and syncs; when it returns they survive a power cut. After
-    /// an error none is acknowledged.
+    /// Appends the records in one write and syncs; when this returns, the records survive a power
+    /// cut. After an error, no record is acknowledged.
     ///
-    /// Without any records it makes durable all records that were there at opening: a writer that
-    /// died before its sync may have left them readable only. Call it before acknowledging a record
-    /// as known.
+    /// Without records, this makes all records durable that were readable at opening: a writer that
+    /// died before syncing may have left them readable but not durable. Call this before
+    /// acknowledging a record as known.
     ///
     /// # Errors
-    /// `ReadOnly`; `InvalidInput` for a record that is too long; `Io` for a full disk and the like:
-    /// call again when the cause is gone.
+    /// `ReadOnly`; `InvalidInput` for a record that is too long; `Io`, for example for a full disk:
+    /// call again once the cause is fixed.
     pub fn append<T: Serialize>(&mut self, records: &[T]) -> Result<LogPosition> {
         let lines = encode_records(records)?;
         self.append_lines(&lines, records.len() as u64)
     }
 
-    /// [`Log::append`] of `count` records that [`encode_records`] wrote.
+    /// Works as [`Log::append`] for `count` records that [`encode_records`] encoded.
     ///
     /// # Errors
     /// As [`Log::append`].
@@ -48,7 +48,7 @@ impl Log {
         if lines.is_empty() && self.file_number.is_none() {
             return Ok(self.position);
         }
-        // A name that is not durable yet is synced where the file is opened.
+        // If the name is not durable yet, opening the file syncs it.
         let kept = self.handle.take().filter(|_| !self.directory_dirty);
         let mut file = match kept {
             Some(file) => file,
@@ -90,15 +90,15 @@ impl Log {
         }
     }
 
-    /// Remembers what the file needs, tries to mend it at once, and hands the error on.
+    /// Records the required repair, tries it at once, and returns the error.
     fn fail(&mut self, health: Health, error: Error) -> Error {
         self.health = health;
-        // If this fails too, the next append tries again before it writes.
+        // If this fails too, the next append repeats the repair before it writes.
         let _ = self.repair();
         error
     }
 
-    /// Refuses to write into a file that somebody else changed, or under a name that now means
+    /// Refuses to write into a file that another program changed, or to a name that now refers to
     /// another file.
     pub(super) fn check_unchanged(&mut self) -> Result<()> {
         self.place.root.check(&*self.place.backend)?;
@@ -110,7 +110,7 @@ impl Log {
             {
                 Ok(())
             }
-            // Made by an append that failed right after, or by somebody's `touch`.
+            // Created by an append that failed right after, or by a `touch`.
             (None, Some(stamp)) if stamp.bytes == 0 => {
                 self.file_number = Some(stamp.file_number);
                 self.directory_dirty = true;

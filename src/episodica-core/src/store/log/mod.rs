@@ -1,4 +1,4 @@
-//! One append-only file of JSON lines that survives crashes, full disks and flipped bits.
+//! An append-only file of JSON lines that survives crashes, full disks and flipped bits.
 //!
 //! Promises (docs/format.md has them in full):
 //! * When [`Log::append`] returns, its records survive a power cut. A record that was not
@@ -11,7 +11,7 @@
 //! * Opening cuts off a torn last line and moves lines that are not records to
 //!   `<file>.quarantine.jsonl`; all others stay, in order.
 //!
-//! The log doesn't know what its records mean.
+//! The log does not interpret its records.
 
 mod append;
 mod open;

@@ -1,4 +1,4 @@
-//! Opening a log: read it once, mend it, and know how far it reaches.
+//! Opens a log: reads it once, repairs it, and determines its end.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,36 +19,36 @@ use crate::store::scan::{BadLine, Line, Scan, Start, Visit, scan, scan_from};
 /// Whether the store may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Takes no lock, writes nothing, not even to repair.
+    /// Takes no lock and writes nothing, not even repairs.
     ReadOnly,
-    /// The one writer.
+    /// May write and repair.
     ReadWrite,
 }
 
-/// What opening a log found and mended.
+/// The findings and repairs of opening a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Records shown.
+    /// Number of records read.
     pub records: u64,
-    /// Bytes of an unfinished last line: cut off, or skipped when read-only.
+    /// Length of an unfinished last line: cut off, or skipped if read-only.
     pub torn_bytes: u64,
-    /// Lines moved to the quarantine, or skipped when read-only.
+    /// Number of lines moved to the quarantine, or skipped if read-only.
     pub quarantined: u64,
-    /// The same for people, one entry each.
+    /// Readable descriptions, one per finding.
     pub problems: Vec<Problem>,
 }
 
-/// The end of a log: which state of it a cache was made from.
+/// The end of a log: identifies the state of the log from which a cache was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LogPosition {
     /// Length in bytes.
     pub bytes: u64,
-    /// Records, from the first line on.
+    /// Number of records, from the first line.
     pub records: u64,
 }
 
-/// A beginning of a log: its end, and a checksum over all of it. The default is the empty one, with
-/// which every log begins.
+/// A prefix of a log: its end and its checksum. The default is the empty prefix, which matches
+/// every log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSum {
     /// The end.
@@ -64,17 +64,17 @@ impl Default for LogSum {
     }
 }
 
-/// What the file needs before it may be appended to.
+/// The repair that the file needs before the next append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
     Sound,
-    /// Bytes behind the last acknowledged one have to be cut off.
+    /// Bytes after the last acknowledged one must be cut off.
     Cut,
-    /// A sync failed: the file is not to be trusted.
+    /// A sync failed: the file's content is unreliable.
     Untrusted,
 }
 
-/// Which file a log is, and what it may do with it.
+/// The file of a log, and the permitted operations.
 #[derive(Debug, Clone)]
 pub(crate) struct LogFile {
     /// The file operations.
@@ -83,9 +83,9 @@ pub(crate) struct LogFile {
     pub root: Arc<Root>,
     /// The file, somewhere below `root`; it need not exist yet.
     pub path: PathBuf,
-    /// May it be written?
+    /// Whether the file may be written.
     pub mode: Mode,
-    /// The files kept open.
+    /// The cache of open files.
     pub handles: Arc<Handles>,
 }
 
@@ -95,35 +95,35 @@ pub struct Log {
     pub(super) place: LogFile,
     /// The file, while it is kept open between two appends.
     pub(super) handle: Handle,
-    /// Number of the file that this log has under its name; `None` while there is none.
+    /// File number that this log's name refers to; `None` if the file does not exist.
     pub(super) file_number: Option<u64>,
     pub(super) position: LogPosition,
-    /// Over the acknowledged part; `None` where it would have to be read again.
+    /// Checksum of the acknowledged part; `None` if computing it requires another read.
     pub(super) checksum: Option<crc32fast::Hasher>,
     pub(super) health: Health,
     /// The last record lacks its line feed.
     pub(super) unterminated: bool,
-    /// A name in the directory was changed and perhaps not synced: nothing may be acknowledged
-    /// before it is.
+    /// True if a name in the directory was changed and may not be synced: nothing may be
+    /// acknowledged before the sync.
     pub(super) directory_dirty: bool,
-    /// The file was there at opening; its writer may have died before syncing.
+    /// True if the file existed at opening: its writer may have died before syncing.
     pub(super) unsettled: bool,
 }
 
 impl Log {
-    /// Opens a log and shows every record to `visit`, oldest first.
+    /// Opens a log and passes every record to `visit`, oldest first.
     ///
-    /// A line for which `visit` answers `Err(reason)` is quarantined. Any bytes are survived.
+    /// A line for which `visit` returns `Err(reason)` is quarantined. Any file content is handled.
     ///
     /// # Errors
-    /// `Io` when the file can't be read or mended; `CorruptStore` for anything but a regular file.
+    /// `Io` if the file cannot be read or repaired; `CorruptStore` for anything but a regular file.
     pub(crate) fn open(place: LogFile, visit: Visit<'_>) -> Result<(Self, Recovery)> {
         let mut log = Self::unread(place);
         let recovery = log.load(visit)?;
         Ok((log, recovery))
     }
 
-    /// A log that nobody has read yet.
+    /// A log that has not been read yet.
     fn unread(place: LogFile) -> Self {
         Self {
             handle: place.handles.handle(),
@@ -149,9 +149,9 @@ impl Log {
         Ok(recovery)
     }
 
-    /// Opens a log whose beginning is known, and shows the records behind it to `visit`; `None` if
-    /// the log begins otherwise, or a line behind the beginning is not a record. Then nothing was
-    /// changed, and [`Log::open`] is the way.
+    /// Opens a log with a known prefix, and passes the records after it to `visit`; `None` if the
+    /// log begins differently, or a line after the prefix is not a record. Nothing has been changed
+    /// then; use [`Log::open`].
     ///
     /// # Errors
     /// As [`Log::open`].
@@ -170,7 +170,7 @@ impl Log {
         let Some(start) = read_beginning(&mut source, known).map_err(fail)? else {
             return Ok(None);
         };
-        // A line that is refused although it is JSON may be a record to somebody who reads all.
+        // A refused line that is valid JSON may be a record for a full read.
         let mut refused = false;
         let found = scan_from(source, start, &mut |line| {
             visit(line).inspect_err(|_| {
@@ -201,7 +201,7 @@ impl Log {
         Ok(())
     }
 
-    /// Cuts off a torn line and moves bad ones to the quarantine.
+    /// Cuts off an unfinished line and moves bad lines to the quarantine.
     fn mend(&mut self, found: &Scan) -> Result<()> {
         if found.torn_bytes > 0 {
             self.health = Health::Cut;
@@ -209,7 +209,7 @@ impl Log {
         }
         if !found.bad.is_empty() {
             quarantine::save(&*self.place.backend, &self.place.path, &found.bad)?;
-            // Not every bad line is shown again: one whose checksum fails is left out before.
+            // Some bad lines are not passed again: a line with a wrong checksum is left out before.
             let mut drop_bad = |line: Line<'_>| {
                 let bad = found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start);
                 if bad.is_ok() { Rewrite::Drop } else { Rewrite::Keep }
@@ -270,15 +270,15 @@ impl Log {
         &self.place.path
     }
 
-    /// How far the acknowledged part reaches.
+    /// The end of the acknowledged part.
     pub fn position(&self) -> LogPosition {
         self.position
     }
 
-    /// Length and checksum of the acknowledged part; `None` where a line without line feed ends it.
+    /// Length and checksum of the acknowledged part; `None` if it ends in an unterminated line.
     ///
     /// # Errors
-    /// `Io` when it has to be read again and can't be.
+    /// `Io` if the part must be read again and cannot be.
     pub fn sum(&mut self) -> Result<Option<LogSum>> {
         if self.health != Health::Sound || self.unterminated {
             return Ok(None);
@@ -296,10 +296,10 @@ impl Log {
         Ok(self.checksum.clone().map(sum))
     }
 
-    /// The state of the file on disk; `None` while there is none.
+    /// The state of the file on disk; `None` if it does not exist.
     ///
     /// # Errors
-    /// `Io` when it can't be asked; `CorruptStore` for anything but a regular file.
+    /// `Io` if the state cannot be read; `CorruptStore` for anything but a regular file.
     pub fn stamp(&self) -> Result<Option<FileStamp>> {
         let path = &self.place.path;
         let stamp = self.place.backend.stat(path);
@@ -313,10 +313,10 @@ impl Log {
         Ok(stamp)
     }
 
-    /// Reads the acknowledged part once more and reports what has been damaged since opening.
+    /// Reads the acknowledged part again and reports damage since opening.
     ///
     /// # Errors
-    /// `Io` when the file can't be read.
+    /// `Io` if the file cannot be read.
     pub fn check(&self) -> Result<Vec<Problem>> {
         let path = &self.place.path;
         let problem = |line, message, remedy: &str| Problem {
@@ -343,15 +343,15 @@ impl Log {
         let damaged = |bad: &BadLine| {
             problem(Some(bad.number), format!("line is no longer a record: {}", bad.reason), remedy)
         };
-        // Read-only, lines that were bad from the beginning were reported at opening.
+        // For a read-only log, opening already reported the initially bad lines.
         let writable = self.place.mode == Mode::ReadWrite;
         Ok(found.bad.iter().filter(|_| writable).map(damaged).collect())
     }
 
-    /// Shows every record of the acknowledged part to `visit`, oldest first, in bounded memory.
+    /// Passes every record of the acknowledged part to `visit`, oldest first, in bounded memory.
     ///
     /// # Errors
-    /// `Io` when the file can't be read.
+    /// `Io` if the file cannot be read.
     pub fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
         let mut visit = |line: Line<'_>| {
             visit(line);
@@ -362,8 +362,8 @@ impl Log {
     }
 }
 
-/// Reads the bytes of a known beginning; where the next line starts, or `None` if the source begins
-/// otherwise.
+/// Reads the bytes of a known prefix; returns the start of the next line, or `None` if the source
+/// begins differently.
 fn read_beginning(source: &mut dyn Read, known: &LogSum) -> io::Result<Option<Start>> {
     let (mut checksum, mut left) = (crc32fast::Hasher::new(), known.position.bytes);
     let mut chunk = vec![0; 256 << 10];

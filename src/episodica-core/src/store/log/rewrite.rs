@@ -1,4 +1,4 @@
-//! Replacing the file of a log: to leave lines out, or because a failed sync made it untrusted.
+//! Replaces the file of a log: to remove lines, or because a failed sync made the file unreliable.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::store::scan::{BadLine, Line, scan};
 /// What [`Log::rewrite`] does with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rewrite {
-    /// Copy it byte by byte.
+    /// Copy the line byte by byte.
     Keep,
-    /// Leave it out.
+    /// Remove the line.
     Drop,
-    /// Put these bytes in its place: whole lines, each with its line feed, as
-    /// [`encode_records`](super::encode_records) makes them.
+    /// Replace the line with these bytes: whole lines, each with its line feed, as
+    /// [`encode_records`](super::encode_records) encodes them.
     Replace(Vec<u8>),
 }
 
@@ -27,12 +27,12 @@ struct Copied {
 }
 
 impl Log {
-    /// Writes the log anew, each line as `decide` says, and puts it in place atomically: after a
-    /// crash the old file is there or the new.
+    /// Rewrites the log, each line as `decide` returns, and replaces the file atomically: after a
+    /// crash, either the old or the new file exists.
     ///
     /// # Errors
-    /// `ReadOnly`, and `Io`; then the old file is in place and the log is as it was, or the new one
-    /// is and only its name is not durable yet: the next append syncs that first.
+    /// `ReadOnly`; `Io`. Either the old file is in place and the log unchanged, or the new file is
+    /// in place and only its name is not durable yet; the next append then syncs the name first.
     pub fn rewrite(&mut self, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
         self.check_writable()?;
         self.repair()?;
@@ -43,7 +43,7 @@ impl Log {
         }
     }
 
-    /// Brings the file back to its acknowledged part after a failed append.
+    /// Restores the acknowledged part of the file after a failed append.
     pub(super) fn repair(&mut self) -> Result<()> {
         match self.health {
             Health::Sound => return Ok(()),
@@ -63,8 +63,8 @@ impl Log {
         Ok(())
     }
 
-    /// Replaces the file by a copy without the lines that `decide` drops. `known_bad` lines are
-    /// expected to be bad; any other line that turned bad keeps the old file in place.
+    /// Replaces the file with a copy without the lines that `decide` drops. `known_bad` lines are
+    /// expected to be bad; any other bad line keeps the old file in place.
     pub(super) fn replace_file(
         &mut self,
         known_bad: &[BadLine],
@@ -131,8 +131,8 @@ impl Log {
             }
             Ok(())
         })?;
-        // A line that was good when it was acknowledged and is bad now means that the disk is
-        // failing: keep the old file, such as it is.
+        // If a line was good when it was acknowledged and is bad now, the disk is failing: keep the
+        // old file.
         let news =
             found.bad.iter().find(|bad| !known_bad.iter().any(|known| known.range == bad.range));
         if news.is_some() || found.good_bytes != self.position.bytes {

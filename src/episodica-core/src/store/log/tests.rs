@@ -52,7 +52,7 @@ fn a_full_disk_loses_nothing_and_work_goes_on() {
     let (mut log, ..) = open(&disk);
     log.append(&[row(1)]).unwrap();
     disk.take_operations();
-    // stat, then the append itself.
+    // The `stat` passes; the append itself fails.
     disk.fail_after(1, Failure::FromThenOn, IoKind::StorageFull);
     let error = log.append(&[row(2)]).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot append to the log in `{PATH}`"));

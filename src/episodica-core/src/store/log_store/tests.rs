@@ -1,5 +1,5 @@
-//! Random sequences of operations: the files against the model, and writers whose requests and
-//! answers get lost, repeated and delayed on their way.
+//! Random sequences of operations: the file store is compared with the model, and requests and
+//! answers are lost, repeated and delayed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn root() -> MemoryBackend {
     disk
 }
 
-/// A line of each log that erasures know by its id.
+/// A line of each log with an id that erasures recognise.
 fn line(kind: LogKind, id: u64) -> Vec<u8> {
     let key = ["message_id", "episode_id", "memory_id"][kind as usize];
     let mut record = serde_json::Map::new();
@@ -54,11 +54,11 @@ fn all_lines(logs: &dyn UserLogs) -> [Vec<Vec<u8>>; 3] {
 /// One operation on the logs of one user.
 #[derive(Debug, Clone)]
 enum Operation {
-    /// Appends so many records; `stale` by a writer that has not seen the last append.
+    /// Appends this many records; `stale` simulates a writer that has not seen the last append.
     Append { kind: LogKind, records: u64, stale: bool },
     /// Erases the message with this number.
     Erase { id: u64 },
-    /// Closes and opens again.
+    /// Closes and reopens the logs.
     Reopen,
     /// Removes the whole user.
     EraseUser,
@@ -79,14 +79,14 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 1..25)
 }
 
-/// What a test compares: were lines written, and which generation follows which?
+/// The result that a test compares: whether lines were written, and the next generation.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done { generation_rose: bool },
     Conflict,
 }
 
-/// A writer on one store, in step with another on the other.
+/// A writer on one store, compared step by step with a writer on the other.
 struct Writer {
     logs: Option<Box<dyn UserLogs>>,
     head: Head,
@@ -228,19 +228,19 @@ proptest! {
     }
 }
 
-/// What the network does to a request.
+/// What the network does with a request.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Answered,
     RequestLost,
     AnswerLost,
     Repeated,
-    /// Arrives after its sender gave up, when another request does.
+    /// Arrives together with a later request, after its sender gave up.
     Delayed,
 }
 
-/// A writer over a bad network. It knows what it was answered, and finds out about the rest by
-/// opening again and looking behind the beginning that it knows.
+/// A writer over an unreliable network. It records the answers it gets, and resolves the other
+/// requests by reopening and reading after its known prefix.
 struct Client {
     name: u64,
     logs: Option<Box<dyn UserLogs>>,
@@ -250,7 +250,7 @@ struct Client {
     acknowledged: Vec<Vec<u8>>,
 }
 
-/// A request that is still on its way.
+/// A request that is still in transit.
 type Delayed = Vec<(Head, Vec<u8>, BatchId)>;
 
 impl Client {
@@ -259,7 +259,7 @@ impl Client {
         Self { name, logs: None, head, known, batches: 0, acknowledged: Vec::new() }
     }
 
-    /// Opens again and reads what is new; `true` if `wanted` is among it.
+    /// Reopens and reads the new lines; `true` if `wanted` is among them.
     fn follow(&mut self, store: &dyn LogStore, wanted: Option<&[u8]>) -> bool {
         self.logs = None;
         let (logs, opened) = store.open(&owner("a")).unwrap();
@@ -306,7 +306,7 @@ impl Client {
             }
             assert!(!written, "an acknowledged line is missing");
             if answer.is_none() {
-                // The caller is told that it failed, and may well be content with that.
+                // The caller is told that the append failed, and may stop there.
                 return;
             }
         }
@@ -320,7 +320,7 @@ fn exactly_once(store: &dyn LogStore, steps: &[(bool, Fate)]) {
     for (second, fate) in steps {
         let [first, other] = &mut clients;
         let (client, idle) = if *second { (other, first) } else { (first, other) };
-        // Files have one writer at a time.
+        // The file store allows one writer at a time.
         idle.logs = None;
         client.send(store, *fate, &mut delayed);
         let logs = client.logs.as_deref().unwrap();

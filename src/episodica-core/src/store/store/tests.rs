@@ -198,7 +198,7 @@ fn a_store_that_was_moved_acknowledges_nothing_more() {
     assert_eq!(store.open_user(&owner("alice")).unwrap().1.messages.len(), 1);
 }
 
-/// Everything that opens a file of the store, on a store with a FIFO in the place of one.
+/// Every operation that opens a file of the store, with a FIFO in the file's place.
 #[cfg(unix)]
 fn use_everything(root: &Path) {
     for mode in [Mode::ReadOnly, Mode::ReadWrite] {

@@ -1,4 +1,4 @@
-//! A backend that works until it doesn't.
+//! A backend that fails after a given number of operations.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 
 use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard};
 
-/// How long the failure lasts.
+/// Duration of the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// One operation fails; the next ones work.
+    /// One operation fails; later ones succeed.
     Once,
-    /// Everything fails from then on.
+    /// This operation and all later ones fail.
     FromThenOn,
 }
 
@@ -26,10 +26,10 @@ struct Countdown {
     operations: Vec<String>,
 }
 
-/// Passes every operation on to another backend until the n-th, which fails; also keeps a record of
-/// the operations.
+/// Forwards every operation to another backend until the n-th, which fails; also records the
+/// operations.
 ///
-/// An append that fails writes the first half of its bytes, as a disk that fills up does.
+/// A failing append writes the first half of its bytes, as on a disk that fills up.
 #[derive(Debug, Clone)]
 pub struct CountdownBackend<B> {
     inner: B,
@@ -37,7 +37,7 @@ pub struct CountdownBackend<B> {
 }
 
 impl<B: Backend> CountdownBackend<B> {
-    /// Never fails until [`Self::fail_after`] is called.
+    /// Does not fail until [`Self::fail_after`] is called.
     pub fn new(inner: B) -> Self {
         let countdown = Countdown {
             left: None,
@@ -49,29 +49,30 @@ impl<B: Backend> CountdownBackend<B> {
         Self { inner, countdown: Arc::new(Mutex::new(countdown)) }
     }
 
-    /// Lets `operations` more operations pass, then fails with an error of `kind`.
+    /// Lets `operations` more operations succeed, then fails with an error of `kind`.
     pub fn fail_after(&self, operations: u64, failure: Failure, kind: io::ErrorKind) {
         let mut countdown = self.countdown.lock();
         (countdown.left, countdown.failure, countdown.kind, countdown.failed) =
             (Some(operations), failure, kind, 0);
     }
 
-    /// Takes the cause away: everything works again.
+    /// Ends the failure: all operations succeed again.
     pub fn heal(&self) {
         self.countdown.lock().left = None;
     }
 
-    /// How many operations failed since [`Self::fail_after`].
+    /// Number of failed operations since [`Self::fail_after`].
     pub fn failures(&self) -> u64 {
         self.countdown.lock().failed
     }
 
-    /// Name and place of every operation so far (`sync_data`, `rename /s/a`); forgets them.
+    /// Returns the name and path of every operation so far (`sync_data`, `rename /s/a`), and clears
+    /// the record.
     pub fn take_operations(&self) -> Vec<String> {
         std::mem::take(&mut self.countdown.lock().operations)
     }
 
-    /// What the operations go to.
+    /// The backend behind this one.
     pub fn inner(&self) -> &B {
         &self.inner
     }

@@ -1,4 +1,4 @@
-//! Logs in memory: the model that every other [`LogStore`] is compared with.
+//! Logs in memory: the reference model for every other [`LogStore`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ struct State {
 }
 
 impl State {
-    /// The present head: ends are counted in lines.
+    /// The current head: ends are counted in lines.
     fn head(&self) -> Head {
         Head { ends: self.lines.each_ref().map(|lines| lines.len() as u64), ..self.head }
     }
@@ -32,7 +32,7 @@ impl State {
 
 type Users = Arc<Mutex<BTreeMap<Owner, State>>>;
 
-/// Logs in memory, of any number of users and writers; clones share them.
+/// Logs in memory, for any number of users and writers; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLogs {
     users: Users,
@@ -180,7 +180,7 @@ impl UserLogs for MemoryUserLogs {
     }
 }
 
-/// Puts a line in the place of the first line with this id, and drops the others.
+/// Replaces the first line with this id, and drops the other lines with it.
 fn replace(lines: &mut Vec<Vec<u8>>, key: &str, id: &str, replacement: Vec<u8>) {
     let has_id = |line: &Vec<u8>| {
         let record: Value = serde_json::from_slice(line).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A file system in memory that knows what would survive a power cut.
+//! A file system in memory that tracks which data would survive a power cut.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor, Read};
@@ -35,8 +35,8 @@ struct State {
 
 /// Files in memory with two images: what a reader sees, and what a power cut leaves.
 ///
-/// Strict: bytes count as durable when their file was synced, names (created, renamed, removed)
-/// when their directory was.
+/// Strict: bytes are durable once their file was synced, names (created, renamed, removed) once
+/// their directory was synced.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBackend {
     state: Arc<Mutex<State>>,
@@ -53,21 +53,21 @@ impl MemoryBackend {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The file system after a power cut at this moment: nothing but what was synced.
+    /// The file system after a power cut at this moment: only synced data.
     #[must_use]
     pub fn after_power_cut(&self) -> Self {
         self.crashed(&mut None)
     }
 
-    /// As [`Self::after_power_cut`], but of what was not synced, some survives: any beginning of
+    /// As [`Self::after_power_cut`], but a random part of the unsynced data survives: any prefix of
     /// appended bytes, any of the names.
     #[must_use]
     pub fn after_lucky_power_cut(&self, random: &mut Random) -> Self {
         self.crashed(&mut Some(random))
     }
 
-    /// The file system as the next process finds it when this one is killed: all that was written
-    /// is there, durable or not, unlocked.
+    /// The file system as the next process finds it after this process is killed: all written data,
+    /// durable or not, and no locks.
     #[must_use]
     pub fn after_process_death(&self) -> Self {
         let state = self.state.lock();
@@ -95,7 +95,7 @@ impl MemoryBackend {
                 }
             }
         }
-        // A name survives only in directories that do.
+        // A name survives only if its directory survives.
         let paths: Vec<PathBuf> = names.keys().cloned().collect();
         for path in paths {
             if path.parent().is_some_and(|parent| {
@@ -137,12 +137,14 @@ impl MemoryBackend {
             .collect()
     }
 
-    /// Lets the files grow to `bytes` all together; an append beyond that finds the disk full.
+    /// Limits the total size of all files to `bytes`; an append beyond the limit finds the disk
+    /// full.
     pub fn limit(&self, bytes: Option<usize>) {
         self.state.lock().capacity = bytes;
     }
 
-    /// Puts a durable file there, with the directories above it: a store found, not written.
+    /// Creates a durable file and its parent directories, as if an earlier process had written
+    /// them.
     pub fn put(&self, path: impl AsRef<Path>, bytes: &[u8]) {
         let path = path.as_ref();
         let mut state = self.state.lock();
@@ -368,7 +370,7 @@ impl Backend for MemoryBackend {
     }
 }
 
-/// A small, reproducible source of numbers (xorshift64*).
+/// A small, reproducible random number generator (xorshift64*).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -392,15 +394,15 @@ impl Random {
     }
 }
 
-/// A directory of its own for one test, removed at its end.
+/// A temporary directory for one test, removed at its end.
 #[derive(Debug)]
 pub struct TempDir(PathBuf);
 
 impl TempDir {
-    /// A new, empty one.
+    /// Creates a new, empty directory.
     ///
     /// # Panics
-    /// When the system has no place for it.
+    /// If the system cannot create a temporary directory.
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -415,7 +417,7 @@ impl TempDir {
         Self(path)
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }

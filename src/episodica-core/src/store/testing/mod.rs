@@ -1,8 +1,7 @@
-//! Backends that fail on purpose (a memory that can lose its power, a countdown to an error), and
-//! the model of a log store.
+//! Backends that fail on purpose (an in-memory file system with power cuts, a countdown to an
+//! error), and the reference model of a log store.
 //!
-//! Public only so that the crash tests of the repository can use them; no part of the engine's
-//! interface.
+//! Public only for the repository's crash tests; not part of the engine's interface.
 
 mod countdown;
 mod logs;
