@@ -61,6 +61,28 @@ def memory(store: Path) -> Iterator[MemorySystem]:
 
 
 @pytest.fixture
+def moved(memory: MemorySystem) -> MemorySystem:
+    """Alice lived in Paris and moved to Lyon."""
+    fillers = [f"The weather is fine today, number {n}." for n in range(4)]
+    said = ["I live in Paris, in a small flat.", *fillers, "I moved to Lyon last Friday.", *fillers]
+    memory.add_messages(
+        "al",
+        [
+            {
+                "role": "user",
+                "name": "Alice",
+                "content": text,
+                "timestamp": f"2024-0{1 + (n > 4)}-05T10:{n:02}:00+01:00",
+            }
+            for n, text in enumerate(said)
+        ],
+    )
+    memory.flush("al")
+    memory.wait("al")
+    return memory
+
+
+@pytest.fixture
 def talk() -> list[dict[str, Any]]:
     return json.loads(json.dumps(TALK))
 

@@ -134,24 +134,8 @@ def test_no_form_exceeds_its_budget(forged: MemorySystem, form: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json", "xml"])
-def test_facts_and_what_ended_are_told_in_every_form(memory: MemorySystem, form: Any) -> None:
-    fillers = [f"The weather is fine today, number {n}." for n in range(4)]
-    said = ["I live in Paris, in a small flat.", *fillers, "I moved to Lyon last Friday.", *fillers]
-    memory.add_messages(
-        "al",
-        [
-            {
-                "role": "user",
-                "name": "Alice",
-                "content": text,
-                "timestamp": f"2024-0{1 + (n > 4)}-05T10:{n:02}:00+01:00",
-            }
-            for n, text in enumerate(said)
-        ],
-    )
-    memory.flush("al")
-    memory.wait("al")
-    packed = memory.context("al", "Where does Alice live?", max_tokens=250, format=form)
+def test_facts_and_what_ended_are_told_in_every_form(moved: MemorySystem, form: Any) -> None:
+    packed = moved.context("al", "Where does Alice live?", max_tokens=250, format=form)
     [fact] = [one for one in packed.facts if "Lyon" in one.content]
     day = fact.valid_from.date().isoformat()
     text = packed.text

@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from matplotlib.text import Text
 
 from episodica import MemorySystem, SemanticMemory
 from episodica.cli.app import main
-
-
-@pytest.fixture
-def moved(store: Path) -> Iterator[MemorySystem]:
-    """Alice lived in Paris and moved to Lyon."""
-    fillers = [f"The weather is fine today, number {n}." for n in range(4)]
-    said = ["I live in Paris, in a small flat.", *fillers, "I moved to Lyon last Friday.", *fillers]
-    with MemorySystem(store) as memory:
-        memory.add_messages(
-            "al",
-            [
-                {
-                    "role": "user",
-                    "name": "Alice",
-                    "content": text,
-                    "timestamp": f"2024-0{1 + (n > 4)}-05T10:{n:02}:00+01:00",
-                }
-                for n, text in enumerate(said)
-            ],
-        )
-        memory.flush("al")
-        memory.wait("al")
-        yield memory
 
 
 def old_and_new(memory: MemorySystem) -> tuple[SemanticMemory, SemanticMemory]:

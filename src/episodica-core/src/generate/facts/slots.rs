@@ -180,8 +180,10 @@ pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled>
     }
     let plain = sentence.replace('’', "'");
     let table = &*SLOTS;
-    // One by one: a set of all the patterns has no automaton and costs ten times more.
-    table.lines.iter().find_map(|(slot, pattern)| {
+    // One by one: a set of all patterns is too large for an automaton and runs the slow matcher.
+    // Captures are allocated only for a pattern that matches.
+    let mut matching = table.lines.iter().filter(|(_, pattern)| pattern.is_match(&plain));
+    matching.find_map(|(slot, pattern)| {
         let found = pattern.captures(&plain)?;
         filled(&table.slots[*slot], &found, date)
     })
