@@ -21,6 +21,7 @@ CLASSES = {
     "AsyncMethods": [
         ("OpenStore", "store.py"),
         ("MemoryReader", "queries.py"),
+        ("Corrections", "corrections.py"),
         ("MemorySystem", "system.py"),
     ],
     "AsyncPlots": [("Plots", "plot/pictures.py")],
@@ -29,7 +30,7 @@ DOCUMENTATION = {
     "AsyncMethods": "The methods of :class:`MemorySystem` as coroutines.",
     "AsyncPlots": "The pictures of :class:`Plots` as coroutines.",
 }
-SHOWN_AS = {"MemoryReader": "MemorySystem", "OpenStore": "MemorySystem"}
+SHOWN_AS = dict.fromkeys(["Corrections", "MemoryReader", "OpenStore"], "MemorySystem")
 ATTRIBUTE = {"AsyncMethods": "_memory", "AsyncPlots": "_plots"}
 HEAD = '''"""The methods of the memory as coroutines.
 

@@ -34,6 +34,7 @@ PYTHON_LEVELS = [
     "inputs listings models results",
     "display plot store transfer",
     "queries",
+    "corrections",
     "system",
     "aio cli compat",
     "__init__ __main__",

@@ -212,6 +212,51 @@ class AsyncMethods:
         """
         return await run(self._memory.export, user_id, path)
 
+    async def update(self, user_id: str, id: str, content: str) -> Record:
+        """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
+
+        See :meth:`MemorySystem.update`.
+        """
+        return await run(self._memory.update, user_id, id, content)
+
+    async def delete(self, user_id: str, id: str | Iterable[str]) -> DeleteReport:
+        """Removes records, and what was derived from them.
+
+        See :meth:`MemorySystem.delete`.
+        """
+        return await run(self._memory.delete, user_id, id)
+
+    async def delete_where(
+        self,
+        user_id: str,
+        *,
+        where: Mapping[str, Any] | None = None,
+        kinds: Iterable[Kind] | Kind = "message",
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        session_id: str | None = None,
+    ) -> DeleteReport:
+        """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
+
+        See :meth:`MemorySystem.delete_where`.
+        """
+        return await run(
+            self._memory.delete_where,
+            user_id,
+            where=where,
+            kinds=kinds,
+            since=since,
+            until=until,
+            session_id=session_id,
+        )
+
+    async def delete_user_data(self, user_id: str) -> DeleteReport:
+        """Removes a user completely.
+
+        See :meth:`MemorySystem.delete_user_data`.
+        """
+        return await run(self._memory.delete_user_data, user_id)
+
     async def add_messages(
         self,
         user_id: str,
@@ -293,51 +338,6 @@ class AsyncMethods:
         See :meth:`MemorySystem.import_`.
         """
         return await run(self._memory.import_, path, user_id, format=format, progress=progress)
-
-    async def update(self, user_id: str, id: str, content: str) -> Record:
-        """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
-
-        See :meth:`MemorySystem.update`.
-        """
-        return await run(self._memory.update, user_id, id, content)
-
-    async def delete(self, user_id: str, id: str | Iterable[str]) -> DeleteReport:
-        """Removes records, and what was derived from them.
-
-        See :meth:`MemorySystem.delete`.
-        """
-        return await run(self._memory.delete, user_id, id)
-
-    async def delete_where(
-        self,
-        user_id: str,
-        *,
-        where: Mapping[str, Any] | None = None,
-        kinds: Iterable[Kind] | Kind = "message",
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-    ) -> DeleteReport:
-        """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
-
-        See :meth:`MemorySystem.delete_where`.
-        """
-        return await run(
-            self._memory.delete_where,
-            user_id,
-            where=where,
-            kinds=kinds,
-            since=since,
-            until=until,
-            session_id=session_id,
-        )
-
-    async def delete_user_data(self, user_id: str) -> DeleteReport:
-        """Removes a user completely.
-
-        See :meth:`MemorySystem.delete_user_data`.
-        """
-        return await run(self._memory.delete_user_data, user_id)
 
     async def rebuild_indices(
         self, user_id: str | None = None, *, progress: Progress = None
