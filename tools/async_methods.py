@@ -3,15 +3,17 @@
     python tools/async_methods.py           writes the file
     python tools/async_methods.py --check   exit status 1 where it is not what the sources say
 
-Reads the sources of the synchronous classes. Each method keeps its signature and the first
-sentence of its documentation; a listing becomes an ``AsyncRecords`` instead of a coroutine.
+Reads the sources of the synchronous classes. Each method keeps its signature and its documentation,
+whose examples await what they call; a listing becomes an ``AsyncRecords`` instead of a coroutine.
 """
 
 from __future__ import annotations
 
 import ast
+import doctest
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "python" / "episodica"
@@ -30,7 +32,7 @@ DOCUMENTATION = {
     "AsyncMethods": "The methods of :class:`MemorySystem` as coroutines.",
     "AsyncPlots": "The pictures of :class:`Plots` as coroutines.",
 }
-SHOWN_AS = dict.fromkeys(["Corrections", "MemoryReader", "OpenStore"], "MemorySystem")
+LISTINGS = ("episodes", "semantic_memories", "messages")
 ATTRIBUTE = {"AsyncMethods": "_memory", "AsyncPlots": "_plots"}
 HEAD = '''"""The methods of the memory as coroutines.
 
@@ -96,12 +98,69 @@ def coroutine(name: str, cls: str, method: ast.FunctionDef) -> str:
         start, returned, answer = "def", f"Async{returned}", f"AsyncRecords({wrapped}({given}))"
     else:
         start, answer = "async def", f"await run({', '.join(filter(None, [wrapped, given]))})"
-    sentence = (ast.get_docstring(method) or "").partition("\n")[0]
-    reference = f"See :meth:`{SHOWN_AS.get(cls, cls)}.{method.name}`."
+    documentation = textwrap.indent(awaiting(ast.get_docstring(method) or ""), " " * 8).strip()
     end = "" if returned == "None" else "return "
     return (
         f"{marks}    {start} {method.name}({ast.unparse(method.args)}) -> {returned}:\n"
-        f'        """{sentence}\n\n        {reference}\n        """\n        {end}{answer}'
+        f'        """{documentation}\n        """\n        {end}{answer}'
+    )
+
+
+def awaiting(text: str) -> str:
+    """The documentation of a method as its coroutine has it: listings and examples differ."""
+    text = text.replace("\nRecords of ", "\nAsyncRecords of ")
+    text = text.replace(
+        "A sequence that reads its records when they are asked for.",
+        "For ``async for``, which reads the records page by page.",
+    )
+    for example in doctest.DocTestParser().get_examples(text):
+        shown, made = (
+            textwrap.indent(source.rstrip(), "... ").replace("... ", ">>> ", 1)
+            for source in (example.source, awaited(example.source))
+        )
+        text = text.replace(shown, made, 1)
+    return text
+
+
+def awaited(source: str) -> str:
+    """An example that calls the coroutines of ``memory`` in place of its methods."""
+    tree = ast.parse(source)
+    owner = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    edits: list[tuple[int, int, int, str]] = []  # line, column, columns to replace, new text
+
+    def put(node: ast.expr, text: str, old: int = 0, *, end: bool = False) -> None:
+        line = node.end_lineno if end else node.lineno
+        column = node.end_col_offset if end else node.col_offset
+        edits.append(((line or 1) - 1, column or 0, old, text))
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With):
+            edits.append((node.lineno - 1, node.col_offset, 0, "async "))
+            put(node.items[0].context_expr, "Async")
+        if not isinstance(node, ast.Call) or not calls_a_memory(node.func):
+            continue
+        parent = owner[node]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in LISTINGS:
+            if isinstance(parent, ast.comprehension):
+                put(parent.target, "async for ", -len("for "))
+            elif isinstance(parent, ast.Call):  # next(...)
+                put(parent, "await a")
+        elif isinstance(parent, (ast.Attribute, ast.Subscript)):
+            put(node, "(await ")
+            put(node, ")", end=True)
+        else:
+            put(node, "await ")
+    lines = source.splitlines()
+    for line, column, old, text in sorted(edits, reverse=True):
+        first, last = sorted((column, column + old))
+        lines[line] = lines[line][:first] + text + lines[line][last:]
+    return "\n".join(lines)
+
+
+def calls_a_memory(called: ast.expr) -> bool:
+    """Whether this is ``memory.search``, ``memory.plot.map``, or a method of a ``copy``."""
+    return isinstance(called, ast.Attribute) and (
+        ast.unparse(called.value) in ("memory", "memory.plot", "copy")
     )
 
 

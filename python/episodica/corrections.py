@@ -21,6 +21,20 @@ class Corrections(MemoryReader):
     def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
+        Parameters
+        ----------
+        user_id
+            User id.
+        id
+            Id or URI of an episode or a fact.
+        content
+            The new text.
+
+        Returns
+        -------
+        Episode or SemanticMemory
+            The record with the new text.
+
         Raises
         ------
         InvalidInputError
@@ -59,6 +73,8 @@ class Corrections(MemoryReader):
 
         Raises
         ------
+        InvalidInputError
+            For an id that is not a text.
         StoreIOError
             If a file can't be written. Call again: the next call finishes the deletion.
 
@@ -114,7 +130,7 @@ class Corrections(MemoryReader):
 
         Examples
         --------
-        >>> memory.delete_where("alice", where={"channel": {"$in": ["fax", "pager"]}}).messages
+        >>> memory.delete_where("alice", where={"channel": {"$in": ["fax"]}}).messages
         0
         """
         names, options = delete_options(
@@ -125,8 +141,24 @@ class Corrections(MemoryReader):
     def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes a user completely.
 
-        Afterwards no byte of the user is on disk and no search finds them. An unknown user is not
-        an error.
+        Afterwards no byte of the user is on disk and no search finds them.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user is not an error.
+
+        Returns
+        -------
+        DeleteReport
+            How many records and files were removed.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If a file can't be removed. Call again: the next call finishes the deletion.
 
         Examples
         --------

@@ -100,6 +100,11 @@ class Records(Sequence[T], Generic[T]):
 
         Facts have a column ``is_current`` beside their fields.
 
+        Returns
+        -------
+        pandas.DataFrame
+            A row per record, a column per field.
+
         Raises
         ------
         MissingExtraError
@@ -154,7 +159,28 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
         raise StopAsyncIteration
 
     async def to_pandas(self) -> pd.DataFrame:
-        """See :meth:`Records.to_pandas`."""
+        """See :meth:`Records.to_pandas`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As of :meth:`Records.to_pandas`: a row per record that was not read yet.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> async def names(path):
+        ...     async with AsyncMemorySystem(path) as memory:
+        ...         frame = await memory.messages("bob").to_pandas()
+        ...         return list(frame.columns[:2])
+        >>> asyncio.run(names("frames"))
+        ['message_id', 'role']
+        """
         begun = list(self._page)
         left = await asyncio.to_thread(lambda: list(self._rest))
         return _frame(self._records._type, [*begun, *left])

@@ -100,6 +100,11 @@ class MemoryReader(OpenStore):
         now
             The moment that "yesterday" and "last month" in the query refer to. Default: the clock.
 
+        Returns
+        -------
+        SearchResults
+            The hits, best first. ``degraded`` names the parts of the search that could not run.
+
         Raises
         ------
         InvalidInputError
@@ -156,6 +161,11 @@ class MemoryReader(OpenStore):
         include_superseded
             Has no effect.
 
+        Returns
+        -------
+        Context
+            The text, what it contains, and the number of its tokens.
+
         Raises
         ------
         InvalidInputError
@@ -195,7 +205,7 @@ class MemoryReader(OpenStore):
         user_id
             User id. An unknown user yields an empty listing.
         since, until
-            Only records of this time, both ends included.
+            Only records of this time, both ends included, as for :meth:`search`.
         session_id
             Only this session.
         where
@@ -204,6 +214,16 @@ class MemoryReader(OpenStore):
             Newest first instead of oldest first.
         limit
             Maximum number of records.
+
+        Returns
+        -------
+        Records of Episode
+            A sequence that reads its records when they are asked for.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown option or operator, and for ``since`` after ``until``.
 
         Examples
         --------
@@ -229,10 +249,20 @@ class MemoryReader(OpenStore):
         user_id, since, until, session_id, where, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
+        Returns
+        -------
+        Records of SemanticMemory
+            A sequence that reads its records when they are asked for.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown option or operator, and for ``since`` after ``until``.
+
         Examples
         --------
-        >>> all(fact.is_current for fact in memory.semantic_memories("alice"))
-        True
+        >>> [fact.is_current for fact in memory.semantic_memories("alice")]
+        [True]
         """
         checked = list_options(options, include_superseded=include_superseded)
         return self._records(SemanticMemory, "facts", user_id, "semantic", checked)
@@ -241,7 +271,20 @@ class MemoryReader(OpenStore):
     def messages(self, user_id: str, **options: Unpack[ListOptions]) -> Records[Message]:
         """The user's messages, verbatim, in order of arrival, read page by page.
 
-        Parameters are those of :meth:`episodes`.
+        Parameters
+        ----------
+        user_id, since, until, session_id, where, newest_first, limit
+            As for :meth:`episodes`.
+
+        Returns
+        -------
+        Records of Message
+            A sequence that reads its records when they are asked for.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown option or operator, and for ``since`` after ``until``.
 
         Examples
         --------
@@ -286,10 +329,29 @@ class MemoryReader(OpenStore):
     def get(self, user_id: str, id: str) -> Record | None:
         """The message, episode or fact with this id or URI, or ``None``.
 
+        Parameters
+        ----------
+        user_id
+            User id.
+        id
+            Id or URI of a message, episode or fact.
+
+        Returns
+        -------
+        Message, Episode, SemanticMemory or None
+            The current version; ``None`` for an unknown id.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument that is not a text.
+
         Examples
         --------
         >>> episode = next(memory.episodes("alice"))
-        >>> memory.get("alice", episode.uri) == memory.get("alice", episode.episode_id) == episode
+        >>> memory.get("alice", episode.episode_id) == episode
+        True
+        >>> memory.get("alice", episode.uri) == episode
         True
         >>> memory.get("alice", "no such id") is None
         True
@@ -297,7 +359,31 @@ class MemoryReader(OpenStore):
         return self._engine.get(check.user(user_id), check.text(id, "id"))
 
     def history(self, user_id: str, id: str) -> list[Record]:
-        """Every version of a record, oldest first; empty for an unknown id."""
+        """Every version of a record, oldest first; empty for an unknown id.
+
+        Parameters
+        ----------
+        user_id
+            User id.
+        id
+            Id or URI of a message, episode or fact.
+
+        Returns
+        -------
+        list of Message, Episode or SemanticMemory
+            Every version, oldest first; empty for an unknown id.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument that is not a text.
+
+        Examples
+        --------
+        >>> fact = next(memory.semantic_memories("alice"))
+        >>> memory.history("alice", fact.memory_id) == [fact]
+        True
+        """
         return self._engine.history(check.user(user_id), check.text(id, "id"))
 
     def trace(self, user_id: str, id: str) -> list[TraceStep]:
@@ -314,6 +400,17 @@ class MemoryReader(OpenStore):
         -------
         list of TraceStep
             One entry per call of the language model, oldest first; empty for what the rules made.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument that is not a text.
+
+        Examples
+        --------
+        >>> episode = next(memory.episodes("alice"))
+        >>> memory.trace("alice", episode.episode_id)  # written by rules
+        []
         """
         return self._engine.trace(check.user(user_id), check.text(id, "id"))
 

@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from .dates import aware
-from .value import Value, clip, day, quoted
+from .value import Portable, clip, day, quoted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Message(Value):
+class Message(Portable):
     """One utterance of a conversation, verbatim.
 
     Attributes
@@ -55,7 +55,6 @@ class Message(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Message:
-        """Reads what :meth:`to_dict` writes."""
         get = data.get
         return cls(
             data["message_id"],
@@ -76,7 +75,7 @@ class Message(Value):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Episode(Value):
+class Episode(Portable):
     """A part of a conversation that belongs together.
 
     It is told at three depths: title and summary, narrative, messages.
@@ -132,7 +131,6 @@ class Episode(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Episode:
-        """Reads what :meth:`to_dict` writes."""
         get = data.get
         ended_at = get("ended_at")
         return cls(
@@ -168,7 +166,7 @@ class Episode(Value):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SemanticMemory(Value):
+class SemanticMemory(Portable):
     """A fact about the user's world, with its evidence and the time for which it held.
 
     Attributes
@@ -227,7 +225,6 @@ class SemanticMemory(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SemanticMemory:
-        """Reads what :meth:`to_dict` writes."""
         get = data.get
         valid_to = get("valid_to")
         return cls(

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from .value import Value
+from .value import Portable
 from .visible import visible
 
 
-class _Counts(Value):
+class _Counts(Portable):
     """A report whose fields are all numbers: read by name, absent ones 0."""
 
     __slots__ = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what ``to_dict`` writes."""
         return cls(**{field.name: data.get(field.name, 0) for field in fields(cls)})  # type: ignore[arg-type]
 
 
@@ -26,7 +25,7 @@ _MAX_IDS = 3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AddResult(Value):
+class AddResult(Portable):
     """What ``add_messages`` did.
 
     Attributes
@@ -51,7 +50,6 @@ class AddResult(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AddResult:
-        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["messages_added"],
             data["duplicates"],
@@ -204,7 +202,7 @@ class RebuildReport(_Counts):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem(Value):
+class Problem(Portable):
     """One thing that is wrong with a store: where, what, and what mends it.
 
     Attributes
@@ -229,7 +227,6 @@ class Problem(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
-        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["path"],
             data.get("line"),
@@ -244,7 +241,7 @@ class Problem(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyReport(Value):
+class VerifyReport(Portable):
     """The finding of ``verify``.
 
     Attributes
@@ -274,7 +271,6 @@ class VerifyReport(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> VerifyReport:
-        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["total"],
             data["indexed"],

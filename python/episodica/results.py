@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from .dates import aware
 from .frames import DATE, Column, data_frame
 from .records import Episode, Message, Record, SemanticMemory
-from .value import Value, clip, day, quoted
+from .value import Portable, clip, day, quoted
 from .visible import visible
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _FRAME_COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation(Value):
+class Explanation(Portable):
     """The terms of a score as a tree: the values of children add up to that of their parent.
 
     Attributes
@@ -64,7 +64,6 @@ class Explanation(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        """Reads what :meth:`to_dict` writes."""
         children = tuple(map(cls.from_dict, data.get("children") or ()))
         return cls(data["name"], data["value"], data.get("detail") or "", children)
 
@@ -82,7 +81,7 @@ class Explanation(Value):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit(Value):
+class Hit(Portable):
     """One result of a search.
 
     Attributes
@@ -136,6 +135,17 @@ class Hit(Value):
 
         With ``search(..., explain=True)`` the tree shows the relevance, the raw score it comes
         from, and the terms that add up to the raw score. Without it, it lists :attr:`scores` flat.
+
+        Returns
+        -------
+        Explanation
+            The score and its terms.
+
+        Examples
+        --------
+        >>> hit = memory.search("alice", "Lyon", kinds=["message"], explain=True)[0]
+        >>> hit.explain().value == hit.score
+        True
         """
         if self.explanation is not None:
             return self.explanation
@@ -146,7 +156,6 @@ class Hit(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hit:
-        """Reads what :meth:`to_dict` writes."""
         kind, raw, tree = data["kind"], data["record"], data.get("explanation")
         record: Record
         if kind == "episodic":
@@ -185,7 +194,7 @@ class Hit(Value):
         return hash((self.kind, self.id, self.rank))
 
 
-class SearchResults(Sequence[Hit], Value):
+class SearchResults(Sequence[Hit], Portable):
     """The hits of one search, best first. Each hit is built on first access.
 
     Examples
@@ -281,6 +290,11 @@ class SearchResults(Sequence[Hit], Value):
 
         ``is_current`` is ``False`` for facts that no longer hold.
 
+        Returns
+        -------
+        pandas.DataFrame
+            A row per hit.
+
         Raises
         ------
         MissingExtraError
@@ -302,7 +316,18 @@ class SearchResults(Sequence[Hit], Value):
         return data_frame(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Query, intent, degraded legs and hits as plain JSON types."""
+        """Query, intent, degraded legs and hits as plain JSON types.
+
+        Returns
+        -------
+        dict of str to Any
+            Only plain JSON types.
+
+        Examples
+        --------
+        >>> sorted(memory.search("alice", "Lyon").to_dict())
+        ['degraded', 'hits', 'intent', 'query']
+        """
         return {
             "query": self.query,
             "intent": self.intent,
@@ -312,7 +337,6 @@ class SearchResults(Sequence[Hit], Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SearchResults:
-        """Reads what :meth:`to_dict` writes."""
         hits = map(Hit.from_dict, data["hits"])
         return cls(hits, query=data["query"], intent=data["intent"], degraded=data["degraded"])
 
@@ -352,7 +376,7 @@ def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Context(Value):
+class Context(Portable):
     """Memories packed for a prompt.
 
     Attributes
@@ -378,7 +402,6 @@ class Context(Value):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Context:
-        """Reads what :meth:`to_dict` writes."""
         return cls(
             data["text"],
             SearchResults.from_dict(data["hits"]),

@@ -74,6 +74,11 @@ class OpenStore:
     def users(self) -> list[str]:
         """The ids of all users of the tenant.
 
+        Returns
+        -------
+        list of str
+            User ids, sorted.
+
         Examples
         --------
         >>> memory.users()
@@ -93,6 +98,11 @@ class OpenStore:
         -------
         UserStats or StoreStats
             The counts of the user, or of the store.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
 
         Examples
         --------
@@ -141,10 +151,20 @@ class OpenStore:
         Parameters
         ----------
         user_id
-            Only this user.
+            Only this user. ``None``: all users.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.
+
+        Returns
+        -------
+        VerifyReport
+            Counts and problems; ``errors`` is 0 for a sound store.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
 
         Examples
         --------
@@ -194,6 +214,23 @@ class OpenStore:
     def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
         """Loads a user's records and indexes now instead of at the first search.
 
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user loads nothing.
+
+        Returns
+        -------
+        RebuildReport
+            How much was read.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        EmbeddingMismatchError
+            If the vectors on disk come from another model.
+
         Examples
         --------
         >>> memory.load_user_data_and_indices("alice").users
@@ -206,10 +243,21 @@ class OpenStore:
 
         Finishes pending work for at most ``timeout`` seconds and persists the rest.
 
+        Parameters
+        ----------
+        timeout
+            Seconds to spend on pending work, 0 or more.
+
         Raises
         ------
         InvalidInputError
             For a negative ``timeout``.
+
+        Examples
+        --------
+        >>> memory.close(timeout=5)
+        >>> memory.closed
+        True
         """
         self._handle.close(check.seconds(timeout, "timeout"))
 

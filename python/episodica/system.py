@@ -152,6 +152,23 @@ class MemorySystem(Corrections):
     def flush(self, user_id: str) -> list[Episode]:
         """Turns the user's buffered messages into episodes now, and returns these.
 
+        Parameters
+        ----------
+        user_id
+            User id.
+
+        Returns
+        -------
+        list of Episode
+            The new episodes; empty if nothing was in the buffer.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If the log can't be written.
+
         Examples
         --------
         >>> memory.flush("alice")
@@ -162,6 +179,11 @@ class MemorySystem(Corrections):
     def flush_all_buffers(self) -> dict[str, list[Episode]]:
         """Turns the buffered messages of all users into episodes; returns these by user.
 
+        Returns
+        -------
+        dict of str to list of Episode
+            The new episodes by user id; users without new episodes are left out.
+
         Examples
         --------
         >>> memory.flush_all_buffers()
@@ -170,7 +192,37 @@ class MemorySystem(Corrections):
         return self._engine.flush_all()
 
     def close_session(self, user_id: str, session_id: str) -> list[Episode]:
-        """Ends a session: turns its buffered messages into episodes, and returns these."""
+        """Ends a session: turns its buffered messages into episodes, and returns these.
+
+        Parameters
+        ----------
+        user_id
+            User id.
+        session_id
+            The session. An unknown one is not an error.
+
+        Returns
+        -------
+        list of Episode
+            The new episodes of this session.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If the log can't be written.
+
+        Examples
+        --------
+        >>> bye = {"role": "user", "content": "Bye!", "session_id": "s2"}
+        >>> memory.add_messages("alice", [bye]).buffered
+        1
+        >>> [episode.message_count for episode in memory.close_session("alice", "s2")]
+        [1]
+        >>> memory.close_session("alice", "s2")
+        []
+        """
         return self._engine.close_session(check.user(user_id), check.text(session_id, "session_id"))
 
     def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
@@ -187,6 +239,11 @@ class MemorySystem(Corrections):
         -------
         bool
             Whether nothing is pending any more.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
 
         Examples
         --------
@@ -241,10 +298,10 @@ class MemorySystem(Corrections):
         --------
         >>> memory.remember("carol", "I live in Paris.", valid_from="2023-01-01").is_current
         True
-        >>> memory.remember("carol", "Carol lives in Lyon.", valid_from="2024-03-08").attribute
+        >>> memory.remember("carol", "I live in Lyon.", valid_from="2024-03-08").attribute
         'home'
         >>> [fact.content for fact in memory.semantic_memories("carol")]
-        ['Carol lives in Lyon.']
+        ['I live in Lyon.']
         """
         return self._engine.remember(
             check.user(user_id), stated_fact(statement, kind, valid_from, metadata, agent_id)
@@ -314,10 +371,22 @@ class MemorySystem(Corrections):
         Parameters
         ----------
         user_id
-            Only this user.
+            Only this user. ``None``: all users.
         progress
-            ``True`` for a bar on a terminal or in a notebook, or a callable that gets ``(step,
-            done, total)``.
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        RebuildReport
+            How many records were read, and how many vectors were computed.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        EmbeddingError
+            If the embedder fails.
 
         Examples
         --------
@@ -330,7 +399,25 @@ class MemorySystem(Corrections):
     def retry_pending(self, user_id: str | None = None) -> int:
         """Retries work that an outage prevented: vectors, facts and texts of a model.
 
-        Returns the number of records that are still pending.
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+
+        Returns
+        -------
+        int
+            Number of records that are still pending.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> memory.retry_pending()
+        0
         """
         return self._engine.retry_pending(check.optional_user(user_id))
 
@@ -370,6 +457,30 @@ class LightweightSearchSystem(MemoryReader):
         super().__init__(path, tenant, settings, read_only=True, embedding=spec, llm=None)
 
     def preload(self, users: Iterable[str] | None = None) -> RebuildReport:
-        """Loads records and indexes of the users (default: all) now, not at the first search."""
+        """Loads records and indexes of the users (default: all) now, not at the first search.
+
+        Parameters
+        ----------
+        users
+            User ids, or one of them. ``None``: all users.
+
+        Returns
+        -------
+        RebuildReport
+            How much was read.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        EmbeddingMismatchError
+            If the vectors on disk come from another model.
+
+        Examples
+        --------
+        >>> with LightweightSearchSystem(memory.path) as reader:
+        ...     reader.preload().users
+        1
+        """
         names = self.users() if users is None else [users] if isinstance(users, str) else users
         return sum(map(self.load_user_data_and_indices, names), RebuildReport())

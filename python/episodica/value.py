@@ -22,12 +22,53 @@ class Value:
     def to_dict(self) -> dict[str, Any]:
         """The value as plain JSON types; dates become RFC 3339 text.
 
-        ``from_dict`` of the same class reads it back; reports of ``status`` have none.
+        Returns
+        -------
+        dict of str to Any
+            Fields by name.
+
+        Examples
+        --------
+        >>> memory.messages("alice")[0].to_dict()["timestamp"]
+        '2024-03-11T09:30:00+01:00'
         """
         return {field.name: jsonable(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
         return to_html(self)
+
+
+class Portable(Value):
+    """A value that can be read back from what ``to_dict`` wrote."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Portable:
+        """Reads what :meth:`to_dict` writes.
+
+        Parameters
+        ----------
+        data
+            Fields by name, as plain JSON types. Unknown names are ignored.
+
+        Returns
+        -------
+        Portable
+            A value of this class, equal to the written one.
+
+        Raises
+        ------
+        KeyError
+            If a field without a default is missing.
+
+        Examples
+        --------
+        >>> message = memory.messages("alice")[0]
+        >>> Message.from_dict(message.to_dict()) == message
+        True
+        """
+        raise NotImplementedError
 
 
 @singledispatch

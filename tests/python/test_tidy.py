@@ -76,6 +76,8 @@ ENGINE_ROOMS = {
 # Packages that a user may lack; only they are imported where they are used.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 MAX_LINES = 500
+# Nobody edits it.
+GENERATED = "python/episodica/aio/methods.py"
 MAX_WIDTH = 100
 
 
@@ -305,6 +307,7 @@ def test_files_are_short() -> None:
         for path in tracked(".py", ".rs")
     }
     assert lengths, "no files are read"
+    del lengths[GENERATED]
     assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
 
 

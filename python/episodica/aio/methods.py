@@ -54,28 +54,72 @@ class AsyncMethods:
     async def users(self) -> list[str]:
         """The ids of all users of the tenant.
 
-        See :meth:`MemorySystem.users`.
+        Returns
+        -------
+        list of str
+            User ids, sorted.
+
+        Examples
+        --------
+        >>> await memory.users()
+        ['alice']
         """
         return await run(self._memory.users)
 
     async def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
         """Counts and sizes, of one user or of the whole store.
 
-        See :meth:`MemorySystem.stats`.
+        Parameters
+        ----------
+        user_id
+            User id; all counts of an unknown user are 0. Without one: the whole store.
+
+        Returns
+        -------
+        UserStats or StoreStats
+            The counts of the user, or of the store.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> (await memory.stats("alice"))["messages"]
+        2
         """
         return await run(self._memory.stats, user_id)
 
     async def health(self) -> Health:
         """Whether everything works that should: store, embedder, language model. Holds no secret.
 
-        See :meth:`MemorySystem.health`.
+        Returns
+        -------
+        Health
+            ``status`` is ``"ok"`` or ``"degraded"``; ``failing`` names what does not work.
+
+        Examples
+        --------
+        >>> (await memory.health()).status
+        'ok'
+        >>> (await memory.health())["store"]["backend"]
+        'files'
         """
         return await run(self._memory.health)
 
     async def usage(self) -> Usage:
         """Tokens, calls and seconds by phase, model and user.
 
-        See :meth:`MemorySystem.usage`.
+        Returns
+        -------
+        Usage
+            The sums since the store was opened, and the same by phase, model and user.
+
+        Examples
+        --------
+        >>> (await memory.usage()).calls
+        0
         """
         return await run(self._memory.usage)
 
@@ -84,7 +128,30 @@ class AsyncMethods:
     ) -> VerifyReport:
         """Checks every record against the indexes and every line against the format.
 
-        See :meth:`MemorySystem.verify`.
+        Changes nothing.
+
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        VerifyReport
+            Counts and problems; ``errors`` is 0 for a sound store.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> (await memory.verify()).errors
+        0
         """
         return await run(self._memory.verify, user_id, progress=progress)
 
@@ -93,21 +160,86 @@ class AsyncMethods:
     ) -> BackupReport:
         """Copies the whole store, all tenants, to a directory that opens as a store.
 
-        See :meth:`MemorySystem.backup`.
+        Others may write meanwhile: the copy is as whole as the store would be after a power cut at
+        that moment. Everything acknowledged before the call is in it.
+
+        Parameters
+        ----------
+        path
+            The directory, which does not exist yet. It gets its name when the copy is whole.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        BackupReport
+            How much was copied.
+
+        Raises
+        ------
+        InvalidInputError
+            For a directory that is not empty, or lies inside of the store.
+        StoreIOError
+            If it can't be written; nothing is left there then.
+
+        Examples
+        --------
+        >>> (await memory.backup("copy")).users
+        1
+        >>> async with AsyncMemorySystem("copy") as copy:
+        ...     (await copy.verify()).errors
+        0
         """
         return await run(self._memory.backup, path, progress=progress)
 
     async def load_user_data_and_indices(self, user_id: str) -> RebuildReport:
         """Loads a user's records and indexes now instead of at the first search.
 
-        See :meth:`MemorySystem.load_user_data_and_indices`.
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user loads nothing.
+
+        Returns
+        -------
+        RebuildReport
+            How much was read.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        EmbeddingMismatchError
+            If the vectors on disk come from another model.
+
+        Examples
+        --------
+        >>> (await memory.load_user_data_and_indices("alice")).users
+        1
         """
         return await run(self._memory.load_user_data_and_indices, user_id)
 
     async def close(self, timeout: float = 30.0) -> None:
         """Closes the system. A second call does nothing.
 
-        See :meth:`MemorySystem.close`.
+        Finishes pending work for at most ``timeout`` seconds and persists the rest.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to spend on pending work, 0 or more.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
+
+        Examples
+        --------
+        >>> await memory.close(timeout=5)
+        >>> memory.closed
+        True
         """
         await run(self._memory.close, timeout)
 
@@ -123,7 +255,60 @@ class AsyncMethods:
     ) -> SearchResults:
         """Finds the episodes, facts and messages that answer a question, best first.
 
-        See :meth:`MemorySystem.search`.
+        What was just added is found at once. Hits of all kinds are merged by their relevance.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user yields an empty result.
+        query
+            The question, in any language, up to 32,768 characters.
+        top_k
+            Maximum number of hits, 1 to 1000, or the maximum of each kind:
+            ``{"semantic": 5, "message": 10}``.
+        kinds
+            Any of ``"episodic"``, ``"semantic"`` and ``"message"``; ``None`` means all three.
+        method
+            ``"hybrid"`` (all signals), ``"rrf"`` (reciprocal rank fusion of words and vectors),
+            ``"vector"`` (vectors alone), ``"bm25"`` (words alone) or ``"norlift"`` (episodes ranked
+            by their facts).
+        since, until
+            Only records of this time, both ends included. A date without a time means the whole
+            day. For facts, the time in which they held.
+        session_id
+            Only this session.
+        where
+            Only records whose metadata has these keys with these values, or meets conditions:
+            ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
+            $not``; ``$and``, ``$or`` and ``$not`` combine conditions.
+        threshold
+            Least cosine similarity, -1 to 1; by default there is none.
+        include_superseded
+            Return facts that no longer hold as well.
+        explain
+            Build the tree of every score for :meth:`Hit.explain`; without it the terms are listed
+            flat.
+        now
+            The moment that "yesterday" and "last month" in the query refer to. Default: the clock.
+
+        Returns
+        -------
+        SearchResults
+            The hits, best first. ``degraded`` names the parts of the search that could not run.
+
+        Raises
+        ------
+        InvalidInputError
+            For an empty query or one that is too long, ``top_k`` out of bounds, unknown kinds or
+            methods, or ``since`` after ``until``.
+
+        Examples
+        --------
+        >>> hits = await memory.search("alice", "where does she live?", kinds=["message"])
+        >>> hits[0].content
+        'I moved to Lyon last Friday.'
+        >>> await memory.search("nobody", "where does she live?")
+        <SearchResults 0 hits for 'where does she live?'>
         """
         return await run(self._memory.search, user_id, query, top_k=top_k, kinds=kinds, **options)
 
@@ -141,7 +326,50 @@ class AsyncMethods:
     ) -> Context:
         """Packs the memories that answer a query into text for a prompt.
 
-        See :meth:`MemorySystem.context`.
+        The text opens with the facts that hold and bear on the question, each with its date. Then
+        come excerpts in the order of time, with ``[…]`` where messages are left out. What no longer
+        holds is marked ``[outdated]`` and comes together with the fact that superseded it. Further
+        lines of a message begin with a space, so that a message can't pass for a heading, a fact
+        or another speaker.
+
+        Parameters
+        ----------
+        max_tokens
+            Budget for the text, in tokens of o200k_base, 1 or more; never exceeded.
+        format
+            How the text is written: ``"text"`` as above, with the fewest tokens; ``"json"``, an
+            object with the lists ``facts``, ``summaries`` and ``messages``; ``"xml"``, tags with
+            ``&``, ``<``, ``>`` and ``"`` of messages escaped.
+        kinds
+            What the text is made of; without ``"semantic"`` it has no facts.
+        top_k
+            Has no effect: the budget decides how much takes part.
+        user_id, query, method, since, until, session_id, where, threshold, explain, now
+            As for :meth:`search`.
+        include_superseded
+            Has no effect.
+
+        Returns
+        -------
+        Context
+            The text, what it contains, and the number of its tokens.
+
+        Raises
+        ------
+        InvalidInputError
+            As for :meth:`search`, and for ``max_tokens`` below 1 or an unknown ``format``.
+
+        Examples
+        --------
+        >>> context = await memory.context("alice", "where does she live?", max_tokens=200)
+        >>> context.token_count <= 200
+        True
+        >>> [message.content for message in context.messages if "Lyon" in message.content]
+        ['I moved to Lyon last Friday.']
+        >>> import json
+        >>> context = await memory.context("alice", "where does she live?", format="json")
+        >>> [message["speaker"] for message in json.loads(context.text)["messages"]]
+        ['Alice', 'assistant']
         """
         return await run(
             self._memory.context,
@@ -158,7 +386,35 @@ class AsyncMethods:
     def episodes(self, user_id: str, **options: Unpack[ListOptions]) -> AsyncRecords[Episode]:
         """The user's episodes in order of time, read page by page.
 
-        See :meth:`MemorySystem.episodes`.
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user yields an empty listing.
+        since, until
+            Only records of this time, both ends included, as for :meth:`search`.
+        session_id
+            Only this session.
+        where
+            Only records whose metadata meets these conditions, as for :meth:`search`.
+        newest_first
+            Newest first instead of oldest first.
+        limit
+            Maximum number of records.
+
+        Returns
+        -------
+        AsyncRecords of Episode
+            For ``async for``, which reads the records page by page.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown option or operator, and for ``since`` after ``until``.
+
+        Examples
+        --------
+        >>> [episode.message_count async for episode in memory.episodes("alice")]
+        [2]
         """
         return AsyncRecords(self._memory.episodes(user_id, **options))
 
@@ -168,7 +424,27 @@ class AsyncMethods:
     ) -> AsyncRecords[SemanticMemory]:
         """The user's facts in order of time, read page by page.
 
-        See :meth:`MemorySystem.semantic_memories`.
+        Parameters
+        ----------
+        include_superseded
+            Include facts that no longer hold.
+        user_id, since, until, session_id, where, newest_first, limit
+            As for :meth:`episodes`. The time of a fact is that from which it held.
+
+        Returns
+        -------
+        AsyncRecords of SemanticMemory
+            For ``async for``, which reads the records page by page.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown option or operator, and for ``since`` after ``until``.
+
+        Examples
+        --------
+        >>> [fact.is_current async for fact in memory.semantic_memories("alice")]
+        [True]
         """
         return AsyncRecords(
             self._memory.semantic_memories(
@@ -180,49 +456,213 @@ class AsyncMethods:
     def messages(self, user_id: str, **options: Unpack[ListOptions]) -> AsyncRecords[Message]:
         """The user's messages, verbatim, in order of arrival, read page by page.
 
-        See :meth:`MemorySystem.messages`.
+        Parameters
+        ----------
+        user_id, since, until, session_id, where, newest_first, limit
+            As for :meth:`episodes`.
+
+        Returns
+        -------
+        AsyncRecords of Message
+            For ``async for``, which reads the records page by page.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown option or operator, and for ``since`` after ``until``.
+
+        Examples
+        --------
+        >>> [message.speaker async for message in memory.messages("alice")]
+        ['Alice', 'assistant']
         """
         return AsyncRecords(self._memory.messages(user_id, **options))
 
     async def get(self, user_id: str, id: str) -> Record | None:
         """The message, episode or fact with this id or URI, or ``None``.
 
-        See :meth:`MemorySystem.get`.
+        Parameters
+        ----------
+        user_id
+            User id.
+        id
+            Id or URI of a message, episode or fact.
+
+        Returns
+        -------
+        Message, Episode, SemanticMemory or None
+            The current version; ``None`` for an unknown id.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument that is not a text.
+
+        Examples
+        --------
+        >>> episode = await anext(memory.episodes("alice"))
+        >>> await memory.get("alice", episode.episode_id) == episode
+        True
+        >>> await memory.get("alice", episode.uri) == episode
+        True
+        >>> await memory.get("alice", "no such id") is None
+        True
         """
         return await run(self._memory.get, user_id, id)
 
     async def history(self, user_id: str, id: str) -> list[Record]:
         """Every version of a record, oldest first; empty for an unknown id.
 
-        See :meth:`MemorySystem.history`.
+        Parameters
+        ----------
+        user_id
+            User id.
+        id
+            Id or URI of a message, episode or fact.
+
+        Returns
+        -------
+        list of Message, Episode or SemanticMemory
+            Every version, oldest first; empty for an unknown id.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument that is not a text.
+
+        Examples
+        --------
+        >>> fact = await anext(memory.semantic_memories("alice"))
+        >>> await memory.history("alice", fact.memory_id) == [fact]
+        True
         """
         return await run(self._memory.history, user_id, id)
 
     async def trace(self, user_id: str, id: str) -> list[TraceStep]:
         """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made.
 
-        See :meth:`MemorySystem.trace`.
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user yields an empty list.
+        id
+            Id or URI of an episode or a fact.
+
+        Returns
+        -------
+        list of TraceStep
+            One entry per call of the language model, oldest first; empty for what the rules made.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument that is not a text.
+
+        Examples
+        --------
+        >>> episode = await anext(memory.episodes("alice"))
+        >>> await memory.trace("alice", episode.episode_id)  # written by rules
+        []
         """
         return await run(self._memory.trace, user_id, id)
 
     async def export(self, user_id: str, path: str | os.PathLike[str]) -> ExportReport:
         """Writes all records of a user to a file.
 
-        See :meth:`MemorySystem.export`.
+        A file that ends in ``.md`` is Markdown for people. Any other is JSONL with a record a line,
+        which :meth:`MemorySystem.import_` reads: messages, episodes and facts with their ids and
+        all their versions. Prompts and answers of a model (:meth:`trace`) and vectors stay here.
+
+        Parameters
+        ----------
+        user_id
+            User id.
+        path
+            The file; one that exists is replaced, but only by a whole export.
+
+        Returns
+        -------
+        ExportReport
+            How many records were written.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown user.
+        StoreIOError
+            If the file can't be written.
+
+        Examples
+        --------
+        >>> (await memory.export("alice", "alice.jsonl")).messages
+        2
         """
         return await run(self._memory.export, user_id, path)
 
     async def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
-        See :meth:`MemorySystem.update`.
+        Parameters
+        ----------
+        user_id
+            User id.
+        id
+            Id or URI of an episode or a fact.
+        content
+            The new text.
+
+        Returns
+        -------
+        Episode or SemanticMemory
+            The record with the new text.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown id, an empty text, or a message: messages never change.
+
+        Examples
+        --------
+        >>> episode = await anext(memory.episodes("alice"))
+        >>> (await memory.update("alice", episode.episode_id, "Alice has moved to Lyon.")).content
+        'Alice has moved to Lyon.'
+        >>> len(await memory.history("alice", episode.episode_id))
+        2
         """
         return await run(self._memory.update, user_id, id, content)
 
     async def delete(self, user_id: str, id: str | Iterable[str]) -> DeleteReport:
         """Removes records, and what was derived from them.
 
-        See :meth:`MemorySystem.delete`.
+        Afterwards no byte of their texts is in any file. Episodes that lose a message are written
+        again without it; facts go that no other message proves.
+
+        Parameters
+        ----------
+        user_id
+            Whose records.
+        id
+            Id or URI of a message, episode or fact, or several: many are removed in one pass. An
+            episode goes with its messages. Unknown ids remove nothing.
+
+        Returns
+        -------
+        DeleteReport
+            How many records were removed and rewritten.
+
+        Raises
+        ------
+        InvalidInputError
+            For an id that is not a text.
+        StoreIOError
+            If a file can't be written. Call again: the next call finishes the deletion.
+
+        Examples
+        --------
+        >>> (await memory.delete("alice", "no such id")).episodes
+        0
+        >>> (await memory.delete("alice", ["no such id", "nor this one"])).messages
+        0
         """
         return await run(self._memory.delete, user_id, id)
 
@@ -238,7 +678,39 @@ class AsyncMethods:
     ) -> DeleteReport:
         """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
 
-        See :meth:`MemorySystem.delete_where`.
+        Parameters
+        ----------
+        user_id
+            Whose records.
+        where
+            What their metadata must say, with the operators of :meth:`search`.
+        kinds
+            ``"message"``, ``"episodic"``, ``"semantic"``, or several. What was derived from
+            messages follows them; an episode of which one message meets the conditions goes with
+            all its messages, if episodes are asked for.
+        since
+            Nothing before this time.
+        until
+            Nothing after this time.
+        session_id
+            Only this session.
+
+        Returns
+        -------
+        DeleteReport
+            How many records were removed and rewritten.
+
+        Raises
+        ------
+        InvalidInputError
+            Without any condition, and for an unknown operator.
+        StoreIOError
+            If a file can't be written. Call again: the next call finishes the deletion.
+
+        Examples
+        --------
+        >>> (await memory.delete_where("alice", where={"channel": {"$in": ["fax"]}})).messages
+        0
         """
         return await run(
             self._memory.delete_where,
@@ -253,7 +725,29 @@ class AsyncMethods:
     async def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes a user completely.
 
-        See :meth:`MemorySystem.delete_user_data`.
+        Afterwards no byte of the user is on disk and no search finds them.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user is not an error.
+
+        Returns
+        -------
+        DeleteReport
+            How many records and files were removed.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If a file can't be removed. Call again: the next call finishes the deletion.
+
+        Examples
+        --------
+        >>> (await memory.delete_user_data("nobody")).messages
+        0
         """
         return await run(self._memory.delete_user_data, user_id)
 
@@ -267,7 +761,42 @@ class AsyncMethods:
     ) -> AddResult:
         """Adds messages. When it returns, they survive a power cut.
 
-        See :meth:`MemorySystem.add_messages`.
+        Parameters
+        ----------
+        user_id
+            The user, 1 to 512 bytes of UTF-8.
+        messages
+            Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
+            optionally ``name``, ``timestamp`` or ``created_at`` (ISO 8601, ``datetime`` or seconds
+            since 1970; without offset: UTC; default: the neighbours' in the list, else now),
+            ``session_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a known id is not
+            added again; without one, the same text of the same speaker, time and session is not).
+            Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these attributes, and
+            data frames with these columns go in as they are. Other keys are ignored unless they
+            look like a misspelling.
+        session_id
+            The session of messages that name none.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        AddResult
+            Counts, and the ids of the completed episodes.
+
+        Raises
+        ------
+        InvalidInputError
+            For the first invalid message, by its position from 0. No message is added then.
+
+        Examples
+        --------
+        >>> await memory.add_messages("alice", [])
+        AddResult(messages_added=0, duplicates=0, buffered=0, episodes=(), pending_semantic=0)
+        >>> await memory.add_messages("alice", [{"role": "user"}])
+        Traceback (most recent call last):
+        episodica.InvalidInputError: message 0: `content` is missing
         """
         return await run(
             self._memory.add_messages, user_id, messages, session_id=session_id, progress=progress
@@ -276,28 +805,103 @@ class AsyncMethods:
     async def flush(self, user_id: str) -> list[Episode]:
         """Turns the user's buffered messages into episodes now, and returns these.
 
-        See :meth:`MemorySystem.flush`.
+        Parameters
+        ----------
+        user_id
+            User id.
+
+        Returns
+        -------
+        list of Episode
+            The new episodes; empty if nothing was in the buffer.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If the log can't be written.
+
+        Examples
+        --------
+        >>> await memory.flush("alice")
+        []
         """
         return await run(self._memory.flush, user_id)
 
     async def flush_all_buffers(self) -> dict[str, list[Episode]]:
         """Turns the buffered messages of all users into episodes; returns these by user.
 
-        See :meth:`MemorySystem.flush_all_buffers`.
+        Returns
+        -------
+        dict of str to list of Episode
+            The new episodes by user id; users without new episodes are left out.
+
+        Examples
+        --------
+        >>> await memory.flush_all_buffers()
+        {}
         """
         return await run(self._memory.flush_all_buffers)
 
     async def close_session(self, user_id: str, session_id: str) -> list[Episode]:
         """Ends a session: turns its buffered messages into episodes, and returns these.
 
-        See :meth:`MemorySystem.close_session`.
+        Parameters
+        ----------
+        user_id
+            User id.
+        session_id
+            The session. An unknown one is not an error.
+
+        Returns
+        -------
+        list of Episode
+            The new episodes of this session.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If the log can't be written.
+
+        Examples
+        --------
+        >>> bye = {"role": "user", "content": "Bye!", "session_id": "s2"}
+        >>> (await memory.add_messages("alice", [bye])).buffered
+        1
+        >>> [episode.message_count for episode in await memory.close_session("alice", "s2")]
+        [1]
+        >>> await memory.close_session("alice", "s2")
+        []
         """
         return await run(self._memory.close_session, user_id, session_id)
 
     async def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
         """Waits until the facts of all finished episodes are learned.
 
-        See :meth:`MemorySystem.wait`.
+        Parameters
+        ----------
+        user_id
+            Only this user.
+        timeout
+            Maximum wait in seconds. ``None``: no limit.
+
+        Returns
+        -------
+        bool
+            Whether nothing is pending any more.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
+
+        Examples
+        --------
+        >>> await memory.wait("alice", timeout=10)
+        True
         """
         return await run(self._memory.wait, user_id, timeout)
 
@@ -313,7 +917,43 @@ class AsyncMethods:
     ) -> SemanticMemory:
         """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
-        See :meth:`MemorySystem.remember`.
+        The rules reconcile it with known facts, as they do with facts learned from messages: one
+        that says the same is returned instead of a second one, one that the statement contradicts
+        is superseded. No message proves the fact; it stays until it is deleted or superseded.
+
+        Parameters
+        ----------
+        user_id
+            User id; a new one is created.
+        statement
+            The fact, in the first or third person. Kept as it stands.
+        kind
+            Its category. ``None``: the rules tell it from the words.
+        valid_from
+            From when on it held. ``None``: now.
+        metadata
+            Any JSON object.
+        agent_id
+            The agent that states it; kept as ``metadata["agent_id"]``.
+
+        Returns
+        -------
+        SemanticMemory
+            The fact, new or known.
+
+        Raises
+        ------
+        InvalidInputError
+            For an empty statement, an unknown kind, or metadata that is not JSON.
+
+        Examples
+        --------
+        >>> (await memory.remember("carol", "I live in Paris.", valid_from="2023-01-01")).is_current
+        True
+        >>> (await memory.remember("carol", "I live in Lyon.", valid_from="2024-03-08")).attribute
+        'home'
+        >>> [fact.content async for fact in memory.semantic_memories("carol")]
+        ['I live in Lyon.']
         """
         return await run(
             self._memory.remember,
@@ -335,7 +975,45 @@ class AsyncMethods:
     ) -> ImportReport:
         """Adds what a file holds: an export of this package, or a chat history of another program.
 
-        See :meth:`MemorySystem.import_`.
+        An export's records keep their ids and versions; those that the user has are left out, so
+        a second import adds nothing. Read as well are exports of ChatGPT, Claude and mem0,
+        ShareGPT, LoCoMo, LongMemEval, messages of chat APIs as JSON or JSONL, CSV, and plain text
+        with ``Name:`` on each line. Their last messages stay in the buffer until :meth:`flush`.
+
+        Parameters
+        ----------
+        path
+            The file, a ZIP archive of an account, or ``"-"`` for standard input.
+        user_id
+            The user. ``None``: the one that the file names.
+        format
+            ``"chatgpt"``, ``"claude"``, ``"csv"``, ``"locomo"``, ``"longmemeval"``, ``"mem0"``,
+            ``"messages"``, ``"sharegpt"`` or ``"text"``. ``None``: the content tells.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        ImportReport
+            How many records were added, and how many were known.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming file and line of what can't be right. Of an export nothing is added then, of a
+            chat history the conversations before it are.
+        StoreIOError
+            If the file can't be read.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> _ = Path("chat.txt").write_text("2024-03-11 09:30 Dan: I sold my car.")
+        >>> (await memory.import_("chat.txt", "dan")).messages
+        1
+        >>> (await memory.import_("chat.txt", "dan")).known
+        1
         """
         return await run(self._memory.import_, path, user_id, format=format, progress=progress)
 
@@ -344,14 +1022,57 @@ class AsyncMethods:
     ) -> RebuildReport:
         """Rebuilds the indexes of one user or of all from the logs.
 
-        See :meth:`MemorySystem.rebuild_indices`.
+        Do this after a change of the embedding model.
+
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        RebuildReport
+            How many records were read, and how many vectors were computed.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        EmbeddingError
+            If the embedder fails.
+
+        Examples
+        --------
+        >>> (await memory.rebuild_indices("alice")).users
+        1
         """
         return await run(self._memory.rebuild_indices, user_id, progress=progress)
 
     async def retry_pending(self, user_id: str | None = None) -> int:
         """Retries work that an outage prevented: vectors, facts and texts of a model.
 
-        See :meth:`MemorySystem.retry_pending`.
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+
+        Returns
+        -------
+        int
+            Number of records that are still pending.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> await memory.retry_pending()
+        0
         """
         return await run(self._memory.retry_pending, user_id)
 
@@ -376,7 +1097,35 @@ class AsyncPlots:
     ) -> Figure:
         """The user's episodes over time: why each ended, and its facts, superseded ones struck.
 
-        See :meth:`Plots.timeline`.
+        Parameters
+        ----------
+        user_id
+            User id.
+        since, until
+            Only episodes of this time, both ends included.
+        limit
+            Maximum number of episodes, 1 to 200; the newest are shown.
+        facts
+            Maximum number of facts per episode, 0 or more; the most important are shown.
+        theme
+            ``"light"`` or ``"dark"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument out of bounds, and for an unknown theme.
+        MissingExtraError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> figure = await memory.plot.timeline("alice")
+        >>> figure.savefig("timeline.png")
         """
         return await run(
             self._plots.timeline,
@@ -393,20 +1142,87 @@ class AsyncPlots:
     ) -> Figure:
         """The contributions of legs and layers to each hit's score, as stacked bars.
 
-        See :meth:`Plots.scores`.
+        Parameters
+        ----------
+        hits
+            The result of :meth:`MemorySystem.search`, or some of its hits.
+        limit
+            Maximum number of hits of each kind, 1 to 50.
+        theme
+            ``"light"`` or ``"dark"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument out of bounds, and for an unknown theme.
+        MissingExtraError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> figure = await memory.plot.scores(await memory.search("alice", "Lyon"))
         """
         return await run(self._plots.scores, hits, limit=limit, theme=theme)
 
     async def map(self, user_id: str, *, limit: int = 60, theme: ThemeName | None = None) -> Figure:
         """The user's episodes in two dimensions, similar ones near each other, coloured by time.
 
-        See :meth:`Plots.map`.
+        The axes are the principal coordinates of the episodes' cosine similarities.
+
+        Parameters
+        ----------
+        user_id
+            User id.
+        limit
+            Maximum number of episodes, 1 to 200; the newest are shown.
+        theme
+            ``"light"`` or ``"dark"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument out of bounds, and for an unknown theme.
+        MissingExtraError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> figure = await memory.plot.map("alice")
         """
         return await run(self._plots.map, user_id, limit=limit, theme=theme)
 
     async def usage(self, *, theme: ThemeName | None = None) -> Figure:
         """Tokens sent to and received from language models, by phase.
 
-        See :meth:`Plots.usage`.
+        Parameters
+        ----------
+        theme
+            ``"light"`` or ``"dark"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown theme.
+        MissingExtraError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> figure = await memory.plot.usage()
         """
         return await run(self._plots.usage, theme=theme)

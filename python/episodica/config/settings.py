@@ -7,7 +7,6 @@ precedence: keyword > environment > TOML file > default.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,6 +16,7 @@ from typing import Any, Literal
 from .._native import settings
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
+from .bounds import as_float, bounded, mapping
 from .endpoint import endpoint_settings, open_values, pickled_values, shown_settings
 from .names import MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
 from .sources import from_sources
@@ -349,6 +349,11 @@ class MemoryConfig:
         **overrides
             Fields that win over both.
 
+        Returns
+        -------
+        MemoryConfig
+            The settings in force.
+
         Raises
         ------
         ConfigError
@@ -367,16 +372,42 @@ class MemoryConfig:
     def replace(self, **overrides: Any) -> MemoryConfig:
         """A copy with some fields changed.
 
+        Parameters
+        ----------
+        **overrides
+            Fields and their new values.
+
+        Returns
+        -------
+        MemoryConfig
+            The changed copy.
+
         Raises
         ------
         ConfigError
             For unknown names and values of the wrong type.
+
+        Examples
+        --------
+        >>> MemoryConfig().replace(trace=True).trace
+        True
         """
         check_names(overrides, (one.name for one in fields(self)))
         return replace(self, **overrides)
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings as plain JSON types, without keys, headers and proxies."""
+        """All settings as plain JSON types, without keys, headers and proxies.
+
+        Returns
+        -------
+        dict of str to Any
+            Settings by name.
+
+        Examples
+        --------
+        >>> MemoryConfig().to_dict()["buffer_size_max"]
+        25
+        """
         values: dict[str, Any] = json.loads(self._engine_json())
         for section in SECTIONS:
             values[section] = open_values(getattr(self, section))
@@ -405,7 +436,7 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
     if name in SECTIONS or name == "fallback":
         return _section("llm" if name == "fallback" else name, value)
     if name in MAPPINGS:
-        return _mapping(value, f"{where}{name}", texts=name == "headers")
+        return mapping(value, f"{where}{name}", texts=name == "headers")
     if name in OPTIONAL:
         if value is None and default is None:
             return None
@@ -417,13 +448,13 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
             f"{where}{name} is unknown: `{value!s:.60}`", hint=nearest_hint(value, choices)
         )
     if type(value) is type(default) and not isinstance(value, (tuple, float)):
-        return _bounded(value, name, row, where)
+        return bounded(value, name, row, where)
     if (
         isinstance(default, float)
         and isinstance(value, (int, float))
         and not isinstance(value, bool)
     ):
-        return _bounded(_as_float(value), name, row, where)
+        return bounded(as_float(value), name, row, where)
     if (
         isinstance(default, tuple)
         and isinstance(value, (tuple, list))
@@ -433,45 +464,6 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
     raise ConfigError(
         f"{where}{name} must be {_article(type_name(default))}, not `{type(value).__name__}`"
     )
-
-
-def _as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
-    """``value`` itself, if it is none that the table of settings excludes."""
-    if isinstance(value, (bool, str)) or not row:
-        return value
-    minimum, above, maximum = row["minimum"], row["above"], row["maximum"]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(f"{where}{name} must be a finite number: `{value}`")
-    if (
-        (minimum is not None and value < minimum)
-        or (above is not None and value <= above)
-        or (maximum is not None and value > maximum)
-    ):
-        raise ConfigError(f"{where}{name} must be {row['allowed']}: `{shown(value)}`")
-    return value
-
-
-def _mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigError(
-            f"{name} must be a section of names and values, not `{type(value).__name__}`"
-        )
-    if texts and not all(isinstance(item, str) for item in value.values()):
-        raise ConfigError(f"the values of {name} must be text")
-    try:
-        json.dumps(dict(value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{name} is not JSON: `{shown(error)}`") from None
-    return dict(value)
 
 
 def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:

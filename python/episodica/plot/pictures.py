@@ -59,8 +59,15 @@ class Plots:
         theme
             ``"light"`` or ``"dark"``.
 
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
         Raises
         ------
+        InvalidInputError
+            For an argument out of bounds, and for an unknown theme.
         MissingExtraError
             Without matplotlib.
 
@@ -96,6 +103,18 @@ class Plots:
         theme
             ``"light"`` or ``"dark"``.
 
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument out of bounds, and for an unknown theme.
+        MissingExtraError
+            Without matplotlib.
+
         Examples
         --------
         >>> figure = memory.plot.scores(memory.search("alice", "Lyon"))
@@ -119,6 +138,18 @@ class Plots:
         theme
             ``"light"`` or ``"dark"``.
 
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an argument out of bounds, and for an unknown theme.
+        MissingExtraError
+            Without matplotlib.
+
         Examples
         --------
         >>> figure = memory.plot.map("alice")
@@ -133,6 +164,23 @@ class Plots:
 
     def usage(self, *, theme: ThemeName | None = None) -> Figure:
         """Tokens sent to and received from language models, by phase.
+
+        Parameters
+        ----------
+        theme
+            ``"light"`` or ``"dark"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart; ``savefig`` writes it to a file.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown theme.
+        MissingExtraError
+            Without matplotlib.
 
         Examples
         --------

@@ -1,0 +1,52 @@
+"""Checks of single values: their bounds, and sections of names and values."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ConfigError
+from ..hints import shown
+
+
+def as_float(value: float) -> float:
+    """A number as a float; infinite where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
+    """``value`` itself, if it is none that the table of settings excludes."""
+    if isinstance(value, (bool, str)) or not row:
+        return value
+    minimum, above, maximum = row["minimum"], row["above"], row["maximum"]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where}{name} must be a finite number: `{value}`")
+    if (
+        (minimum is not None and value < minimum)
+        or (above is not None and value <= above)
+        or (maximum is not None and value > maximum)
+    ):
+        raise ConfigError(f"{where}{name} must be {row['allowed']}: `{shown(value)}`")
+    return value
+
+
+def mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
+    """A section of names and values, which are JSON or, with ``texts``, texts."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ConfigError(
+            f"{name} must be a section of names and values, not `{type(value).__name__}`"
+        )
+    if texts and not all(isinstance(item, str) for item in value.values()):
+        raise ConfigError(f"the values of {name} must be text")
+    try:
+        json.dumps(dict(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{name} is not JSON: `{shown(error)}`") from None
+    return dict(value)

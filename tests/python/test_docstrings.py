@@ -1,0 +1,89 @@
+"""Every public method documents all of its parameters, its result, its errors, with an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+import episodica
+from episodica.value import Value
+
+# Methods that raise nothing of their own, as they only read what the object has.
+NEVER_RAISE = {"explain", "to_dict"}
+
+
+def public_classes() -> Iterator[type]:
+    """The public classes that are no exceptions."""
+    for name in episodica.__all__:
+        item = getattr(episodica, name)
+        if isinstance(item, type) and not issubclass(item, BaseException):
+            yield item
+
+
+def public_methods() -> Iterator[Any]:
+    """The methods of these classes that the package itself defines."""
+    for cls in public_classes():
+        for name in dir(cls):
+            static = inspect.getattr_static(cls, name)
+            method = getattr(cls, name)
+            if name.startswith("_") or not inspect.isroutine(method) or static is None:
+                continue
+            if (getattr(method, "__module__", None) or "").startswith("episodica"):
+                yield pytest.param(cls, method, id=f"{cls.__name__}.{name}")
+
+
+def sections(text: str) -> dict[str, str]:
+    """The sections of a docstring in numpy's style, by title."""
+    parts = re.split(r"^(\w+)\n-+$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def entries(text: str) -> list[str]:
+    """The names that a section describes, in order."""
+    named = re.findall(r"^\**(\w[\w, ]*?)(?: : .*)?$", text, re.MULTILINE)
+    return [name for line in named for name in line.split(", ")]
+
+
+@pytest.mark.parametrize(("cls", "method"), list(public_methods()))
+def test_every_method_has_all_sections(cls: type, method: Callable[..., Any]) -> None:
+    signature = inspect.signature(method)
+    parameters = [name for name in signature.parameters if name != "self"]
+    found = sections(inspect.getdoc(method) or "")
+    assert sorted(entries(found.get("Parameters", ""))) == sorted(parameters)
+    assert ("Returns" in found) == (signature.return_annotation not in (None, "None"))
+    assert "Examples" in found
+    if parameters and method.__name__ not in NEVER_RAISE:
+        errors = entries(found["Raises"])
+        assert errors
+        for error in errors:
+            assert error in dir(episodica) or error in dir(__builtins__) or error == "KeyError"
+
+
+@pytest.mark.parametrize("cls", list(public_classes()))
+def test_every_field_and_property_is_described(cls: type) -> None:
+    found = sections(inspect.getdoc(cls) or "")
+    if is_dataclass(cls):
+        described = entries(found.get("Attributes", found.get("Parameters", "")))
+        inherited = [
+            name
+            for base in cls.__mro__[1:]
+            if is_dataclass(base)
+            for name in (field.name for field in fields(base))
+        ]
+        names = [field.name for field in fields(cls) if field.name not in inherited]
+        assert described == names or sorted(described) == sorted(names)
+    for name, value in inspect.getmembers(cls, lambda one: isinstance(one, property)):
+        assert name.startswith("_") or inspect.getdoc(value), name
+
+
+def test_the_rules_above_see_the_package() -> None:
+    methods = [param.values for param in public_methods()]
+    assert len({method.__qualname__ for _, method in methods}) > 80
+    assert any(issubclass(cls, Value) for cls, _ in methods)
+    assert sections("One.\n\nReturns\n-------\nint\n    Two.") == {"Returns": "\nint\n    Two."}
+    assert entries("\na, b\n    Text.\nc : int\n    Text.") == ["a", "b", "c"]
