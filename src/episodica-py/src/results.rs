@@ -147,7 +147,7 @@ fn tree<'py>(py: Python<'py>, term: &Explanation) -> PyResult<Bound<'py, PyAny>>
     build!(py, EXPLANATION, term => Explanation {
         name: PyString::intern(py, name),
         value,
-        detail,
+        detail: detail.to_string(),
         children: PyTuple::new(
             py,
             children.iter().map(|child| tree(py, child)).collect::<PyResult<Vec<_>>>()?,
@@ -159,14 +159,14 @@ fn tree<'py>(py: Python<'py>, term: &Explanation) -> PyResult<Bound<'py, PyAny>>
 fn terms<'py>(py: Python<'py>, root: &Explanation) -> PyResult<Bound<'py, PyDict>> {
     fn add(into: &Bound<'_, PyDict>, term: &Explanation) -> PyResult<()> {
         for child in &term.children {
-            into.set_item(PyString::intern(into.py(), &child.name), child.value)?;
+            into.set_item(PyString::intern(into.py(), child.name), child.value)?;
             add(into, child)?;
         }
         Ok(())
     }
     let dict = PyDict::new(py);
     if root.children.is_empty() {
-        dict.set_item(&root.name, root.value)?;
+        dict.set_item(root.name, root.value)?;
     }
     add(&dict, root)?;
     Ok(dict)

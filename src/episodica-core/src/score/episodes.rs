@@ -7,10 +7,16 @@
 use rustc_hash::FxHashMap;
 
 use super::messages::decimal;
-use super::{Explanation, FieldScores, ScoredMessage, ScoredRecord};
+use super::{Detail, Explanation, FieldScores, ScoredMessage, ScoredRecord};
 
 /// Weight of meaning relative to words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
+
+/// The terms of the layers that are texts: the layer's, its words', its vector's, and what it is.
+const LAYERS: [[&str; 4]; 2] = [
+    ["L0", "L0.words", "L0.vector", "title and summary"],
+    ["L1", "L1.words", "L1.vector", "narrative"],
+];
 
 /// Both texts of the episodes, compared with a question.
 pub struct EpisodeFields {
@@ -48,6 +54,9 @@ pub struct EpisodeLayers<'a> {
     mean_message: f64,
     best_message: f64,
     weights: [f32; 3],
+    /// `weights` as they were written, and their sums without and with L2.
+    decimals: [f64; 3],
+    totals: [f64; 2],
 }
 
 impl<'a> EpisodeLayers<'a> {
@@ -68,6 +77,8 @@ impl<'a> EpisodeLayers<'a> {
                 / messages.len().max(1) as f64,
             best_message: messages.first().map_or(0.0, |message| message.score),
             weights,
+            decimals: weights.map(decimal),
+            totals: [2, 3].map(|layers| decimal(weights[..layers].iter().sum::<f32>().max(1e-9))),
         }
     }
 
@@ -95,36 +106,28 @@ impl<'a> EpisodeLayers<'a> {
 
     /// Scores the episode in `slot`, whose messages are `members`.
     pub fn score(&self, slot: u32, members: &[u32]) -> ScoredRecord {
-        let present = [true, true, !members.is_empty()];
-        let weights = self.weights.iter().zip(present).filter(|(_, here)| *here);
-        let total: f32 = weights.map(|(weight, _)| weight).sum();
-        let share = |layer: usize| decimal(self.weights[layer]) / decimal(total.max(1e-9));
-        let texts = [
-            ("L0", "title and summary", &self.fields.abstracts),
-            ("L1", "narrative", &self.fields.narratives),
-        ];
-        let mut parts = Vec::with_capacity(3);
-        for (number, (name, measures, layer)) in texts.into_iter().enumerate() {
-            let words = f64::from(layer.words(slot));
-            let meaning = f64::from(layer.meaning(slot));
+        let present = if members.is_empty() { 2 } else { 3 };
+        let total = self.totals[present - 2];
+        let share = |layer: usize| self.decimals[layer] / total;
+        let mut parts = Vec::with_capacity(present);
+        for (number, layer) in [&self.fields.abstracts, &self.fields.narratives].iter().enumerate()
+        {
+            let [name, words, vector, measures] = LAYERS[number];
             let legs = vec![
-                Explanation::weighted(format!("{name}.words"), 1.0, words),
-                Explanation::weighted(format!("{name}.vector"), LAYER_VECTOR, meaning),
+                Explanation::weighted(words, 1.0, f64::from(layer.words(slot))),
+                Explanation::weighted(vector, LAYER_VECTOR, f64::from(layer.meaning(slot))),
             ];
-            let scale =
-                if self.best[number] > 0.0 { share(number) / self.best[number] } else { 0.0 };
-            let detail = format!("{measures}, {:.4} of the score", share(number));
-            parts.push(Explanation::sum(name, detail, legs).scaled(scale));
+            let share = share(number);
+            let scale = if self.best[number] > 0.0 { share / self.best[number] } else { 0.0 };
+            parts.push(
+                Explanation::sum(name, Detail::Share { measures, share }, legs).scaled(scale),
+            );
         }
-        if present[2] {
-            parts.push(Explanation::described(
-                "L2",
-                share(2),
-                self.best_member(members),
-                "its best message",
-            ));
+        if present == 3 {
+            let best = self.best_member(members);
+            parts.push(Explanation::described("L2", share(2), best, "its best message"));
         }
-        let explanation = Explanation::sum("raw", "", parts);
+        let explanation = Explanation::raw(parts);
         ScoredRecord { slot, explanation, cosine: self.cosine(slot, members) }
     }
 

@@ -1,52 +1,106 @@
 //! Explains a score: a relevance, and the raw score behind it as a tree of named terms whose leaves
 //! sum to the raw score, bit for bit.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 /// One named term of a score, with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     /// What the term measures.
-    pub name: String,
+    pub name: &'static str,
     /// The term's contribution to the score. A node with children has their sum in order, unless it
     /// is a relevance.
     pub value: f64,
-    /// A readable derivation (`1.5 x 0.43`); may be empty.
-    pub detail: String,
+    /// A readable derivation.
+    pub detail: Detail,
     /// The parts, if the term is a sum.
     pub children: Vec<Explanation>,
 }
 
+/// How a term was derived. Its text (`1.5 x 0.4300, what it measures`) is written when somebody
+/// reads it: a search scores many more records than anybody looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Detail {
+    /// A remark; may be empty.
+    Remark(&'static str),
+    /// `weight x raw`, and what the term measures; may be empty.
+    Product {
+        /// The weight.
+        weight: f64,
+        /// The term before weighting.
+        raw: f64,
+        /// What it measures.
+        measures: &'static str,
+    },
+    /// A part with a share of the whole score.
+    Share {
+        /// What it measures.
+        measures: &'static str,
+        /// 0 to 1.
+        share: f64,
+    },
+    /// Computed from a raw score.
+    Raw(f64),
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Remark(remark) => f.write_str(remark),
+            Self::Product { weight, raw, measures: "" } => write!(f, "{weight} x {raw:.4}"),
+            Self::Product { weight, raw, measures } => {
+                write!(f, "{weight} x {raw:.4}, {measures}")
+            }
+            Self::Share { measures, share } => write!(f, "{measures}, {share:.4} of the score"),
+            Self::Raw(raw) => write!(f, "from a raw score of {raw:.4}"),
+        }
+    }
+}
+
+impl Serialize for Detail {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl Explanation {
     /// A term without parts.
-    pub(crate) fn leaf(name: impl Into<String>, value: f64, detail: impl Into<String>) -> Self {
-        Self { name: name.into(), value, detail: detail.into(), children: Vec::new() }
+    pub(crate) fn leaf(name: &'static str, value: f64, remark: &'static str) -> Self {
+        Self { name, value, detail: Detail::Remark(remark), children: Vec::new() }
     }
 
     /// `weight x raw`, with both numbers in the detail.
-    pub fn weighted(name: impl Into<String>, weight: f64, raw: f64) -> Self {
-        Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}"))
+    pub fn weighted(name: &'static str, weight: f64, raw: f64) -> Self {
+        Self::described(name, weight, raw, "")
     }
 
     /// `weight x raw`, with a description of what the term measures.
-    pub(crate) fn described(name: &str, weight: f64, raw: f64, measures: &str) -> Self {
-        Self::leaf(name, weight * raw, format!("{weight} x {raw:.4}, {measures}"))
+    pub(crate) fn described(
+        name: &'static str,
+        weight: f64,
+        raw: f64,
+        measures: &'static str,
+    ) -> Self {
+        let detail = Detail::Product { weight, raw, measures };
+        Self { name, value: weight * raw, detail, children: Vec::new() }
     }
 
     /// The relevance computed from a raw score: the only node that is not a sum.
     pub(crate) fn relevance(value: f64, raw: Self) -> Self {
-        let detail = format!("from a raw score of {:.4}", raw.value);
-        Self { name: "relevance".to_owned(), value, detail, children: vec![raw] }
+        Self { name: "relevance", value, detail: Detail::Raw(raw.value), children: vec![raw] }
+    }
+
+    /// The raw score of a record: the sum of `children`, added in order.
+    pub(crate) fn raw(children: Vec<Explanation>) -> Self {
+        Self::sum("raw", Detail::Remark(""), children)
     }
 
     /// The sum of `children`, added in order.
-    pub fn sum(
-        name: impl Into<String>,
-        detail: impl Into<String>,
-        children: Vec<Explanation>,
-    ) -> Self {
+    pub fn sum(name: &'static str, detail: Detail, children: Vec<Explanation>) -> Self {
         let value = children.iter().fold(0.0, |sum, child| sum + child.value);
-        Self { name: name.into(), value, detail: detail.into(), children }
+        Self { name, value, detail, children }
     }
 
     /// The same tree with every value multiplied, for use as a weighted part of a larger sum.
@@ -70,16 +124,26 @@ mod tests {
 
     #[test]
     fn a_sum_equals_its_parts_exactly() {
-        let tree = Explanation::sum(
-            "score",
-            "",
-            vec![Explanation::weighted("a", 0.1, 0.3), Explanation::weighted("b", 0.7, 0.2)],
-        );
+        let parts =
+            vec![Explanation::weighted("a", 0.1, 0.3), Explanation::weighted("b", 0.7, 0.2)];
+        let tree = Explanation::raw(parts);
         assert_eq!(tree.value.to_bits(), (0.1_f64 * 0.3 + 0.7 * 0.2).to_bits());
         let scaled = tree.scaled(0.5);
         assert_eq!(
             scaled.value.to_bits(),
             (scaled.children[0].value + scaled.children[1].value).to_bits()
         );
+    }
+
+    #[test]
+    fn details_are_texts_for_readers() {
+        let detail = |term: Explanation| term.detail.to_string();
+        assert_eq!(detail(Explanation::weighted("a", 0.1, 0.25)), "0.1 x 0.2500");
+        let described = Explanation::described("a", 2.5, 1.0, "words");
+        assert_eq!(detail(described.clone()), "2.5 x 1.0000, words");
+        assert_eq!(detail(Explanation::relevance(0.5, described)), "from a raw score of 2.5000");
+        let share = Detail::Share { measures: "narrative", share: 0.25 };
+        assert_eq!(share.to_string(), "narrative, 0.2500 of the score");
+        assert_eq!(detail(Explanation::leaf("a", 1.0, "votes")), "votes");
     }
 }

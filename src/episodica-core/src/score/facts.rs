@@ -54,7 +54,7 @@ pub fn score_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> ScoredRe
         .map(|(name, weight, raw, measures)| Explanation::described(name, weight, raw, measures));
     ScoredRecord {
         slot,
-        explanation: Explanation::sum("raw", "", parts.collect()),
+        explanation: Explanation::raw(parts.collect()),
         cosine: scores.cosine(slot),
     }
 }

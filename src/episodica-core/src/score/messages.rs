@@ -110,7 +110,7 @@ impl ScoredMessage {
             let detail = "what it superseded matches better";
             children.push(Explanation::leaf("succession", self.raised, detail));
         }
-        Explanation::sum("raw", "", children)
+        Explanation::raw(children)
     }
 }
 

@@ -28,7 +28,7 @@ mod threshold;
 pub use condition::Where;
 pub use context::{Form, KnownFact, Material, Outdated, Packed, Summary, pack};
 pub use episodes::{EpisodeFields, EpisodeLayers};
-pub use explanation::Explanation;
+pub use explanation::{Detail, Explanation};
 pub use facts::{FactTerms, estimate_fact, score_fact};
 pub use fields::FieldScores;
 pub use filter::Filter;

@@ -79,7 +79,7 @@ mod tests {
     fn what_holds_now_stands_above_what_it_superseded() {
         let record = |slot, score| ScoredRecord {
             slot,
-            explanation: Explanation::sum("raw", "", vec![Explanation::leaf("words", score, "")]),
+            explanation: Explanation::raw(vec![Explanation::leaf("words", score, "")]),
             cosine: None,
         };
         // 1 superseded 0 and 2 superseded 1; 3 stands alone; the successor of 4 is not among the
@@ -96,7 +96,7 @@ mod tests {
         sort_records(&mut records);
         assert_eq!(records.iter().map(|record| record.slot).collect::<Vec<_>>(), [2, 0, 3, 1, 4]);
         let raised = &records[0].explanation;
-        assert_eq!(raised.children.last().map(|leaf| leaf.name.as_str()), Some("succession"));
+        assert_eq!(raised.children.last().map(|leaf| leaf.name), Some("succession"));
         // A cycle in damaged data must not loop for ever.
         raise_successors(&mut records, |slot| Some(1 - slot % 2));
     }

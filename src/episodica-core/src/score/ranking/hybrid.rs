@@ -14,6 +14,9 @@ use crate::score::{
 const MEMO_SIMILARITY: f64 = 0.7;
 const MEMO_IMPORTANCE: f64 = 0.3;
 
+/// Facts that are compared with the question token by token, the most promising by the other terms.
+const COMPARED: usize = 256;
+
 /// Weighted sums of named terms.
 pub(super) struct Hybrid;
 
@@ -49,21 +52,16 @@ impl Ranking for Hybrid {
     }
 }
 
-/// The unweighted terms of every admitted fact.
+/// The unweighted terms of every admitted fact. Of many facts, those that the other terms put far
+/// behind are not compared token by token, and count as average there.
 fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
     let corpus = asked.corpus;
-    let slots = asked.proposed_facts(scores);
-    let mut question = MaxSim::new(asked.table, &asked.query.text);
-    let tokens: Vec<f32> =
-        slots.iter().map(|slot| question.score(corpus.fact_tokens(*slot))).collect();
-    let mean = tokens.iter().sum::<f32>() / tokens.len().max(1) as f32;
-    let range = tokens.iter().copied().fold(0.0, f32::max) - mean;
     // Many facts share a subject, so each subject is compared only once.
     let mut named: FxHashMap<u32, bool> = FxHashMap::default();
-    let terms = slots.into_iter().zip(tokens).map(|(slot, tokens)| {
+    let terms = asked.proposed_facts(scores).into_iter().map(|slot| {
         let (subject, name) = corpus.subject(slot);
         let terms = FactTerms {
-            tokens: if range > 1e-6 { (tokens - mean) / range } else { 0.0 },
+            tokens: 0.0,
             vector_weight: asked.settings.weights.vector(),
             current: corpus.is_current(slot),
             about_named: *named
@@ -72,7 +70,24 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
         };
         (slot, terms)
     });
-    terms.collect()
+    let mut facts: Vec<(u32, FactTerms)> = terms.collect();
+    let estimate = |(slot, terms): &(u32, FactTerms)| estimate_fact(scores, *slot, *terms);
+    let estimates: Vec<f64> = facts.iter().map(estimate).collect();
+    let least = least_of_best(&estimates, COMPARED);
+    let promising = facts.iter_mut().zip(estimates).filter(|(_, estimate)| *estimate >= least);
+    let mut promising: Vec<_> = promising.map(|(fact, _)| fact).collect();
+
+    let mut question = MaxSim::new(asked.table, &asked.query.text);
+    for (slot, terms) in &mut promising {
+        terms.tokens = question.score(corpus.fact_tokens(*slot));
+    }
+    let mean = promising.iter().map(|(_, terms)| terms.tokens).sum::<f32>()
+        / promising.len().max(1) as f32;
+    let range = promising.iter().map(|(_, terms)| terms.tokens).fold(0.0, f32::max) - mean;
+    for (_, terms) in &mut promising {
+        terms.tokens = if range > 1e-6 { (terms.tokens - mean) / range } else { 0.0 };
+    }
+    facts
 }
 
 /// Drops the facts that cannot be among the best: building an explanation tree for each fact would
@@ -126,5 +141,5 @@ fn memo(asked: &Asked<'_>, scores: &FieldScores, slot: u32) -> ScoredRecord {
         Explanation::weighted("similarity", MEMO_SIMILARITY, f64::from(cosine.unwrap_or(0.0))),
         Explanation::weighted("importance", MEMO_IMPORTANCE, importance),
     ];
-    ScoredRecord { slot, explanation: Explanation::sum("raw", "", parts), cosine }
+    ScoredRecord { slot, explanation: Explanation::raw(parts), cosine }
 }

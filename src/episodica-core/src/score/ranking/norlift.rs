@@ -48,12 +48,9 @@ impl Ranking for NorLift {
                 .unwrap_or(0.0);
             let parts = vec![
                 Explanation::leaf("norlift", lift, "votes of facts"),
-                Explanation {
-                    name: "layers".to_owned(),
-                    ..layered.explanation.scaled(LAYERED_SHARE)
-                },
+                Explanation { name: "layers", ..layered.explanation.scaled(LAYERED_SHARE) },
             ];
-            ScoredRecord { explanation: Explanation::sum("raw", "", parts), ..layered }
+            ScoredRecord { explanation: Explanation::raw(parts), ..layered }
         };
         let mut ranked: Vec<ScoredRecord> = slots.into_iter().map(score).collect();
         sort_records(&mut ranked);

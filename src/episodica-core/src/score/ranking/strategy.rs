@@ -53,7 +53,7 @@ impl Method {
 }
 
 /// A record whose score is one number.
-pub(super) fn leaf(slot: u32, name: &str, value: f64, cosine: Option<f32>) -> ScoredRecord {
+pub(super) fn leaf(slot: u32, name: &'static str, value: f64, cosine: Option<f32>) -> ScoredRecord {
     ScoredRecord { slot, explanation: Explanation::leaf(name, value, ""), cosine }
 }
 
