@@ -24,6 +24,7 @@ CLASSES = {
         ("OpenStore", "store.py"),
         ("MemoryReader", "queries.py"),
         ("Corrections", "corrections.py"),
+        ("PendingWork", "pending.py"),
         ("MemorySystem", "system.py"),
     ],
     "AsyncPlots": [("Plots", "plot/pictures.py")],
@@ -98,6 +99,9 @@ def coroutine(name: str, cls: str, method: ast.FunctionDef) -> str:
         start, returned, answer = "def", f"Async{returned}", f"AsyncRecords({wrapped}({given}))"
     else:
         start, answer = "async def", f"await run({', '.join(filter(None, [wrapped, given]))})"
+    if "@overload" in marks:
+        signature = f"{start} {method.name}({ast.unparse(method.args)}) -> {returned}"
+        return f"{marks}    {signature}: ..."
     documentation = textwrap.indent(awaiting(ast.get_docstring(method) or ""), " " * 8).strip()
     end = "" if returned == "None" else "return "
     return (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, Self
 
+from .dates import aware
 from .value import Portable
 from .visible import visible
 
@@ -40,6 +43,8 @@ class AddResult(Portable):
         Ids of the episodes that this call completed.
     pending_semantic : int
         Episodes whose facts are still to be learned.
+    message_ids : tuple of str
+        The id of every message of the call, in order, known ones included.
     """
 
     messages_added: int = 0
@@ -47,6 +52,7 @@ class AddResult(Portable):
     buffered: int = 0
     episodes: tuple[str, ...] = ()
     pending_semantic: int = 0
+    message_ids: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AddResult:
@@ -56,6 +62,7 @@ class AddResult(Portable):
             data["buffered"],
             tuple(data["episodes"]),
             data["pending_semantic"],
+            tuple(data.get("message_ids", ())),
         )
 
     def __repr__(self) -> str:
@@ -68,6 +75,128 @@ class AddResult(Portable):
             f"buffered={self.buffered}, episodes={made}, "
             f"pending_semantic={self.pending_semantic})"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Portable):
+    """A change of a record, or what learning made of a candidate for a fact.
+
+    Attributes
+    ----------
+    at : datetime
+        When it happened.
+    user_id : str
+        The user.
+    change : str
+        ``"MESSAGE"`` (stored), ``"EPISODE"`` (written), ``"DELETE"``; of facts ``"ADD"`` (new),
+        ``"UPDATE"`` (another text), ``"MERGE"`` (said again: one more proof), ``"SUPERSEDE"`` (a
+        new fact that ended an older one) and ``"IGNORE"`` (a candidate that said nothing new).
+    id : str
+        The record; empty if everything of the user was deleted.
+    statement : str
+        The fact, or the title of the episode.
+    previous : str or None
+        The text that it replaced or repeated.
+    previous_id : str or None
+        The fact with that text, if it is another one.
+    evidence : tuple of str
+        Ids of the messages that prove it.
+    reason : str
+        Why, for people.
+    cursor : str
+        What to pass as ``since`` to continue after it.
+    """
+
+    at: datetime
+    user_id: str
+    change: str
+    id: str
+    statement: str = ""
+    previous: str | None = None
+    previous_id: str | None = None
+    evidence: tuple[str, ...] = ()
+    reason: str = ""
+    cursor: str = ""
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether it is about a candidate for a fact."""
+        return self.change not in ("MESSAGE", "EPISODE", "DELETE")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Event:
+        names = {one.name: data[one.name] for one in fields(cls) if one.name in data}
+        evidence = tuple(data.get("evidence", ()))
+        return cls(**{**names, "at": aware(data["at"]), "evidence": evidence})
+
+
+def _counted(events: tuple[Event, ...]) -> str:
+    """``2 ADD, 1 MERGE``."""
+    counts = Counter(event.change for event in events)
+    return ", ".join(f"{count} {change}" for change, count in counts.items()) or "no events"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Events(Portable):
+    """Changes of records in their order, and where to continue: ``memory.events()``.
+
+    Attributes
+    ----------
+    events : tuple of Event
+        Oldest first.
+    cursor : str
+        What to pass as ``since`` next time.
+    complete : bool
+        ``False`` if changes after the given cursor are no longer known: list the records again.
+    """
+
+    events: tuple[Event, ...] = ()
+    cursor: str = ""
+    complete: bool = True
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __repr__(self) -> str:
+        return f"<Events {_counted(self.events)}>"
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Events:
+        events = tuple(map(Event.from_dict, data["events"]))
+        return cls(events, data["cursor"], data["complete"])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LearningReport(Portable):
+    """What was learned: ``memory.wait(report=True)``. True if nothing is pending.
+
+    Attributes
+    ----------
+    done : bool
+        Whether nothing is pending any more.
+    events : tuple of Event
+        What became of the candidates for facts, oldest first.
+    cursor : str
+        What to pass as ``since`` next time.
+    """
+
+    done: bool
+    events: tuple[Event, ...] = ()
+    cursor: str = ""
+
+    def __bool__(self) -> bool:
+        return self.done
+
+    def __repr__(self) -> str:
+        state = "done" if self.done else "work is pending"
+        return f"<LearningReport {state}, {_counted(self.events)}>"
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LearningReport:
+        return cls(data["done"], tuple(map(Event.from_dict, data["events"])), data["cursor"])
 
 
 @dataclass(frozen=True, slots=True)

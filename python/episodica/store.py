@@ -13,7 +13,7 @@ from .config import MemoryConfig
 from .handle import EngineHandle
 from .inputs import checks as check
 from .progress import Progress, Reporter
-from .reports import BackupReport, RebuildReport, VerifyReport
+from .reports import BackupReport, Events, RebuildReport, VerifyReport
 from .status import Health, StoreStats, Usage, UserStats
 
 if TYPE_CHECKING:
@@ -142,6 +142,46 @@ class OpenStore:
         0
         """
         return self._engine.usage()
+
+    def events(
+        self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
+    ) -> Events:
+        """The latest changes of records, oldest first: stored, written, learned, deleted.
+
+        They are kept in memory, some thousands, from the opening of the store on, and only those
+        that this object made. A deletion removes the user's from the list.
+
+        Parameters
+        ----------
+        since
+            The ``cursor`` of an earlier call; ``"latest"`` returns no events and the cursor of
+            the end. ``None``: from the oldest that is kept.
+        user_id
+            Only this user.
+        limit
+            Maximum number of events.
+
+        Returns
+        -------
+        Events
+            The events, and the cursor to continue with.
+
+        Raises
+        ------
+        InvalidInputError
+            For text that is not a cursor.
+
+        Examples
+        --------
+        >>> events = memory.events(user_id="alice")
+        >>> [event.change for event in events][:3]
+        ['MESSAGE', 'MESSAGE', 'EPISODE']
+        >>> len(memory.events(events.cursor))
+        0
+        """
+        cursor = None if since is None else check.text(since, "since")
+        most = check.whole(limit, "limit", 1)
+        return self._engine.events(cursor, check.optional_user(user_id), most)
 
     def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
         """Checks every record against the indexes and every line against the format.

@@ -8,19 +8,19 @@ from typing import Any
 
 from . import transfer
 from .config import MemoryConfig, resolve_config
-from .corrections import Corrections
 from .dates import TimeLike
 from .inputs import checks as check
 from .inputs.facts import FactKind, stated_fact
 from .inputs.messages import normalise
 from .models import LLM, Embedding, embedding_spec, llm_spec
+from .pending import PendingWork
 from .progress import Progress, Reporter
 from .queries import MemoryReader
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, ImportReport, RebuildReport
 
 
-class MemorySystem(Corrections):
+class MemorySystem(PendingWork):
     """Remembers conversations and finds the right moment again.
 
     Opens or creates a store in a directory. Needs no server, no key and no network. Several threads
@@ -225,34 +225,6 @@ class MemorySystem(Corrections):
         """
         return self._engine.close_session(check.user(user_id), check.text(session_id, "session_id"))
 
-    def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
-        """Waits until the facts of all finished episodes are learned.
-
-        Parameters
-        ----------
-        user_id
-            Only this user.
-        timeout
-            Maximum wait in seconds. ``None``: no limit.
-
-        Returns
-        -------
-        bool
-            Whether nothing is pending any more.
-
-        Raises
-        ------
-        InvalidInputError
-            For a negative ``timeout``.
-
-        Examples
-        --------
-        >>> memory.wait("alice", timeout=10)
-        True
-        """
-        longest = None if timeout is None else check.seconds(timeout, "timeout")
-        return self._engine.wait(check.optional_user(user_id), longest)
-
     def remember(
         self,
         user_id: str,
@@ -395,31 +367,6 @@ class MemorySystem(Corrections):
         """
         with Reporter(progress) as callback:
             return self._engine.rebuild_indices(check.optional_user(user_id), callback)
-
-    def retry_pending(self, user_id: str | None = None) -> int:
-        """Retries work that an outage prevented: vectors, facts and texts of a model.
-
-        Parameters
-        ----------
-        user_id
-            Only this user. ``None``: all users.
-
-        Returns
-        -------
-        int
-            Number of records that are still pending.
-
-        Raises
-        ------
-        InvalidInputError
-            For a user id that is empty or longer than 512 bytes.
-
-        Examples
-        --------
-        >>> memory.retry_pending()
-        0
-        """
-        return self._engine.retry_pending(check.optional_user(user_id))
 
 
 class LightweightSearchSystem(MemoryReader):

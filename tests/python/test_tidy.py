@@ -35,6 +35,7 @@ PYTHON_LEVELS = [
     "display plot store transfer",
     "queries",
     "corrections",
+    "pending",
     "system",
     "aio cli compat",
     "__init__ __main__",
@@ -69,7 +70,7 @@ CORE_LEVELS = [
 ENGINE_ROOMS = {
     "memory": "callout counters",
     "asking": "services user",
-    "writing": "asking callout counters memory services user",
+    "writing": "asking callout counters feed memory services user",
     "reading": "lifecycle memory services user",
     "background": "panics services user writing",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..dates import TimeLike
 from ..inputs.facts import FactKind
@@ -29,8 +29,10 @@ from ..reports import (
     AddResult,
     BackupReport,
     DeleteReport,
+    Events,
     ExportReport,
     ImportReport,
+    LearningReport,
     RebuildReport,
     VerifyReport,
 )
@@ -122,6 +124,44 @@ class AsyncMethods:
         0
         """
         return await run(self._memory.usage)
+
+    async def events(
+        self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
+    ) -> Events:
+        """The latest changes of records, oldest first: stored, written, learned, deleted.
+
+        They are kept in memory, some thousands, from the opening of the store on, and only those
+        that this object made. A deletion removes the user's from the list.
+
+        Parameters
+        ----------
+        since
+            The ``cursor`` of an earlier call; ``"latest"`` returns no events and the cursor of
+            the end. ``None``: from the oldest that is kept.
+        user_id
+            Only this user.
+        limit
+            Maximum number of events.
+
+        Returns
+        -------
+        Events
+            The events, and the cursor to continue with.
+
+        Raises
+        ------
+        InvalidInputError
+            For text that is not a cursor.
+
+        Examples
+        --------
+        >>> events = await memory.events(user_id="alice")
+        >>> [event.change for event in events][:3]
+        ['MESSAGE', 'MESSAGE', 'EPISODE']
+        >>> len(await memory.events(events.cursor))
+        0
+        """
+        return await run(self._memory.events, since, user_id=user_id, limit=limit)
 
     async def verify(
         self, user_id: str | None = None, *, progress: Progress = None
@@ -751,6 +791,102 @@ class AsyncMethods:
         """
         return await run(self._memory.delete_user_data, user_id)
 
+    @overload
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: Literal[False] = False,
+        since: str | None = None,
+    ) -> bool: ...
+
+    @overload
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: Literal[True],
+        since: str | None = None,
+    ) -> LearningReport: ...
+
+    @overload
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: bool,
+        since: str | None = None,
+    ) -> bool | LearningReport: ...
+
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: bool = False,
+        since: str | None = None,
+    ) -> bool | LearningReport:
+        """Waits until the facts of all finished episodes are learned.
+
+        Parameters
+        ----------
+        user_id
+            Only this user.
+        timeout
+            Maximum wait in seconds. ``None``: no limit.
+        report
+            Return what became of each candidate for a fact, with the text before and the evidence.
+        since
+            The report begins here: the ``cursor`` of an earlier report or of :meth:`events`.
+            ``None``: with the oldest event that is kept.
+
+        Returns
+        -------
+        bool or LearningReport
+            Whether nothing is pending any more; a report is true then.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
+
+        Examples
+        --------
+        >>> await memory.wait("alice", timeout=10)
+        True
+        >>> [event.change for event in (await memory.wait("alice", report=True)).events]
+        ['ADD']
+        """
+        return await run(self._memory.wait, user_id, timeout, report=report, since=since)
+
+    async def retry_pending(self, user_id: str | None = None) -> int:
+        """Retries work that an outage prevented: vectors, facts and texts of a model.
+
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+
+        Returns
+        -------
+        int
+            Number of records that are still pending.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> await memory.retry_pending()
+        0
+        """
+        return await run(self._memory.retry_pending, user_id)
+
     async def add_messages(
         self,
         user_id: str,
@@ -877,33 +1013,6 @@ class AsyncMethods:
         []
         """
         return await run(self._memory.close_session, user_id, session_id)
-
-    async def wait(self, user_id: str | None = None, timeout: float | None = None) -> bool:
-        """Waits until the facts of all finished episodes are learned.
-
-        Parameters
-        ----------
-        user_id
-            Only this user.
-        timeout
-            Maximum wait in seconds. ``None``: no limit.
-
-        Returns
-        -------
-        bool
-            Whether nothing is pending any more.
-
-        Raises
-        ------
-        InvalidInputError
-            For a negative ``timeout``.
-
-        Examples
-        --------
-        >>> await memory.wait("alice", timeout=10)
-        True
-        """
-        return await run(self._memory.wait, user_id, timeout)
 
     async def remember(
         self,
@@ -1050,31 +1159,6 @@ class AsyncMethods:
         1
         """
         return await run(self._memory.rebuild_indices, user_id, progress=progress)
-
-    async def retry_pending(self, user_id: str | None = None) -> int:
-        """Retries work that an outage prevented: vectors, facts and texts of a model.
-
-        Parameters
-        ----------
-        user_id
-            Only this user. ``None``: all users.
-
-        Returns
-        -------
-        int
-            Number of records that are still pending.
-
-        Raises
-        ------
-        InvalidInputError
-            For a user id that is empty or longer than 512 bytes.
-
-        Examples
-        --------
-        >>> await memory.retry_pending()
-        0
-        """
-        return await run(self._memory.retry_pending, user_id)
 
 
 class AsyncPlots:

@@ -36,6 +36,8 @@ classes! {
         ADD_RESULT = "AddResult",
         BACKUP_REPORT = "BackupReport",
         DELETE_REPORT = "DeleteReport",
+        EVENT = "Event",
+        EVENTS = "Events",
         IMPORT_REPORT = "ImportReport",
         PROBLEM = "Problem",
         REBUILD_REPORT = "RebuildReport",

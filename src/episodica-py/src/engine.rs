@@ -166,6 +166,18 @@ impl Engine {
         self.episodes(py, user_id, &episodes)
     }
 
+    #[pyo3(signature = (since, user_id, limit))]
+    fn events<'py>(
+        &self,
+        py: Python<'py>,
+        since: Option<&str>,
+        user_id: Option<&str>,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let page = self.run(py, None, |core, _| core.events(since, user_id, limit))?;
+        reports::events(py, &self.zone, page)
+    }
+
     #[pyo3(signature = (user_id, timeout))]
     fn wait(&self, py: Python<'_>, user_id: Option<&str>, timeout: Option<f64>) -> PyResult<bool> {
         let timeout = timeout

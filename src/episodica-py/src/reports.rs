@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use episodica_core::clock::Zone;
+use episodica_core::engine::{Event, EventPage};
 use episodica_core::model::{
     AddReport, BackupReport, Cost, DeleteReport, EmbeddingHealth, Health, ImportReport, LlmHealth,
     Problem, RebuildReport, ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts,
@@ -13,9 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::classes::{
-    ADD_RESULT, BACKUP_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, HEALTH, IMPORT_REPORT,
-    LLM_HEALTH, PROBLEM, REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP,
-    USAGE, USER_STATS, VECTOR_COUNTS, VERIFY_REPORT, build,
+    ADD_RESULT, BACKUP_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, EVENT, EVENTS, HEALTH,
+    IMPORT_REPORT, LLM_HEALTH, PROBLEM, REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS,
+    TRACE_STEP, USAGE, USER_STATS, VECTOR_COUNTS, VERIFY_REPORT, build,
 };
 use crate::records::datetime;
 
@@ -28,7 +29,37 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
         buffered,
         episodes: PyTuple::new(py, &episodes)?,
         pending_semantic,
+        message_ids: PyTuple::new(py, &message_ids)?,
     })
+}
+
+pub(crate) fn events<'py>(py: Python<'py>, zone: &Zone, page: EventPage) -> Made<'py> {
+    build!(py, EVENTS, page => EventPage {
+        events: PyTuple::new(
+            py,
+            events
+                .into_iter()
+                .map(|one| event(py, zone, one))
+                .collect::<PyResult<Vec<_>>>()?,
+        )?,
+        cursor,
+        complete,
+    })
+}
+
+fn event<'py>(py: Python<'py>, zone: &Zone, event: Event) -> Made<'py> {
+    build!(py, EVENT, event => Event {
+        at: datetime(py, zone, at)?,
+        user_id,
+        change: change.name(),
+        id,
+        statement,
+        previous,
+        previous_id,
+        evidence: PyTuple::new(py, &evidence)?,
+        reason,
+        cursor,
+    } skip { number })
 }
 
 pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {

@@ -13,6 +13,7 @@ use crate::engine::asking::gate::Gate;
 use crate::engine::background::queue::Queue;
 use crate::engine::callout::Callouts;
 use crate::engine::counters::Counters;
+use crate::engine::feed::{EventPage, Feed};
 use crate::engine::registry::{Found, Missing, Registry};
 use crate::engine::services::Services;
 use crate::engine::user::{User, UserGuard};
@@ -76,6 +77,7 @@ impl Engine {
         let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
         let callouts = Callouts::new();
         let services = Services {
+            feed: Feed::new(parts.clock.now()),
             gate: Gate::new(parts.config.llm_concurrency),
             config: parts.config,
             tenant: parts.tenant,
@@ -117,6 +119,22 @@ impl Engine {
         let mut users = self.services.store.users(&self.services.tenant)?;
         users.sort();
         Ok(users)
+    }
+
+    /// Up to `limit` changes of records after a cursor, oldest first, of one user or of all. `None`
+    /// starts with the oldest that is kept, `latest` with the next one. Only changes that this
+    /// engine made.
+    ///
+    /// # Errors
+    /// `InvalidInput` for text that is not a cursor; `Closed`.
+    pub fn events(
+        &self,
+        cursor: Option<&str>,
+        user_id: Option<&str>,
+        limit: usize,
+    ) -> Result<EventPage> {
+        self.check_open()?;
+        self.services.feed.since(cursor, user_id, limit)
     }
 
     /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and frees

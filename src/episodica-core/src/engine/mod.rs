@@ -18,6 +18,7 @@ mod asking;
 mod background;
 mod callout;
 mod counters;
+mod feed;
 mod lifecycle;
 mod maintain;
 mod memory;
@@ -30,6 +31,7 @@ mod transfer;
 mod user;
 mod writing;
 
+pub use feed::{Change, Event, EventPage};
 pub use lifecycle::{Engine, Handle, Parts};
 pub use memory::records::AnyRecord;
 pub use reading::context::{Context, ContextRequest};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::control::Control;
+use crate::engine::feed::{Change, Event};
 use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::reading::records::{Page, RecordKind, records_of};
@@ -60,7 +61,8 @@ impl Engine {
                 drop(user);
                 user = self.user_or_new(user_id, control)?;
             };
-            report.messages_added += added.len();
+            report.messages_added += added.added;
+            report.message_ids.extend(added.ids);
             report.episodes.extend(self.follow_up(&user, control)?);
             self.services.callouts.progress(control, "messages", done, total);
         }
@@ -278,7 +280,10 @@ impl Engine {
         self.close_for_good(user_id, control)?;
         self.services.ledger.forget(user_id);
         self.services.counters.forget(user_id);
+        self.services.feed.forget(user_id);
         report.files = self.services.store.erase_user(&owner)?;
+        let gone = Event::of(Change::Delete, "", self.services.clock.now());
+        self.services.feed.note(user_id, [gone]);
         Ok(report)
     }
 

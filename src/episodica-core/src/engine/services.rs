@@ -9,6 +9,7 @@ use crate::embed::Embedder;
 use crate::engine::asking::gate::Gate;
 use crate::engine::callout::Callouts;
 use crate::engine::counters::Counters;
+use crate::engine::feed::Feed;
 use crate::engine::memory::indexing::Indexing;
 use crate::error::Result;
 use crate::ids::Owner;
@@ -32,6 +33,7 @@ pub(crate) struct Services {
     /// Limits the calls of the model in flight.
     pub gate: Gate,
     pub counters: Counters,
+    pub feed: Feed,
     pub callouts: Callouts,
 }
 

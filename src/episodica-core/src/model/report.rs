@@ -17,6 +17,8 @@ pub struct AddReport {
     pub episodes: Vec<String>,
     /// Episodes whose semantic memories are still to be learned.
     pub pending_semantic: usize,
+    /// The id of every message of the call, in order, known ones included.
+    pub message_ids: Vec<String>,
 }
 
 /// The result of `delete` and `delete_user_data`.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 
+use crate::engine::feed::Event;
 use crate::engine::memory::attributes::Stated;
 use crate::engine::memory::view::View;
 use crate::generate::facts::Candidate;
@@ -37,6 +38,8 @@ pub(crate) struct Learned {
     pub latest: BTreeMap<String, Fresh>,
     /// Every record to append, in order.
     pub records: Vec<Arc<SemanticMemory>>,
+    /// What to report once they are committed.
+    pub events: Vec<Event>,
     /// Ids of memories by the messages that prove them.
     by_message: HashMap<String, Vec<String>>,
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::control::Control;
+use crate::engine::feed::{Change, Event, fact_event};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
@@ -45,6 +46,11 @@ impl Services {
                 let rows = rows.as_ref().map(|rows| rows.view());
                 user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
                 user.note_change();
+                let noted = Event {
+                    previous: Some(known.content.clone()),
+                    ..fact_event(Change::Update, &fact, self.clock.now())
+                };
+                self.feed.note(&user.owner.user, [noted]);
                 Ok(AnyRecord::Semantic(fact))
             }
             AnyRecord::Episode(known) => {
@@ -98,6 +104,7 @@ impl Services {
         user.notes.lock().close();
         *user.recalled.lock() = Default::default();
         self.counters.forget(&user.owner.user);
+        self.feed.forget(&user.owner.user);
         // An erasure that failed earlier comes first, so that a pending one is this one.
         user.store.finish_erasure()?;
         let learned = self.still_learned(user, &erasure.replace_episodes);
@@ -114,6 +121,9 @@ impl Services {
         drop(writer);
         user.measure();
         let files = outcome?;
+        let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
+        let at = self.clock.now();
+        self.feed.note(&user.owner.user, gone.map(|id| Event::of(Change::Delete, id, at)));
         user.save_caches(&self.store, &to)?;
         Ok(DeleteReport { files, ..report })
     }

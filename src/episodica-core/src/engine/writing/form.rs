@@ -11,6 +11,7 @@ use crate::clock::Moment;
 use crate::config::{BoundaryMode, Config};
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
+use crate::engine::feed::{Change, Event};
 use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
@@ -275,7 +276,13 @@ impl Services {
         control: &dyn Control,
     ) -> Result<()> {
         let rows = self.embed_episodes(episodes, control)?;
-        self.commit_episodes(user, episodes, rows)
+        self.commit_episodes(user, episodes, rows)?;
+        let noted = |episode: &Arc<Episode>| Event {
+            statement: episode.title.clone(),
+            ..Event::of(Change::Episode, &episode.episode_id, self.clock.now())
+        };
+        self.feed.note(&user.owner.user, episodes.iter().map(noted));
+        Ok(())
     }
 
     /// Two vectors per episode: L0, L1.

@@ -10,10 +10,19 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::Result;
 use crate::index::MessageReading;
-use crate::model::{Message, NewMessage};
+use crate::model::NewMessage;
 
-/// The new messages of a batch; `None` if the user is gone, and the batch is untouched.
-pub(crate) type Outcome = Result<Option<Vec<Arc<Message>>>>;
+/// What became of a batch; `None` if the user is gone, and the batch is untouched.
+pub(crate) type Outcome = Result<Option<Stored>>;
+
+/// A batch that is in the log.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    /// The id of every message, in order, known ones included.
+    pub ids: Vec<String>,
+    /// Number of messages that were not known.
+    pub added: usize,
+}
 
 /// One caller's messages on their way to the log.
 #[derive(Default)]
@@ -97,7 +106,7 @@ mod tests {
             while written.load(Ordering::SeqCst) == 0 && arrivals.line.lock().waiting.len() < 7 {
                 std::thread::yield_now();
             }
-            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(Some(Vec::new()))));
+            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(Some(Stored::default()))));
             written.fetch_add(due.len(), Ordering::SeqCst);
         };
         std::thread::scope(|scope| {

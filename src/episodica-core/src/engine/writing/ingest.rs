@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::control::Control;
+use crate::engine::feed::{Change, Event};
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::group_commit::{Batch, SharedBatch};
+use crate::engine::writing::group_commit::{Batch, SharedBatch, Stored};
 use crate::error::{Error, Result};
 use crate::ids::{Owner, record_id};
 use crate::model::{Message, NewMessage};
@@ -67,7 +68,7 @@ impl Services {
         batch: &mut Vec<NewMessage>,
         session_id: Option<&str>,
         control: &dyn Control,
-    ) -> Result<Option<Vec<Arc<Message>>>> {
+    ) -> Result<Option<Stored>> {
         let texts = batch.iter().map(|message| message.content.as_str());
         let readings = self.indexing().read_messages(texts, control)?;
         let arriving = Batch {
@@ -95,17 +96,18 @@ impl Services {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
             return;
         }
-        let (mut messages, mut readings, mut counts) =
+        let (mut messages, mut readings, mut outcomes) =
             (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
         {
             let view = user.view.read();
             let mut seen: HashSet<String> = HashSet::new();
             for batch in due {
-                let before = messages.len();
+                let (before, mut ids) = (messages.len(), Vec::new());
                 let Batch { messages: new, readings: read, session_id, .. } = &mut *batch.lock();
                 for (new, read) in new.drain(..).zip(read.drain(..)) {
                     let seq = writer.next_seq + messages.len() as u64;
                     let message = self.placed(user, new, seq, session_id.as_deref());
+                    ids.push(message.message_id.clone());
                     if view.messages.slot(&message.message_id).is_none()
                         && seen.insert(message.message_id.clone())
                     {
@@ -113,7 +115,7 @@ impl Services {
                         readings.push(read);
                     }
                 }
-                counts.push(messages.len() - before);
+                outcomes.push(Stored { ids, added: messages.len() - before });
             }
         }
         if !messages.is_empty() {
@@ -128,9 +130,11 @@ impl Services {
                 user.view.write().add_messages(messages, readings);
             }
         }
-        let mut rest = messages.into_iter();
-        for (batch, count) in due.iter().zip(counts) {
-            batch.lock().outcome = Some(Ok(Some(rest.by_ref().take(count).collect())));
+        let at = self.clock.now();
+        let noted = |message: &Arc<Message>| Event::of(Change::Message, &message.message_id, at);
+        self.feed.note(&user.owner.user, messages.iter().map(noted));
+        for (batch, stored) in due.iter().zip(outcomes) {
+            batch.lock().outcome = Some(Ok(Some(stored)));
         }
     }
 

@@ -10,8 +10,10 @@ use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 use serde_json::Value;
 
+use crate::clock::Moment;
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
+use crate::engine::feed::{Change, Event, learned_event};
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
@@ -186,6 +188,8 @@ impl Services {
         let _writer = user.lock_writer()?;
         user.store.append_semantic(&restored, &gone, &[])?;
         user.note_change();
+        let gone_events = gone.iter().map(|id| Event::of(Change::Delete, *id, self.clock.now()));
+        self.feed.note(&user.owner.user, gone_events);
         let mut view = user.view.write();
         for (row, fact) in restored.iter().enumerate() {
             let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
@@ -261,8 +265,8 @@ impl Services {
             });
             let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
             let sources = [episode.episode_id.clone()];
-            let mut applied =
-                apply(&user.owner, candidate, &decision, &known, &sources, self.clock.now());
+            let now = self.clock.now();
+            let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, now);
             // A fact with this id was learned before from the same words of the same message. It is
             // not new, even if somebody has corrected it since.
             let is_known = |record: &SemanticMemory| {
@@ -278,6 +282,14 @@ impl Services {
             {
                 origin.mark(record);
             }
+            let closed = (applied.records.len() > 1).then(|| applied.records[0].memory_id.clone());
+            learned.events.push(match applied.records.last() {
+                Some(record) => learned_event(&applied.event, record, closed, now),
+                None => {
+                    let same = decision.target.and_then(|target| known.get(target).copied());
+                    ignored(candidate, same, &decision, now)
+                }
+            });
             let current = applied.records.last().filter(|record| record.is_current());
             let successor = current.map(|record| record.memory_id.clone());
             for record in applied.records {
@@ -288,6 +300,13 @@ impl Services {
                 let ended = ended_by(&user.view.read(), &learned, candidate);
                 for known in ended.iter().filter(|known| known.memory_id != successor) {
                     let since = candidate.valid_from;
+                    learned.events.push(Event {
+                        statement: candidate.content.clone(),
+                        previous: Some(known.content.clone()),
+                        previous_id: Some(known.memory_id.clone()),
+                        evidence: candidate.source_messages.clone(),
+                        ..Event::of(Change::Supersede, &successor, now)
+                    });
                     learned.put(close(known, since, &successor, self.clock.now()), None);
                 }
             }
@@ -369,6 +388,24 @@ impl Services {
             let pending_llm = step.pending_llm.contains(&episode.episode_id);
             view.backlog.learned(&episode.episode_id, episode.revision, pending_llm);
         }
+        drop(view);
+        self.feed.note(&user.owner.user, learned.events);
         Ok(())
+    }
+}
+
+/// The event of a candidate that says what `same` says.
+fn ignored(
+    candidate: &Candidate,
+    same: Option<&SemanticMemory>,
+    decision: &Decision,
+    at: Moment,
+) -> Event {
+    Event {
+        statement: candidate.content.clone(),
+        previous: same.map(|fact| fact.content.clone()),
+        evidence: candidate.source_messages.clone(),
+        reason: decision.reason.clone(),
+        ..Event::of(Change::Ignore, same.map_or("", |fact| fact.memory_id.as_str()), at)
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Moment;
 use crate::control::Control;
+use crate::engine::feed::{Change, Event, fact_event, learned_event};
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
@@ -14,7 +15,7 @@ use crate::engine::user::User;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::error::{Error, Result};
 use crate::generate::facts::{Candidate, of_kind, stated};
-use crate::generate::reconcile::{apply, reconcile_offline};
+use crate::generate::reconcile::{Applied, apply, reconcile_offline};
 use crate::ids::record_id;
 use crate::model::{EventKind, MemoryKind, Provenance, SemanticMemory};
 
@@ -64,10 +65,16 @@ impl Services {
         if decision.event == EventKind::Ignore
             && let Some(same) = decision.target.and_then(|target| known.get(target))
         {
+            let noted = Event {
+                previous: Some(same.content.clone()),
+                ..fact_event(Change::Ignore, same, now)
+            };
+            self.feed.note(&user.owner.user, [Event { statement: candidate.content, ..noted }]);
             return Ok(Arc::clone(same));
         }
         let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-        let mut records = apply(&user.owner, &candidate, &decision, &nearest, &[], now).records;
+        let Applied { mut records, event } =
+            apply(&user.owner, &candidate, &decision, &nearest, &[], now);
         finish(&mut records, user, &candidate, statement.metadata, now)?;
         let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
         let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
@@ -80,7 +87,11 @@ impl Services {
             let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
             view.put_fact(Arc::clone(record), row, &to)?;
         }
-        records.into_iter().next_back().ok_or_else(|| Error::internal("nothing was remembered"))
+        drop(view);
+        let stated = records.last().ok_or_else(|| Error::internal("nothing was remembered"))?;
+        let closed = (records.len() > 1).then(|| records[0].memory_id.clone());
+        self.feed.note(&user.owner.user, [learned_event(&event, stated, closed, now)]);
+        Ok(Arc::clone(stated))
     }
 }
 
