@@ -7,10 +7,8 @@ from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """Lists docs/decisions, in the order of their numbers, at the end of the section on design."""
+    """Adds docs/decisions, in the order of their numbers, as the last section."""
     folder = Path(config.docs_dir) / "decisions"
     pages = [f"decisions/{page.name}" for page in sorted(folder.glob("*.md"))]
-    for section in config.nav:
-        if "Design" in section:
-            section["Design"] = [*section["Design"], {"Decisions": pages}]
+    config.nav = [*config.nav, {"Decisions": pages}]
     return config

@@ -1,105 +1,171 @@
-"""Every example in the documentation runs: docstrings, README and the pages in docs."""
+"""Every block of code on every page runs: README, CONTRIBUTING, SECURITY and the pages in docs.
+
+A page is one session in an empty directory: later blocks continue earlier ones.
+
+* ``python``: runs; a ``text`` block right after it holds exactly what it prints.
+* ``console``: runs line by line; lines below a command hold exactly what it prints.
+* a block of any language with ``title="NAME"``: becomes this file.
+* ``json``, ``toml``, ``diff``: is parsed.
+
+``<!-- not run: REASON -->`` above a block says why it can't run in a test; their number is below.
+The pages of adapters need the frameworks: ``make smoke-adapters`` runs them.
+"""
 
 from __future__ import annotations
 
-import ast
-import asyncio
 import contextlib
-import doctest
-import inspect
 import io
+import json
+import os
 import re
+import subprocess
 import sys
-import traceback
+import tomllib
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from loopback import Loopback, Reply, Request
 
 import episodica
-from episodica import AsyncMemorySystem, MemorySystem
 
 TOP = Path(__file__).parents[2]
+DOCS = TOP / "docs"
 PAGES = [
-    page
-    for page in (TOP / "README.md", TOP / "README.zh.md", *sorted((TOP / "docs").glob("**/*.md")))
-    # The pages of adapters need the frameworks: `make test-adapters` runs their programs.
-    if page.exists() and page.parent.name != "adapters"
+    *sorted(TOP.glob("*.md")),
+    *sorted(page for page in DOCS.glob("**/*.md") if page.parent.name != "adapters"),
 ]
+# Blocks that are marked as not run, by page.
+NOT_RUN = {
+    "CONTRIBUTING.md": 2,
+    "README.md": 2,
+    "README.zh.md": 2,
+    "docs/facts.md": 1,
+    "docs/guide/command_line.md": 1,
+    "docs/performance.md": 1,
+    "docs/start/chatbot.md": 1,
+    "docs/start/coming_from.md": 1,
+    "docs/start/install.md": 2,
+}
 
 
-def documented() -> list[tuple[str, str]]:
-    """Every public docstring with an example, by name."""
-    found = {"episodica": episodica.__doc__ or ""}
-    for name in episodica.__all__:
-        item = getattr(episodica, name)
-        found[name] = inspect.getdoc(item) or ""
-        for member, value in inspect.getmembers(item) if isinstance(item, type) else []:
-            if not member.startswith("_") and inspect.isroutine(value):
-                found[f"{name}.{member}"] = inspect.getdoc(value) or ""
-    seen: dict[str, str] = {}
-    for name, text in found.items():  # what is inherited runs once
-        if ">>>" in text:
-            seen.setdefault(text, name)
-    return [(name, text) for text, name in seen.items()]
+class Block(NamedTuple):
+    """A block of code: its language and title, its text, why it can't run, and its output."""
+
+    language: str
+    title: str
+    text: str
+    not_run: str
+    shown: str | None
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), documented(), ids=lambda value: value if " " not in str(value) else ""
+_BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<why>[^\n]+) -->\n+)?"
+    r"```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$"
+    r"(?:\n+```text\n(?P<shown>.*?)^```$)?",
+    re.DOTALL | re.MULTILINE,
 )
-def test_docstring_examples(
-    name: str, text: str, lyon: MemorySystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Examples of coroutines run in one event loop, with ``await`` at the top."""
-    monkeypatch.setattr(sys, "displayhook", lambda value: value is None or print(repr(value)))
-    names: dict[str, Any] = {one: getattr(episodica, one) for one in episodica.__all__}
-    with asyncio.Runner() as loop, contextlib.ExitStack() as stack:
-        names["memory"] = lyon
-        if name.startswith("Async"):
-            lyon.close()
-            names["memory"] = memory = AsyncMemorySystem(lyon.path)
-            stack.callback(lambda: loop.run(memory.close()))
-        for example in doctest.DocTestParser().get_examples(text):
-            told = output(example, names, loop)
-            right = doctest.OutputChecker().check_output(
-                example.want, told, doctest.NORMALIZE_WHITESPACE
-            )
-            assert right, f"{example.source}gives\n{told}and not\n{example.want}"
 
 
-def output(example: doctest.Example, names: dict[str, Any], loop: asyncio.Runner) -> str:
-    """What an example prints, or its error as the docstring has it."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    code = compile(example.source, "example", "single", flags=flags, dont_inherit=True)
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
-        try:
-            if inspect.iscoroutine(result := eval(code, names)):
-                loop.run(result)
-        except episodica.EpisodicaError as error:
-            told.write("Traceback (most recent call last):\n")
-            told.write("".join(traceback.format_exception_only(error)))
-    return told.getvalue()
+def blocks(page: Path) -> list[Block]:
+    """The blocks of a page; one that a snippet fills is resolved."""
+    found = []
+    for one in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        text = one["text"]
+        if snippet := re.fullmatch(r"--8<--\n(.+)\n--8<--\n", text):
+            text = (TOP / snippet[1]).read_text(encoding="utf-8")
+        found.append(Block(one["language"], one["title"] or "", text, one["why"], one["shown"]))
+    return found
 
 
-def blocks(page: Path) -> list[tuple[str, str | None]]:
-    """The Python blocks of a page, each with the output of the ``text`` block after it."""
-    pattern = r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?"
-    return [
-        (code, shown or None)
-        for code, shown in re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL)
-    ]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages(page: Path) -> None:
-    """One page is one session: later blocks continue earlier ones."""
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+def test_pages(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
-    for code, shown in blocks(page):
-        told = io.StringIO()
-        with contextlib.redirect_stdout(told):
-            exec(compile(code, page.name, "exec"), names)
-        assert shown is None or told.getvalue() == shown
+    # Commands find the package and the interpreter of the test, and answer no questions.
+    folder = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", os.pathsep.join([folder, os.environ["PATH"]]))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.syspath_prepend(Path.cwd())
+    for block in blocks(page):
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+            # A later page may have another module of this name.
+            sys.modules.pop(Path(block.title).stem, None)
+        elif block.not_run:
+            continue
+        elif block.language == "python":
+            if "import TestClient" in block.text:
+                pytest.importorskip("fastapi.testclient")
+            told = io.StringIO()
+            with contextlib.redirect_stdout(told):
+                exec(compile(block.text, page.name, "exec"), names)
+            assert block.shown is None or told.getvalue() == block.shown
+        elif block.language in ("console", "sh"):
+            for command, shown in commands(block):
+                run(command, shown)
+        else:
+            check(block)
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a block, each with the lines below it."""
+    prompt = "$ " if block.language == "console" else ""
+    found: list[tuple[str, str]] = []
+    for line in block.text.splitlines():
+        if line.startswith(prompt):
+            found.append((line.removeprefix(prompt).partition("  #")[0], ""))
+        elif line:
+            command, shown = found.pop()
+            found.append((command, f"{shown}{line}\n"))
+    return found
+
+
+def run(command: str, shown: str) -> None:
+    """Runs a command; one below which an error is shown has to fail."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode != 0) == shown.startswith("error:"), f"{command}\n{done.stdout}"
+    assert not shown or done.stdout == shown, command
+
+
+def check(block: Block) -> None:
+    """What can't run is at least well formed."""
+    if block.language == "json":
+        json.loads(block.text)
+    elif block.language == "toml":
+        tomllib.loads(block.text)
+    elif block.language == "diff":
+        for taken in ("+", "-"):
+            lines = [one for one in block.text.splitlines(True) if not one.startswith(taken)]
+            compile("".join(line[1:] for line in lines), "diff", "exec")
+    else:
+        assert block.language in ("text", ""), f"who runs `{block.language}`?"
+
+
+def test_blocks_that_do_not_run_are_counted() -> None:
+    found = Counter(
+        str(page.relative_to(TOP)) for page in PAGES for block in blocks(page) if block.not_run
+    )
+    assert dict(found) == NOT_RUN
+
+
+def test_no_mark_and_no_fence_is_overlooked() -> None:
+    """Every mark belongs to a block, and every fence is the start or the end of one."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        found = blocks(page)
+        assert text.count("<!-- not run:") == sum(bool(block.not_run) for block in found), page
+        fences = len(re.findall(r"^ *```", text, re.MULTILINE))
+        assert fences == 2 * len(found) + 2 * sum(block.shown is not None for block in found), page
 
 
 def test_the_translation_has_what_the_original_has() -> None:
@@ -121,3 +187,70 @@ def test_the_translation_has_what_the_original_has() -> None:
         re.findall(r"^\$ (.*?)(?:  +#.*)?$", text, re.MULTILINE) for text in (original, translated)
     ]
     assert commands[0] == commands[1]
+
+
+def test_commands_that_do_not_run_name_real_targets_and_extras() -> None:
+    makefile = (TOP / "Makefile").read_text(encoding="utf-8")
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    targets, extras = set(), set()
+    for page in [*PAGES, *DOCS.glob("adapters/*.md")]:
+        text = page.read_text(encoding="utf-8")
+        targets |= set(re.findall(r"(?:^\$ |^|`|&& )make ([a-z-]+)", text, re.MULTILINE))
+        for names in re.findall(r"episodica\[([\w,-]+)\]", text):
+            extras |= set(names.split(","))
+    assert len(targets) > 10
+    assert targets <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert len(extras) > 5
+    assert extras <= set(project["optional-dependencies"])
+
+
+def test_every_error_is_on_its_page_with_cause_and_remedy() -> None:
+    text = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^::: episodica\.(\w+)\n(.*?)(?=^:::|\Z)", text, re.M | re.S))
+    errors = {
+        name
+        for name in episodica.__all__
+        if isinstance(getattr(episodica, name), type)
+        and issubclass(getattr(episodica, name), episodica.EpisodicaError)
+    }
+    assert set(entries) == errors
+    for name in errors - {"EpisodicaError"}:
+        assert re.search(r"^\*\*Cause\.\*\* .+\.$", entries[name], re.M), name
+        assert re.search(r"^\*\*Remedy\.\*\* .+\.$", entries[name], re.M), name
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("reference/*.md"))
+    shown = re.findall(r"^::: episodica\.(\w+)$", text, re.M)
+    assert sorted(shown) == sorted(set(episodica.__all__) - {"__version__"})
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    listed = re.findall(r"[\w/]+\.(?:md|ipynb)$", (TOP / "mkdocs.yml").read_text(), re.M)
+    pages = [*DOCS.glob("**/*.md"), *DOCS.glob("**/*.ipynb")]
+    names = [str(page.relative_to(DOCS)) for page in pages if page.parent.name != "decisions"]
+    assert sorted(listed) == sorted(names)
+
+
+def test_the_chatbot_asks_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: Request) -> Reply:
+        message = {"role": "assistant", "content": f"answer {request.number}"}
+        return Reply({"choices": [{"index": 0, "message": message}]})
+
+    program = DOCS / "start" / "chatbot.py"
+    with contextlib.closing(Loopback(answer)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        for said in ("I moved to Lyon with my dog Pickle.\n", "Where do I live?\n"):
+            done = subprocess.run(
+                [sys.executable, program, "Alice"],
+                input=said,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+        assert done.stdout == "answer 2\n"
+        first, second = (request.body["messages"] for request in server.requests)
+    assert "Lyon" not in first[0]["content"]
+    assert "I moved to Lyon with my dog Pickle." in second[0]["content"]
+    assert second[-1]["content"] == "Where do I live?"

@@ -1,9 +1,16 @@
-"""Every public method documents all of its parameters, its result, its errors, with an example."""
+"""Every public method documents parameters, result and errors, with an example that runs."""
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import contextlib
+import doctest
 import inspect
+import io
 import re
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -11,6 +18,7 @@ from typing import Any
 import pytest
 
 import episodica
+from episodica import AsyncMemorySystem, MemorySystem
 from episodica.value import Value
 
 # Methods that raise nothing of their own, as they only read what the object has.
@@ -87,3 +95,57 @@ def test_the_rules_above_see_the_package() -> None:
     assert any(issubclass(cls, Value) for cls, _ in methods)
     assert sections("One.\n\nReturns\n-------\nint\n    Two.") == {"Returns": "\nint\n    Two."}
     assert entries("\na, b\n    Text.\nc : int\n    Text.") == ["a", "b", "c"]
+
+
+def documented() -> list[tuple[str, str]]:
+    """Every public docstring with an example, by name."""
+    found = {"episodica": episodica.__doc__ or ""}
+    for name in episodica.__all__:
+        item = getattr(episodica, name)
+        found[name] = inspect.getdoc(item) or ""
+        for member, value in inspect.getmembers(item) if isinstance(item, type) else []:
+            if not member.startswith("_") and inspect.isroutine(value):
+                found[f"{name}.{member}"] = inspect.getdoc(value) or ""
+    seen: dict[str, str] = {}
+    for name, text in found.items():  # what is inherited runs once
+        if ">>>" in text:
+            seen.setdefault(text, name)
+    return [(name, text) for text, name in seen.items()]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), documented(), ids=lambda value: value if " " not in str(value) else ""
+)
+def test_docstring_examples(
+    name: str, text: str, lyon: MemorySystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Examples of coroutines run in one event loop, with ``await`` at the top."""
+    monkeypatch.setattr(sys, "displayhook", lambda value: value is None or print(repr(value)))
+    names: dict[str, Any] = {one: getattr(episodica, one) for one in episodica.__all__}
+    with asyncio.Runner() as loop, contextlib.ExitStack() as stack:
+        names["memory"] = lyon
+        if name.startswith("Async"):
+            lyon.close()
+            names["memory"] = memory = AsyncMemorySystem(lyon.path)
+            stack.callback(lambda: loop.run(memory.close()))
+        for example in doctest.DocTestParser().get_examples(text):
+            told = output(example, names, loop)
+            right = doctest.OutputChecker().check_output(
+                example.want, told, doctest.NORMALIZE_WHITESPACE
+            )
+            assert right, f"{example.source}gives\n{told}and not\n{example.want}"
+
+
+def output(example: doctest.Example, names: dict[str, Any], loop: asyncio.Runner) -> str:
+    """What an example prints, or its error as the docstring has it."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(example.source, "example", "single", flags=flags, dont_inherit=True)
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        try:
+            if inspect.iscoroutine(result := eval(code, names)):
+                loop.run(result)
+        except episodica.EpisodicaError as error:
+            told.write("Traceback (most recent call last):\n")
+            told.write("".join(traceback.format_exception_only(error)))
+    return told.getvalue()

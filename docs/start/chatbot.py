@@ -1,0 +1,59 @@
+"""A chatbot with a memory: python chatbot.py NAME
+
+Answers come from the model at OPENAI_BASE_URL or of OPENAI_API_KEY, without them from a script.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from urllib.request import Request, urlopen
+
+from episodica import MemorySystem
+
+KEY = os.environ.get("OPENAI_API_KEY")
+URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
+MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
+
+
+def ask(messages: list[dict[str, str]]) -> str:
+    """The model's answer."""
+    body = json.dumps({"model": MODEL, "messages": messages}).encode()
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+    with urlopen(Request(f"{URL}/chat/completions", body, headers), timeout=60) as answer:
+        return str(json.load(answer)["choices"][0]["message"]["content"])
+
+
+def scripted(messages: list[dict[str, str]]) -> str:
+    """Stands in for a model: repeats the first words of the person in the prompt."""
+    for line in messages[0]["content"].splitlines():
+        speaker, _, text = line.partition(": ")
+        if speaker == messages[-1]["name"]:
+            return f'You once said: "{text}"'
+    return "Tell me more."
+
+
+def chat(name: str) -> None:
+    """Talks with one person until the input ends (Ctrl-D)."""
+    model = ask if KEY or "OPENAI_BASE_URL" in os.environ else scripted
+    started = datetime.now(UTC)
+    turns: list[dict[str, str]] = []  # of this conversation
+    with MemorySystem("memories") as memory:
+        for line in filter(str.strip, sys.stdin):
+            turn = {"role": "user", "name": name, "content": line.strip()}
+            recalled = memory.context(name, turn["content"], max_tokens=1000, until=started)
+            prompt = f"You are a helpful assistant. What you remember:\n{recalled}"
+            reply = {
+                "role": "assistant",
+                "content": model([{"role": "system", "content": prompt}, *turns, turn]),
+            }
+            print(reply["content"])
+            memory.add_messages(name, [turn, reply], session_id=str(started))
+            turns += [turn, reply]
+        memory.close_session(name, str(started))
+
+
+if __name__ == "__main__":
+    chat(sys.argv[1])
