@@ -46,6 +46,8 @@ TALK = [
     ),
 ]
 # Offline no model is asked; these numbers show the picture.
+# Answered by the best hit of each kind.
+QUESTION = "Who is Mira's boss?"
 USAGE = {
     "by_phase": {
         "boundary": {"calls": 40, "prompt_tokens": 9231, "completion_tokens": 811, "seconds": 9.1},
@@ -76,9 +78,7 @@ def main() -> None:
         memory.flush_all_buffers()
         memory.wait()
         kinds: Any = ["episodic", "semantic", "message"]
-        hits = memory.search(
-            "demo", "What is Mira's dog called?", kinds=kinds, top_k=3, explain=True
-        )
+        hits = memory.search("demo", QUESTION, kinds=kinds, top_k=3, explain=True)
         displays = {
             "added": added,
             "results": hits,
@@ -87,7 +87,7 @@ def main() -> None:
             ),
             "facts": memory.semantic_memories("alice", include_superseded=True),
             "explanation": hits[0].explain(),
-            "context": memory.context("demo", "What is Mira's dog called?", max_tokens=250),
+            "context": memory.context("demo", QUESTION, max_tokens=250),
             "stats": memory.stats("demo"),
         }
         for theme in PAGES:

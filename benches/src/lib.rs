@@ -59,6 +59,7 @@ fn messages(count: usize) -> Vec<Arc<Message>> {
             content: text(number),
             timestamp: start,
             session_id: Some(format!("s{}", number / 10).into()),
+            agent_id: None,
             metadata: None,
         })
     };

@@ -96,6 +96,7 @@ class Corrections(MemoryReader):
         since: TimeLike | None = None,
         until: TimeLike | None = None,
         session_id: str | None = None,
+        agent_id: str | None = None,
     ) -> DeleteReport:
         """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
 
@@ -113,8 +114,8 @@ class Corrections(MemoryReader):
             Nothing before this time.
         until
             Nothing after this time.
-        session_id
-            Only this session.
+        session_id, agent_id
+            Only this session, only this agent, as for :meth:`search`.
 
         Returns
         -------
@@ -134,7 +135,12 @@ class Corrections(MemoryReader):
         0
         """
         names, options = delete_options(
-            kinds, where=where, since=since, until=until, session_id=session_id
+            kinds,
+            where=where,
+            since=since,
+            until=until,
+            session_id=session_id,
+            agent_id=agent_id,
         )
         return self._engine.delete_where(check.user(user_id), names, options)
 

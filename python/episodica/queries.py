@@ -84,8 +84,10 @@ class MemoryReader(OpenStore):
         since, until
             Only records of this time, both ends included. A date without a time means the whole
             day. For facts, the time in which they held.
-        session_id
-            Only this session.
+        session_id, agent_id
+            Only this session, only this agent. An episode belongs to the sessions and agents of all
+            its messages, a fact to those of the messages that prove it and to the agent that stated
+            it.
         where
             Only records whose metadata has these keys with these values, or meets conditions:
             ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
@@ -156,7 +158,7 @@ class MemoryReader(OpenStore):
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
             Has no effect: the budget decides how much takes part.
-        user_id, query, method, since, until, session_id, where, threshold, explain, now
+        user_id, query, method, since, until, session_id, agent_id, where, threshold, explain, now
             As for :meth:`search`.
         include_superseded
             Has no effect.
@@ -206,8 +208,8 @@ class MemoryReader(OpenStore):
             User id. An unknown user yields an empty listing.
         since, until
             Only records of this time, both ends included, as for :meth:`search`.
-        session_id
-            Only this session.
+        session_id, agent_id
+            Only this session, only this agent, as for :meth:`search`.
         where
             Only records whose metadata meets these conditions, as for :meth:`search`.
         newest_first
@@ -246,7 +248,7 @@ class MemoryReader(OpenStore):
         ----------
         include_superseded
             Include facts that no longer hold.
-        user_id, since, until, session_id, where, newest_first, limit
+        user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
         Returns

@@ -33,6 +33,8 @@ class Message(Portable):
         The speaker's name.
     session_id : str or None
         The session it belongs to.
+    agent_id : str or None
+        The agent that it is from or for.
     metadata : Any
         Any JSON value, as it came; ``None`` where there was none.
     seq : int
@@ -47,6 +49,7 @@ class Message(Portable):
     session_id: str | None = None
     metadata: Any = None
     seq: int = 0
+    agent_id: str | None = None
 
     @property
     def speaker(self) -> str:
@@ -65,6 +68,7 @@ class Message(Portable):
             get("session_id"),
             get("metadata"),
             get("seq", 0),
+            get("agent_id"),
         )
 
     def __repr__(self) -> str:
@@ -128,6 +132,12 @@ class Episode(Portable):
     boundary: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     revision: int = 0
+
+    @property
+    def agent_ids(self) -> tuple[str, ...]:
+        """The agents of its messages, in the order in which they appear."""
+        agents = (message.agent_id for message in self.original_messages)
+        return tuple(dict.fromkeys(agent for agent in agents if agent is not None))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Episode:
@@ -222,6 +232,12 @@ class SemanticMemory(Portable):
     def is_current(self) -> bool:
         """Whether it still holds."""
         return self.valid_to is None and self.superseded_by is None
+
+    @property
+    def agent_id(self) -> str | None:
+        """The agent that stated it, if it was stated directly and an agent was named."""
+        agent = self.metadata.get("agent_id")
+        return agent if isinstance(agent, str) else None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SemanticMemory:

@@ -102,6 +102,7 @@ class MemorySystem(PendingWork):
         messages: Iterable[Mapping[str, Any] | Message],
         *,
         session_id: str | None = None,
+        agent_id: str | None = None,
         progress: Progress = None,
     ) -> AddResult:
         """Adds messages. When it returns, they survive a power cut.
@@ -114,13 +115,14 @@ class MemorySystem(PendingWork):
             Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
             optionally ``name``, ``timestamp`` or ``created_at`` (ISO 8601, ``datetime`` or seconds
             since 1970; without offset: UTC; default: the neighbours' in the list, else now),
-            ``session_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a known id is not
-            added again; without one, the same text of the same speaker, time and session is not).
-            Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these attributes, and
-            data frames with these columns go in as they are. Other keys are ignored unless they
-            look like a misspelling.
-        session_id
-            The session of messages that name none.
+            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a
+            known id is not added again; without one, the same text of the same speaker, time and
+            session is not). Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these
+            attributes, and data frames with these columns go in as they are. Other keys are ignored
+            unless they look like a misspelling.
+        session_id, agent_id
+            The session and the agent of messages that name none. The agent is the one that a
+            message is from or for, where a user talks with several.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.
@@ -143,7 +145,8 @@ class MemorySystem(PendingWork):
         Traceback (most recent call last):
         episodica.InvalidInputError: message 0: `content` is missing
         """
-        checked = normalise(messages)
+        agent = None if agent_id is None else check.text(agent_id, "agent_id")
+        checked = normalise(messages, agent)
         user = check.user(user_id)
         session = None if session_id is None else check.text(session_id, "session_id")
         with Reporter(progress) as callback:
@@ -254,7 +257,8 @@ class MemorySystem(PendingWork):
         metadata
             Any JSON object.
         agent_id
-            The agent that states it; kept as ``metadata["agent_id"]``.
+            The agent that states it; kept as ``metadata["agent_id"]``, and a filter of
+            :meth:`search`.
 
         Returns
         -------

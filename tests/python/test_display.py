@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -319,3 +320,20 @@ def test_bars_start_at_zero(value: float, style: str) -> None:
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.0, float("inf")), (float("nan"), 1.0)])
 def test_bars_of_strange_scores_are_empty(low: float, high: float) -> None:
     assert "style" not in bar(0.5, low, high) or low != low
+
+
+def test_bars_of_results_share_one_axis(moved: MemorySystem) -> None:
+    hits = moved.search("al", "Where does Alice live?")
+    widths = re.findall(r"left:0\.0%;width:([\d.]+)%", hits._repr_html_())
+    assert len({hit.kind for hit in hits}) > 1
+    assert widths == [f"{100 * hit.score:.1f}" for hit in hits]
+
+
+def test_columns_of_listings_have_names(moved: MemorySystem) -> None:
+    for listing, names in (
+        (moved.messages("al"), ("date", "speaker", "message")),
+        (moved.episodes("al"), ("date", "length", "title")),
+        (moved.semantic_memories("al"), ("since", "kind", "fact")),
+    ):
+        html = listing._repr_html_() or ""
+        assert all(f">{name}</th>" in html for name in names)

@@ -101,7 +101,7 @@ def fact(number: int, source: str) -> SemanticMemory:
         f"f{number}",
         "u",
         TITLES[number % len(TITLES)],
-        "event",
+        "preference" if number % 4 else "event",
         1.0,
         0.5,
         when,
@@ -208,6 +208,27 @@ def test_facts_are_struck_through_when_they_ended() -> None:
     assert lines[1] == lines[0] + 1
 
 
+def test_an_event_is_a_point_in_time() -> None:
+    def lines(kind: str) -> list[int]:
+        one = replace(fact(5, "e1"), kind=kind, valid_to=None)
+        figure = plot_timeline.draw("u", [episode(1), episode(9)], [one], 3, False, "light")
+        key = " ".join(text.get_text() for text in figure.findobj(Text))
+        assert ("still holds" in key) == (kind != "event")
+        assert ("event" in key) == (kind == "event")
+        return sorted(len(line.get_xdata()) for line in figure.axes[0].lines)  # type: ignore[arg-type]
+
+    # The line that goes on until today is missing.
+    assert lines("preference").count(2) == lines("event").count(2) + 1
+
+
+def test_every_day_on_an_axis_names_its_month() -> None:
+    figure = plot_timeline.draw("u", [episode(0), episode(3)], [], 3, False, "light")
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels
+    assert all(any(letter.isalpha() for letter in label) for label in labels), labels
+
+
 def test_terms_add_up_to_the_raw_score(sample: MemorySystem) -> None:
     for method in ("hybrid", "rrf", "vector", "bm25", "norlift"):
         for hit in sample.search(
@@ -257,6 +278,46 @@ def test_map_of_many(count: int) -> None:
             "u", [episode(number) for number in range(count)], numpy.ones((count, count)), "light"
         )
     )
+
+
+def test_the_map_names_long_episodes_from_all_parts_of_it() -> None:
+    numpy = pytest.importorskip("numpy")
+    crowd = numpy.random.default_rng(7).uniform(0.4, 0.5, size=(50, 2))
+    points = numpy.concatenate([crowd, [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]])
+    sizes = [40 if place == 30 else 4 for place in range(53)]
+    named = plot_map.landmarks(points, sizes, 10)
+    assert named == sorted(set(named))
+    assert len(named) == 10
+    assert {30, 50, 51, 52} <= set(named)
+    assert plot_map.landmarks(points[:3], sizes[:3], 10) == [0, 1, 2]
+    assert len(plot_map.landmarks(numpy.ones((30, 2)), [1] * 30, 10)) == 10
+
+
+def test_the_title_of_every_number_is_beside_the_map() -> None:
+    numpy = pytest.importorskip("numpy")
+    episodes = [replace(episode(0), title=f"talk {number}") for number in range(44)]
+    figure = plot_map.draw("u", episodes, numpy.eye(44), "light")
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    numbers = [text.get_text() for text in figure.axes[0].texts]
+    assert sorted(map(int, numbers)) == list(range(1, 21))
+    assert sum(text.startswith("talk ") for text in texts) == 20
+    assert any("20 of them" in text for text in texts)
+
+
+def test_the_question_of_the_pictures_is_answered_by_each_kind(
+    memory: MemorySystem, root: Path
+) -> None:
+    source = (root / "tools/screenshots.py").read_text()
+    question = re.search(r'^QUESTION = "(.*)"$', source, re.MULTILINE)
+    assert question
+    assert question[1] in (root / "docs/guide/notebooks.md").read_text()
+    conversation = read_conversations(root / "python/episodica/data/sample_conversation.json")[0]
+    memory.add_messages("demo", with_ids(conversation))
+    memory.flush("demo")
+    memory.wait("demo")
+    hits = memory.search("demo", question[1], top_k=3)
+    assert {hit.kind for hit in hits} == {"episodic", "semantic", "message"}
+    assert all("Teresa" in (hit.title + hit.content) for hit in hits)
 
 
 def test_map_keeps_distances() -> None:

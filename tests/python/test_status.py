@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import episodica
-from episodica import Health, MemorySystem, StoreStats, Usage, UserStats
+from episodica import Health, LightweightSearchSystem, MemorySystem, StoreStats, Usage, UserStats
 from episodica.status import Report
 
 TALK = [
@@ -113,3 +113,15 @@ def test_health_names_an_embedder_that_fails_and_forgets_it_when_it_works(store:
         works = True
         memory.retry_pending("alice")
         assert memory.health().failing == ()
+
+
+def test_users_and_counts_of_the_store_open_no_user(store: Path) -> None:
+    with MemorySystem(store) as memory:
+        for number in range(30):
+            memory.add_messages(f"user {number}", [{"role": "user", "content": "I like tea."}])
+    with LightweightSearchSystem(store) as reader:
+        assert len(reader.users()) == 30
+        assert reader.stats()["users"] == 30
+        assert reader.stats()["open_users"] == 0
+        reader.stats("user 7")
+        assert reader.stats()["open_users"] == 1

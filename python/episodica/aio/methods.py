@@ -715,6 +715,7 @@ class AsyncMethods:
         since: TimeLike | None = None,
         until: TimeLike | None = None,
         session_id: str | None = None,
+        agent_id: str | None = None,
     ) -> DeleteReport:
         """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
 
@@ -760,6 +761,7 @@ class AsyncMethods:
             since=since,
             until=until,
             session_id=session_id,
+            agent_id=agent_id,
         )
 
     async def delete_user_data(self, user_id: str) -> DeleteReport:
@@ -893,6 +895,7 @@ class AsyncMethods:
         messages: Iterable[Mapping[str, Any] | Message],
         *,
         session_id: str | None = None,
+        agent_id: str | None = None,
         progress: Progress = None,
     ) -> AddResult:
         """Adds messages. When it returns, they survive a power cut.
@@ -935,7 +938,12 @@ class AsyncMethods:
         episodica.InvalidInputError: message 0: `content` is missing
         """
         return await run(
-            self._memory.add_messages, user_id, messages, session_id=session_id, progress=progress
+            self._memory.add_messages,
+            user_id,
+            messages,
+            session_id=session_id,
+            agent_id=agent_id,
+            progress=progress,
         )
 
     async def flush(self, user_id: str) -> list[Episode]:

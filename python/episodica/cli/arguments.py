@@ -131,6 +131,7 @@ class CommandLine:
         stated.add_argument(
             "--valid-from", metavar="DATE", help="from when on it held (default now)"
         )
+        stated.add_argument("--agent", metavar="A", help="the agent that states it")
         stated.add_argument("--metadata", metavar="JSON", help="a JSON object to keep with it")
 
     def _add_transfers(self) -> None:
@@ -282,6 +283,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="DATE", help="only from this date or time on")
     parser.add_argument("--until", metavar="DATE", help="only up to this date or time")
     parser.add_argument("--session", metavar="S", help="only this session")
+    parser.add_argument("--agent", metavar="A", help="only this agent")
     parser.add_argument(
         "--where",
         action="append",

@@ -63,6 +63,7 @@ def filters_of(args: argparse.Namespace) -> dict[str, Any]:
         "since": args.since,
         "until": args.until,
         "session_id": args.session,
+        "agent_id": args.agent,
         "where": where_of(args.where),
     }
 

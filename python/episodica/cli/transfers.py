@@ -152,6 +152,7 @@ def state(args: argparse.Namespace, out: Output) -> int:
             kind=args.kind,
             valid_from=args.valid_from,
             metadata=metadata,
+            agent_id=args.agent,
         )
         former = fact.metadata.get("supersedes")
         ended = memory.get(args.user_id, former) if isinstance(former, str) else None

@@ -8,6 +8,7 @@ from ..errors import EpisodicaError
 
 # Arguments of the package by the option that sets them.
 _OPTIONS = {
+    "agent_id": "--agent",
     "facts": "--facts",
     "format": "--format",
     "kind": "--kind",

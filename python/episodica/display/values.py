@@ -58,7 +58,7 @@ def _(value: Value) -> str:
 
 @body.register
 def _(value: Message) -> str:
-    return title(value.speaker, f"{day(value.timestamp)}{_session(value)}") + paragraph(
+    return title(value.speaker, f"{day(value.timestamp)}{_origin(value)}") + paragraph(
         value.content
     )
 
@@ -66,7 +66,7 @@ def _(value: Message) -> str:
 @body.register
 def _(value: Episode) -> str:
     count = _count(value.message_count, "message")
-    note = f"{day(value.timestamp)}{_length(value)} · {count}{_session(value)}"
+    note = f"{day(value.timestamp)}{_length(value)} · {count}{_origin(value)}"
     ending = f"Boundary: {value.boundary_reason}." if value.boundary_reason else ""
     return (
         title(value.title, note)
@@ -106,15 +106,14 @@ def _(value: SearchResults) -> str:
     if not value:
         return top + missing + paragraph("Nothing was found.", "ep-faint")
     shown = list(value[:MAX_ROWS])
-    best: dict[str, float] = {}
-    for hit in shown:
-        best[hit.kind] = max(best.get(hit.kind, 0.0), hit.score)
+    # Relevances share one axis; scores of single legs may be larger.
+    most = max(1.0, *(hit.score for hit in shown))
     rows = (
         (
             str(hit.rank),
             hit.kind,
             f"{hit.score:.4f}",
-            bar(hit.score, 0.0, best[hit.kind]),
+            bar(hit.score, 0.0, most),
             day(hit.timestamp),
             _found(hit),
         )
@@ -195,6 +194,13 @@ def _(value: VerifyReport) -> str:
     )
 
 
+_HEADS: dict[type, tuple[str, str, str]] = {
+    Message: ("date", "speaker", "message"),
+    Episode: ("date", "length", "title"),
+    SemanticMemory: ("since", "kind", "fact"),
+}
+
+
 @to_html.register(Records)
 def _records_to_html(listing: Records[Any]) -> str:
     """The first records of a listing."""
@@ -204,7 +210,7 @@ def _records_to_html(listing: Records[Any]) -> str:
         return page(top, paragraph("No records.", "ep-faint"))
     shown = records[:MAX_ROWS]
     rest = paragraph("and more", "ep-faint") if len(records) > MAX_ROWS else ""
-    return page(top, table(("date", "", ""), map(_row, shown), len(shown), "sst"), rest)
+    return page(top, table(_HEADS[listing._type], map(_row, shown), len(shown), "sst"), rest)
 
 
 @body.register
@@ -304,8 +310,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _session(value: Message | Episode) -> str:
-    return f" · session {value.session_id}" if value.session_id else ""
+def _origin(value: Message | Episode) -> str:
+    session = f" · session {value.session_id}" if value.session_id else ""
+    agents = (value.agent_id,) if isinstance(value, Message) else value.agent_ids
+    return session + "".join(f" · agent {agent}" for agent in agents if agent)
 
 
 def _length(value: Episode) -> str:

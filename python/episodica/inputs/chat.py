@@ -40,6 +40,7 @@ _ATTRIBUTES = (
     "timestamp",
     "created_at",
     "session_id",
+    "agent_id",
     "metadata",
     "message_id",
     "id",

@@ -19,7 +19,18 @@ from ..records import Message
 from .chat import as_mapping, may_be_silent, role_of, rows, text_of
 from .texts import check_text, json_text
 
-_KEYS = frozenset(("role", "content", "name", "timestamp", "session_id", "metadata", "message_id"))
+_KEYS = frozenset(
+    (
+        "role",
+        "content",
+        "name",
+        "timestamp",
+        "session_id",
+        "agent_id",
+        "metadata",
+        "message_id",
+    )
+)
 # What chat APIs put beside a message; no typing errors.
 _FOREIGN_KEYS = frozenset(
     (
@@ -45,15 +56,17 @@ _MOST_UNKNOWN_KEYS = 64
 _STEP = timedelta(microseconds=1)
 
 
-def normalise(messages: object) -> list[dict[str, Any]]:
+def normalise(messages: object, agent_id: str | None = None) -> list[dict[str, Any]]:
     """Checks every message and returns what ``Engine.add_messages`` takes.
 
     Parameters
     ----------
     messages
         An iterable of mappings with ``role`` and ``content``, optionally ``name``, ``timestamp``,
-        ``session_id``, ``metadata`` and ``message_id``; of messages as chat APIs have them; of
-        :class:`~episodica.Message`; or a data frame with such columns.
+        ``session_id``, ``agent_id``, ``metadata`` and ``message_id``; of messages as chat APIs have
+        them; of :class:`~episodica.Message`; or a data frame with such columns.
+    agent_id
+        The agent of messages that name none.
 
     Raises
     ------
@@ -67,11 +80,11 @@ def normalise(messages: object) -> list[dict[str, Any]]:
         raise InvalidInputError(
             f"messages must be a list of mappings, not `{type(messages).__name__}`", hint=hint
         )
-    read = (_message(raw, position) for position, raw in enumerate(given))
+    read = (_message(raw, position, agent_id) for position, raw in enumerate(given))
     return _dated([message for message in read if message is not None])
 
 
-def _message(raw: object, position: int) -> dict[str, Any] | None:
+def _message(raw: object, position: int, agent_id: str | None) -> dict[str, Any] | None:
     """The message in the engine's form; ``None`` for an API's message that says nothing."""
     place = f"message {position}"
     if isinstance(raw, Message):
@@ -97,6 +110,7 @@ def _message(raw: object, position: int) -> dict[str, Any] | None:
         "name": _optional(get("name"), "name", place),
         "timestamp": None if when is None else rfc3339(when, f"{place}: `{called}`"),
         "session_id": _optional(get("session_id"), "session_id", place),
+        "agent_id": _optional(get("agent_id"), "agent_id", place) or agent_id,
         "metadata": None if metadata is None else json_text(metadata, f"{place}: metadata"),
         "message_id": _message_id(message, place),
     }

@@ -40,6 +40,7 @@ class SearchOptions(TypedDict, total=False):
     since: TimeLike | None
     until: TimeLike | None
     session_id: str | None
+    agent_id: str | None
     where: Mapping[str, Any] | None
     threshold: float | None
     include_superseded: bool
@@ -53,6 +54,7 @@ class ListOptions(TypedDict, total=False):
     since: TimeLike | None
     until: TimeLike | None
     session_id: str | None
+    agent_id: str | None
     where: Mapping[str, Any] | None
     newest_first: bool
     limit: int | None
@@ -63,6 +65,7 @@ SEARCH_DEFAULTS: SearchOptions = {
     "since": None,
     "until": None,
     "session_id": None,
+    "agent_id": None,
     "where": None,
     "threshold": None,
     "include_superseded": False,
@@ -73,6 +76,7 @@ LIST_DEFAULTS: ListOptions = {
     "since": None,
     "until": None,
     "session_id": None,
+    "agent_id": None,
     "where": None,
     "newest_first": False,
     "limit": None,
@@ -161,9 +165,11 @@ def delete_options(
     since: TimeLike | None,
     until: TimeLike | None,
     session_id: str | None,
+    agent_id: str | None,
 ) -> tuple[list[str], dict[str, Any]]:
     """The kinds and the conditions of ``delete_where`` as the engine takes them."""
-    window = _window({"since": since, "until": until, "session_id": session_id})
+    origin = {"session_id": session_id, "agent_id": agent_id}
+    window = _window({"since": since, "until": until, **origin})
     return _kinds(kinds), {**window, "where": _where(where)}
 
 
@@ -183,17 +189,17 @@ def _hint(name: str, defaults: Mapping[str, Any]) -> str | None:
 
 
 def _window(options: Mapping[str, Any]) -> dict[str, str | None]:
-    """Session and time range; both ends of the range are included."""
-    since, until, session_id = options["since"], options["until"], options["session_id"]
+    """Session, agent and time range; both ends of the range are included."""
+    since, until = options["since"], options["until"]
     start = None if since is None else rfc3339(since, "since")
     end = None if until is None else rfc3339_end(until, "until")
     if start and end and aware(start) > aware(end):
         raise InvalidInputError(f"since is later than until: `{start}` > `{end}`")
-    return {
-        "since": start,
-        "until": end,
-        "session_id": None if session_id is None else checks.text(session_id, "session_id"),
+    origin = {
+        name: None if options[name] is None else checks.text(options[name], name)
+        for name in ("session_id", "agent_id")
     }
+    return {"since": start, "until": end, **origin}
 
 
 def one_of(value: object, known: tuple[str, ...], what: str) -> str:

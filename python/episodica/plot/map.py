@@ -8,15 +8,16 @@ it, without the vectors having to leave the engine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import Normalize, to_rgb
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import AutoDateLocator, date2num
 
 from ..records import Episode
-from .style import SMALL, WIDTH_INCHES, MemoryFigure, empty, font, theme_of
+from .style import SMALL, WIDTH_INCHES, MemoryFigure, date_labels, empty, font, theme_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +33,7 @@ _ROW_INCHES = 0.22
 _LEFT, _BOTTOM, _TOP = 0.3, 0.35, 0.6
 _LIST_LEFT = _LEFT + _SIDE + 0.45
 _MAX_TITLES = 20
+_UNNAMED = 0.6
 _SHORTEST_BAR_DAYS = 0.01
 
 
@@ -96,6 +98,25 @@ def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
     return moved
 
 
+def landmarks(
+    points: NDArray[np.float64], sizes: Sequence[int], most: int = _MAX_TITLES
+) -> list[int]:
+    """The points that get a number and a title: large ones, from all parts of the map.
+
+    The largest comes first, then always the one that is large and far from those chosen.
+    """
+    weights = np.sqrt(np.maximum(np.asarray(sizes, dtype=float), 1.0))
+    chosen = [int(np.argmax(weights))]
+    nearest = np.full(len(points), np.inf)
+    while len(chosen) < min(most, len(points)):
+        nearest = np.minimum(nearest, np.hypot(*(points - points[chosen[-1]]).T))
+        # Those in one place with a chosen one come last, by size.
+        worth = weights * (nearest + 1e-9)
+        worth[chosen] = -1.0
+        chosen.append(int(np.argmax(worth)))
+    return sorted(chosen)
+
+
 def draw(
     user_id: str, episodes: Sequence[Episode], cosines: NDArray[np.float64], theme_name: str | None
 ) -> MemoryFigure:
@@ -121,12 +142,14 @@ def draw(
     )
     times = [float(date2num(episode.timestamp)) for episode in episodes]
     scale = Normalize(min(times), max(max(times), min(times) + 1e-6))
-    for number, (here, there, when) in enumerate(zip(true, shown, times, strict=True), 1):
+    named = landmarks(true, [episode.message_count for episode in episodes])
+    numbers = {place: number for number, place in enumerate(named, 1)}
+    for place, (here, there, when) in enumerate(zip(true, shown, times, strict=True)):
         colour = colormaps["cividis"](scale(when))
         if np.hypot(*(here - there)) > dot / 4:
             axes.plot(*zip(here, there, strict=True), color=theme.faint, linewidth=0.7, zorder=1)
             axes.plot(*here, marker=".", markersize=3, color=theme.faint, zorder=1)
-        size = dot * _SIDE * 72
+        size = dot * _SIDE * 72 * (1.0 if place in numbers else _UNNAMED)
         axes.plot(
             *there,
             marker="o",
@@ -136,18 +159,20 @@ def draw(
             markeredgewidth=0.6,
             zorder=2,
         )
+        if place not in numbers:
+            continue
         ink = "#000000" if _luminance(colour) > 0.35 else "#ffffff"
         axes.text(
             there[0],
             there[1],
-            str(number),
+            str(numbers[place]),
             ha="center",
             va="center",
             color=ink,
             fontproperties=font(min(SMALL, size * 0.45)),
             zorder=3,
         )
-    _list(figure, episodes)
+    _list(figure, [episodes[place] for place in named], len(episodes))
     if max(times) - min(times) > _SHORTEST_BAR_DAYS:
         _colour_bar(figure, scale)
     return figure
@@ -161,18 +186,16 @@ def _luminance(colour: Any) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _list(figure: MemoryFigure, episodes: Sequence[Episode]) -> None:
-    """The legend of the numbers; of many episodes the newest."""
+def _list(figure: MemoryFigure, episodes: Sequence[Episode], total: int) -> None:
+    """The legend of the numbers, which ``episodes`` have of all."""
     theme = figure.theme
     top = _BOTTOM + _SIDE - 0.1
-    first = max(0, len(episodes) - _MAX_TITLES)
-    if first:
-        figure.write(
-            _LIST_LEFT, top, f"the newest {_MAX_TITLES} of them:", color=theme.faint, size=SMALL
-        )
+    if len(episodes) < total:
+        words = f"{len(episodes)} of them, long ones from all parts of the map:"
+        figure.write(_LIST_LEFT, top, words, color=theme.faint, size=SMALL)
         top -= _ROW_INCHES
-    for number, episode in enumerate(episodes[first:], first + 1):
-        line = top - _ROW_INCHES * (number - first - 1)
+    for number, episode in enumerate(episodes, 1):
+        line = top - _ROW_INCHES * (number - 1)
         figure.write(_LIST_LEFT + 0.22, line, str(number), size=SMALL, ha="right", weight="bold")
         figure.write(
             _LIST_LEFT + 0.32,
@@ -202,4 +225,4 @@ def _colour_bar(figure: MemoryFigure, scale: Normalize) -> None:
     axes.xaxis_date()
     locator = AutoDateLocator(minticks=2, maxticks=5)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+    axes.xaxis.set_major_formatter(date_labels(locator, UTC, show_offset=False))

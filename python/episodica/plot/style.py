@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
@@ -96,6 +98,20 @@ def theme_of(name: ThemeName | None) -> Theme:
             f"theme is unknown: `{name!s:.40}`", hint=nearest_hint(name, tuple(_THEMES))
         )
     return _THEMES[name]
+
+
+def date_labels(
+    locator: AutoDateLocator, zone: tzinfo, show_offset: bool = True
+) -> ConciseDateFormatter:
+    """Labels of an axis of time.
+
+    By default only the first day of a month says which month it is, which may be off the axis.
+    """
+    formats = ["%Y", "%b", "%-d %b", "%H:%M", "%H:%M", "%S.%f"]
+    first_of_unit = ["", "%Y", "%b", "%-d %b", "%H:%M", "%H:%M"]
+    return ConciseDateFormatter(
+        locator, tz=zone, formats=formats, zero_formats=first_of_unit, show_offset=show_offset
+    )
 
 
 class MemoryFigure(Figure):

@@ -9,7 +9,7 @@ from math import ceil
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import AutoDateLocator, date2num
 from matplotlib.lines import Line2D
 
 from ..records import Episode, SemanticMemory
@@ -25,6 +25,7 @@ from .style import (
     YELLOW,
     MemoryFigure,
     Theme,
+    date_labels,
     empty,
     font,
     theme_of,
@@ -49,6 +50,7 @@ _LEFT, _DATE_WIDTH, _AXIS_LEFT = 0.2, 0.85, 5.9
 _AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 0.35
 _TOP, _AXIS_LABELS, _LEGEND_ROW_INCHES = 0.65, 0.45, 0.19
 _LEGEND_COLUMNS = 5
+_EVENT = "d"
 
 
 def draw(
@@ -71,7 +73,7 @@ def draw(
         for one in episodes
     }
     lines = sum(_height(len(shown[one.episode_id]), left_out[one.episode_id]) for one in episodes)
-    handles, labels = _key(theme, episodes, any(shown.values()))
+    handles, labels = _key(theme, episodes, [fact for facts in shown.values() for fact in facts])
     bottom = _AXIS_LABELS + _LEGEND_ROW_INCHES * ceil(len(labels) / _LEGEND_COLUMNS) + 0.2
     figure = MemoryFigure(_TOP + lines + bottom, theme)
     note = (
@@ -136,7 +138,7 @@ def _time_axis(
     axes.set_yticks([])
     locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
+    axes.xaxis.set_major_formatter(date_labels(locator, zone))
     axes.xaxis.get_offset_text().set(color=figure.theme.faint, fontproperties=font(SMALL))
     axes.grid(axis="x", color=figure.theme.line, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -197,6 +199,8 @@ def _draw_fact(
         left, bottom + height, fact.content, _AXIS_LEFT - left - 0.15, color=theme.faint, size=SMALL
     )
     colour = theme.faint
+    low, high = axes.get_xlim()
+    start = _number(fact.valid_from)
     dashes: str | tuple[int, tuple[int, int]] = "-"
     if not fact.is_current:
         box = label.get_window_extent()
@@ -211,8 +215,18 @@ def _draw_fact(
             )
         )
         dashes = (0, (2, 1))
-    low, high = axes.get_xlim()
-    start = _number(fact.valid_from)
+    if fact.kind == "event":
+        # It happened; it does not go on.
+        marker = "<" if start < low else ">" if start > high else _EVENT
+        axes.plot(
+            [min(max(start, low), high)],
+            [height],
+            marker=marker,
+            markersize=4.5,
+            color=colour,
+            clip_on=False,
+        )
+        return
     end = high if fact.valid_to is None else _number(fact.valid_to)
     axes.plot(
         [max(start, low), max(min(end, high), low)],
@@ -235,7 +249,9 @@ def _reason(episode: Episode) -> tuple[str, str, str]:
     return _REASONS.get(str(episode.boundary.get("reason")), _OTHER)
 
 
-def _key(theme: Theme, episodes: Sequence[Episode], facts: bool) -> tuple[list[Artist], list[str]]:
+def _key(
+    theme: Theme, episodes: Sequence[Episode], facts: Sequence[SemanticMemory]
+) -> tuple[list[Artist], list[str]]:
     """The legend of the shapes that occur."""
     handles: list[Artist] = []
     labels = []
@@ -253,11 +269,16 @@ def _key(theme: Theme, episodes: Sequence[Episode], facts: bool) -> tuple[list[A
             )
         )
         labels.append(words)
-    if facts:
+    if any(fact.kind != "event" for fact in facts):
         handles.append(
             Line2D(
                 [], [], color=theme.faint, linewidth=1.6, marker=">", markersize=4.5, markevery=[1]
             )
         )
         labels.append("fact; with an arrow: still holds")
+    if any(fact.kind == "event" for fact in facts):
+        handles.append(
+            Line2D([], [], linestyle="", color=theme.faint, marker=_EVENT, markersize=4.5)
+        )
+        labels.append("event")
     return handles, labels

@@ -13,7 +13,7 @@ from .source import Item
 _LISTS = ("results", "memories")
 _TEXTS = ("memory", "data", "content", "text")
 # What becomes metadata of the fact.
-_KEPT = ("id", "categories", "agent_id", "run_id", "actor_id")
+_KEPT = ("id", "categories", "run_id", "actor_id")
 
 
 def is_mem0(value: Mapping[str, Any]) -> bool:
@@ -42,6 +42,8 @@ def mem0(items: Iterable[Item], name: str) -> Iterator[Conversation]:
         user = entry.get("user_id")
         metadata = dict(entry.get("metadata") or {})
         metadata |= {f"mem0_{key}": entry[key] for key in _KEPT if entry.get(key) is not None}
+        if isinstance(entry.get("agent_id"), str):
+            metadata["agent_id"] = entry["agent_id"]
         by_user.setdefault(None if user is None else str(user), []).append(
             Statement(text, entry.get("created_at"), metadata, item.line)
         )

@@ -40,6 +40,7 @@ COLUMNS = {
         "chat",
         "channel",
     ),
+    "agent_id": ("agent_id", "agent"),
     "message_id": ("message_id", "id", "uuid"),
 }
 _DELIMITERS = ",;\t|"

@@ -44,6 +44,7 @@ pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
         since: moment(options, "since")?,
         until: moment(options, "until")?,
         session_id: optional(options, "session_id")?,
+        agent_id: optional(options, "agent_id")?,
         metadata,
     })
 }
@@ -143,6 +144,7 @@ pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
         name: optional(message, "name")?,
         timestamp: moment(message, "timestamp")?,
         session_id: optional(message, "session_id")?,
+        agent_id: optional(message, "agent_id")?,
         metadata: metadata.map_err(|error| {
             errors::invalid(message.py(), format!("metadata is not JSON: `{error}`"))
         })?,

@@ -50,6 +50,7 @@ pub(crate) fn message<'py>(
         content,
         timestamp: datetime(py, zone, *timestamp)?,
         session_id: session_id.as_deref(),
+        agent_id: agent_id.as_deref(),
         metadata: metadata.as_ref().map(|raw| loads(py, raw.get())).transpose()?,
     })
 }

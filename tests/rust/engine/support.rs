@@ -74,6 +74,7 @@ pub fn said(id: &str, content: &str, at: i64, session: Option<&str>) -> NewMessa
         content: content.into(),
         timestamp: Some(moment(at)),
         session_id: session.map(str::to_owned),
+        agent_id: None,
         message_id: Some(id.into()),
         ..NewMessage::default()
     }

@@ -31,7 +31,7 @@ def incoming(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             made.append(
                 one
                 | _timestamp(message.get("timestamp"))
-                | {k: message[k] for k in ("name", "session_id") if message.get(k)}
+                | {k: message[k] for k in ("name", "session_id", "agent_id") if message.get(k)}
             )
     return made
 

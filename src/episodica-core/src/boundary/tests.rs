@@ -21,6 +21,7 @@ fn message(seq: u64, minute: i64, session: u32, role: &str, content: &str) -> Ar
         content: content.to_owned(),
         timestamp: Moment::new(minute * 60_000_000, 0).unwrap(),
         session_id: (session > 0).then(|| format!("s{session}").into()),
+        agent_id: None,
         metadata: None,
     })
 }

@@ -33,9 +33,9 @@ mod writing;
 
 pub use feed::{Change, Event, EventPage};
 pub use lifecycle::{Engine, Handle, Parts};
+pub use memory::listing::{Page, RecordKind};
 pub use memory::records::AnyRecord;
 pub use reading::context::{Context, ContextRequest};
 pub use reading::export::Exported;
-pub use reading::records::{Page, RecordKind};
 pub use writing::import::Imported;
 pub use writing::remember::Statement;

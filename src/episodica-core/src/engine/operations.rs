@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use crate::control::Control;
 use crate::engine::feed::{Change, Event};
 use crate::engine::lifecycle::{Engine, WhileOpen};
+use crate::engine::memory::listing::{Page, RecordKind};
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::reading::records::{Page, RecordKind, records_of};
 use crate::engine::user::{User, UserGuard};
 use crate::engine::writing::erase::unknown;
 use crate::engine::writing::form::Cut;
@@ -241,7 +241,7 @@ impl Engine {
         };
         let admitted = |user: &User| {
             let view = user.view.read();
-            kinds.iter().flat_map(|kind| records_of(&view, *kind, &page)).collect()
+            kinds.iter().flat_map(|kind| view.page(*kind, &page)).collect()
         };
         self.delete_chosen(user_id, admitted, control)
     }

@@ -24,6 +24,8 @@ pub struct NewMessage {
     pub timestamp: Option<Moment>,
     /// The session it belongs to.
     pub session_id: Option<String>,
+    /// The agent that it was said by or to.
+    pub agent_id: Option<String>,
     /// Any JSON value, kept as it came.
     pub metadata: Option<Box<RawValue>>,
     /// The caller's own id; the same id twice is stored once.
@@ -49,6 +51,9 @@ pub struct Message {
     /// The session it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Arc<str>>,
+    /// The agent that it was said by or to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Arc<str>>,
     /// Any JSON value, kept as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<RawValue>>,

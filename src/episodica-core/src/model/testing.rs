@@ -21,6 +21,7 @@ pub(crate) fn said(
         content: text.to_owned(),
         timestamp: Moment::parse(when).expect("valid"),
         session_id: None,
+        agent_id: None,
         metadata: None,
     })
 }

@@ -4,11 +4,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::clock::Moment;
+use crate::index::MessageIndex;
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::score::Where;
 
 /// Conditions on a record; all of them must hold.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Earliest time.
     pub since: Option<Moment>,
@@ -16,6 +17,8 @@ pub struct Filter {
     pub until: Option<Moment>,
     /// The required session.
     pub session_id: Option<String>,
+    /// The required agent.
+    pub agent_id: Option<String>,
     /// Conditions on the record's metadata.
     pub metadata: Where,
 }
@@ -26,6 +29,7 @@ impl Filter {
         self.since.is_none()
             && self.until.is_none()
             && self.session_id.is_none()
+            && self.agent_id.is_none()
             && self.metadata.is_empty()
     }
 
@@ -34,34 +38,49 @@ impl Filter {
         self.since.is_none_or(|since| end >= since) && self.until.is_none_or(|until| start <= until)
     }
 
-    /// Tests a message by its time, session and metadata.
+    /// Tests a message by its time, session, agent and metadata.
     pub(crate) fn admits_message(&self, message: &Message) -> bool {
         self.admits_time(message.timestamp, message.timestamp)
-            && self.is_session(message.session_id.as_deref())
+            && self.admits_origin_of(message)
             && self.admits_metadata_of(message)
     }
 
-    /// Tests an episode by its time and the sessions of its messages. The metadata may be that of
-    /// the episode or of one of its messages.
+    /// Tests an episode by its time and the sessions and agents of its messages. The metadata may
+    /// be that of the episode or of one of its messages.
     pub(crate) fn admits_episode(&self, episode: &Episode) -> bool {
         let messages = &episode.original_messages;
         self.admits_time(episode.timestamp, episode.ended_at)
-            && (self.session_id.is_none()
-                || messages.iter().any(|message| self.is_session(message.session_id.as_deref())))
+            && (self.admits_every_origin()
+                || messages.iter().any(|message| self.admits_origin_of(message)))
             && (self.metadata.admits(&episode.metadata)
                 || messages.iter().any(|message| self.admits_metadata_of(message)))
     }
 
-    /// Tests a fact by the interval in which it held, its session and its metadata.
-    pub(crate) fn admits_fact(&self, fact: &SemanticMemory) -> bool {
-        let session = || fact.metadata.get("session_id").and_then(Value::as_str);
+    /// Tests a fact by the interval in which it held, its metadata, and the session and agent that
+    /// its metadata names or that one of the messages has that prove it.
+    pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
+        let named = |key| fact.metadata.get(key).and_then(Value::as_str);
+        let mut proofs = fact.source_messages.iter().filter_map(|id| said.slot(id));
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
-            && self.is_session(session())
             && self.metadata.admits(&fact.metadata)
+            && (self.admits_every_origin()
+                || self.admits_origin(named("session_id"), named("agent_id"))
+                || proofs.any(|slot| self.admits_origin_of(said.get(slot))))
     }
 
-    fn is_session(&self, session: Option<&str>) -> bool {
-        self.session_id.as_deref().is_none_or(|wanted| session == Some(wanted))
+    fn admits_every_origin(&self) -> bool {
+        self.session_id.is_none() && self.agent_id.is_none()
+    }
+
+    fn admits_origin_of(&self, message: &Message) -> bool {
+        self.admits_origin(message.session_id.as_deref(), message.agent_id.as_deref())
+    }
+
+    fn admits_origin(&self, session: Option<&str>, agent: Option<&str>) -> bool {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
+        is(&self.session_id, session) && is(&self.agent_id, agent)
     }
 
     /// Messages keep their metadata as JSON text, which is parsed only if a filter needs it. A

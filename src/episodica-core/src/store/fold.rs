@@ -138,7 +138,8 @@ impl Interner {
 
     pub fn message(&mut self, message: &mut Message) {
         self.intern(&mut message.role);
-        for text in [&mut message.name, &mut message.session_id].into_iter().flatten() {
+        let texts = [&mut message.name, &mut message.session_id, &mut message.agent_id];
+        for text in texts.into_iter().flatten() {
             self.intern(text);
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod attributes;
 pub(crate) mod backlog;
 pub(crate) mod erase;
 pub(crate) mod indexing;
+pub(crate) mod listing;
 pub(crate) mod open;
 pub(crate) mod records;
 pub(crate) mod snapshot;

@@ -45,11 +45,14 @@ pub(super) struct Restored {
     pub next_seq: u64,
 }
 
+/// Raised with every change of the packs.
+const LAYOUT: u32 = 2;
+
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
     let learning = if to.config.semantic_memory { "with" } else { "without" };
     let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model());
-    format!("episodica {version}, {model}, {learning} semantic memory")
+    format!("episodica {version}, layout {LAYOUT}, {model}, {learning} semantic memory")
 }
 
 /// The head of a snapshot that can be read here.
@@ -300,9 +303,8 @@ struct MessageHead {
     seq: u64,
     micros: i64,
     offset_seconds: i32,
-    /// Of id, role, content, name, session, metadata.
-    ends: [u32; 6],
-    zero: u32,
+    /// Of id, role, content, name, session, agent, metadata.
+    ends: [u32; 7],
 }
 
 /// Marks a text that there is none of.
@@ -314,11 +316,11 @@ fn write_message(message: &Message) -> Option<Vec<u8>> {
     let metadata = message.metadata.as_ref().map(|raw| raw.get());
     let (id, role, content) =
         (Some(&*message.message_id), Some(&*message.role), Some(&*message.content));
-    let texts =
-        [id, role, content, message.name.as_deref(), message.session_id.as_deref(), metadata];
+    let name = message.name.as_deref();
+    let (session, agent) = (message.session_id.as_deref(), message.agent_id.as_deref());
+    let texts = [id, role, content, name, session, agent, metadata];
     let (micros, offset_seconds) = (message.timestamp.micros(), message.timestamp.offset_seconds());
-    let mut head =
-        MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 6], zero: 0 };
+    let mut head = MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 7] };
     let mut end = 0_usize;
     for (text, place) in texts.iter().zip(&mut head.ends) {
         if let Some(text) = text {
@@ -344,7 +346,7 @@ fn read_message(row: &[u8]) -> Option<Message> {
         start = end as usize;
         Some(Some(text))
     };
-    let [id, role, content, name, session, metadata] = head.ends;
+    let [id, role, content, name, session, agent, metadata] = head.ends;
     Some(Message {
         seq: head.seq,
         timestamp: Moment::new(head.micros, head.offset_seconds).ok()?,
@@ -353,6 +355,7 @@ fn read_message(row: &[u8]) -> Option<Message> {
         content: next(content)??.to_owned(),
         name: next(name)?.map(Into::into),
         session_id: next(session)?.map(Into::into),
+        agent_id: next(agent)?.map(Into::into),
         metadata: match next(metadata)? {
             Some(text) => Some(RawValue::from_string(text.to_owned()).ok()?),
             None => None,
@@ -458,12 +461,12 @@ mod tests {
     #[test]
     fn a_message_comes_back_whatever_it_has() {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        for (name, session, metadata) in [
-            (None, None, None),
-            (Some("Ann"), None, Some("{\"a\": [1.10, null]}")),
-            (None, Some(""), None),
-            (Some("林晓禾"), Some("s"), Some("null")),
-            (None, None, Some("[]")),
+        for (name, session, agent, metadata) in [
+            (None, None, None, None),
+            (Some("Ann"), None, Some("travel"), Some("{\"a\": [1.10, null]}")),
+            (None, Some(""), Some(""), None),
+            (Some("林晓禾"), Some("s"), None, Some("null")),
+            (None, None, Some("客服"), Some("[]")),
         ] {
             let message = Message {
                 message_id: "m".into(),
@@ -473,6 +476,7 @@ mod tests {
                 content: String::new(),
                 timestamp: Moment::parse("2024-03-11T09:30:00.000001+05:30").unwrap(),
                 session_id: session.map(Into::into),
+                agent_id: agent.map(Into::into),
                 metadata: metadata.map(raw),
             };
             assert_eq!(

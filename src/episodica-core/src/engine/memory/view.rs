@@ -14,6 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::engine::memory::attributes::{Attributes, Stated};
 use crate::engine::memory::backlog::Backlog;
 use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
+use crate::engine::memory::listing::Orders;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::table::Table;
 use crate::error::Result;
@@ -85,6 +86,8 @@ pub(crate) struct View {
     /// True once records were deleted: the indexes keep their words until the user is opened again,
     /// so that no snapshot may be made of them.
     pub(super) erased: bool,
+    /// The orders of listings that are being read.
+    pub(super) orders: Orders,
 }
 
 impl View {

@@ -161,7 +161,7 @@ impl Gathered {
             let Some(successors) = superseded.get(&message.slot) else { continue };
             let mut numbers = Vec::new();
             for fact in successors.iter().filter_map(|slot| view.facts.get(*slot)) {
-                if !filter.is_some_and(|filter| filter.admits_fact(fact)) {
+                if !filter.is_some_and(|filter| filter.admits_fact(fact, &view.messages)) {
                     continue;
                 }
                 let known = self.facts.iter().position(|known| known.memory_id == fact.memory_id);

@@ -157,6 +157,7 @@ impl Services {
             content: new.content,
             timestamp: new.timestamp.unwrap_or_else(|| self.clock.now()),
             session_id: new.session_id.map(Into::into),
+            agent_id: new.agent_id.map(Into::into),
             metadata: new.metadata,
         }
     }

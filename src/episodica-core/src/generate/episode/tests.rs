@@ -23,6 +23,7 @@ fn talk(start: &str, lines: &[(&str, &str)]) -> Vec<Arc<Message>> {
             timestamp: Moment::new(start.micros() + at as i64 * 60_000_000, start.offset_seconds())
                 .unwrap(),
             session_id: None,
+            agent_id: None,
             metadata: None,
         })
     };

@@ -254,6 +254,7 @@ fn is_carried(text: &str, candidate: &Candidate, memory: &SemanticMemory) -> boo
         content: format!("{}\n{}", candidate.content, memory.content),
         timestamp: candidate.valid_from,
         session_id: None,
+        agent_id: None,
         metadata: None,
     };
     supported(text, &[&both], &[]).is_ok()

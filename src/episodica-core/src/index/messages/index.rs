@@ -294,6 +294,7 @@ mod tests {
             ))
             .expect("valid"),
             session_id: session.map(Into::into),
+            agent_id: None,
             metadata: None,
         })
     }

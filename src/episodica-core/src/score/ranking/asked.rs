@@ -9,6 +9,7 @@ use super::Corpus;
 use crate::config::Preset;
 use crate::error::Result;
 use crate::index::Field;
+use crate::model::SemanticMemory;
 use crate::score::candidates::later_first;
 use crate::score::fusion::top_k_and_ties;
 use crate::score::{
@@ -191,7 +192,8 @@ impl<'a> Asked<'a> {
         }
         // A filter may admit only facts that the legs do not propose.
         let mut slots = corpus.fact_slots();
-        slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| self.filter.admits_fact(fact)));
+        let admits = |fact: &SemanticMemory| self.filter.admits_fact(fact, corpus.messages());
+        slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| admits(fact)));
         slots
     }
 

@@ -45,6 +45,8 @@ pub(super) struct MessageRow {
     #[serde(default)]
     session_id: Option<Arc<str>>,
     #[serde(default)]
+    agent_id: Option<Arc<str>>,
+    #[serde(default)]
     pub metadata: Option<Box<RawValue>>,
 }
 
@@ -70,6 +72,7 @@ impl MessageRow {
             content: self.content,
             timestamp: self.timestamp.get().unwrap_or(fallback),
             session_id: self.session_id,
+            agent_id: self.agent_id,
             metadata: self.metadata.filter(|raw| !matches!(raw.get().trim(), "{}" | "null")),
         }
     }

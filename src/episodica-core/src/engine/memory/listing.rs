@@ -1,0 +1,219 @@
+//! Listings: which records of a view, in which order. Pages of one listing share the order, so that
+//! reading all of them takes a time in proportion to the records.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::clock::Moment;
+use crate::engine::memory::records::AnyRecord;
+use crate::engine::memory::view::View;
+use crate::score::Filter;
+
+/// Listings of one user that are read at once, at most, without computing their orders again.
+const KEPT: usize = 4;
+
+/// The kinds of record that can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// Messages.
+    Message,
+    /// Episodes.
+    Episode,
+    /// Facts.
+    Semantic,
+}
+
+/// Which records a listing returns.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// Conditions on the records.
+    pub filter: Filter,
+    /// Newest first instead of oldest first.
+    pub newest_first: bool,
+    /// Number of records to skip.
+    pub offset: usize,
+    /// Maximum number of records.
+    pub limit: usize,
+    /// Superseded facts, too.
+    pub include_superseded: bool,
+}
+
+/// The orders of the listings that were read last, oldest first.
+#[derive(Default)]
+pub(crate) struct Orders(Mutex<Vec<Order>>);
+
+/// The slots of a listing.
+struct Order {
+    kind: RecordKind,
+    filter: Filter,
+    newest_first: bool,
+    include_superseded: bool,
+    /// The state of the view that it was computed from.
+    state: [usize; 6],
+    slots: Arc<[u32]>,
+}
+
+impl Order {
+    fn is_of(&self, kind: RecordKind, page: &Page) -> bool {
+        self.kind == kind
+            && self.newest_first == page.newest_first
+            && self.include_superseded == page.include_superseded
+            && self.filter == page.filter
+    }
+}
+
+impl View {
+    /// One page of a listing, by time.
+    pub fn page(&self, kind: RecordKind, page: &Page) -> Vec<AnyRecord> {
+        let slots = self.order(kind, page);
+        if page.offset.saturating_add(page.limit) >= slots.len() {
+            self.orders.0.lock().retain(|order| !order.is_of(kind, page));
+        }
+        let chosen = slots.iter().skip(page.offset).take(page.limit);
+        chosen.filter_map(|slot| self.record(kind, *slot)).collect()
+    }
+
+    /// How many records a listing has, whatever its offset; at most its limit.
+    pub fn count(&self, kind: RecordKind, page: &Page) -> usize {
+        self.order(kind, page).len().min(page.limit)
+    }
+
+    /// The slots of a listing in its order: those of the page before, unless the view has changed.
+    fn order(&self, kind: RecordKind, page: &Page) -> Arc<[u32]> {
+        // Slots are never given out twice, and a deletion makes the number of records smaller.
+        let state = [
+            self.messages.slot_count(),
+            self.messages.len(),
+            self.episodes.slot_count(),
+            self.episodes.len(),
+            self.facts.slot_count(),
+            self.facts.len(),
+        ];
+        {
+            let mut orders = self.orders.0.lock();
+            orders.retain(|order| order.state == state);
+            if let Some(order) = orders.iter().find(|order| order.is_of(kind, page)) {
+                return Arc::clone(&order.slots);
+            }
+        }
+        let slots: Arc<[u32]> = self.sorted(kind, page).into();
+        let order = Order {
+            kind,
+            filter: page.filter.clone(),
+            newest_first: page.newest_first,
+            include_superseded: page.include_superseded,
+            state,
+            slots: Arc::clone(&slots),
+        };
+        let mut orders = self.orders.0.lock();
+        if orders.len() == KEPT {
+            orders.remove(0);
+        }
+        orders.push(order);
+        slots
+    }
+
+    fn sorted(&self, kind: RecordKind, page: &Page) -> Vec<u32> {
+        let filter = &page.filter;
+        let mut dated: Vec<(Moment, u32)> = match kind {
+            RecordKind::Message => {
+                let messages = self.messages.iter();
+                let admitted = messages.filter(|(_, message)| filter.admits_message(message));
+                admitted.map(|(slot, message)| (message.timestamp, slot)).collect()
+            }
+            RecordKind::Episode => {
+                let episodes = self.episodes.iter();
+                let admitted = episodes.filter(|(_, episode)| filter.admits_episode(episode));
+                admitted.map(|(slot, episode)| (episode.timestamp, slot)).collect()
+            }
+            RecordKind::Semantic => {
+                let facts = self.facts.iter();
+                let admitted = facts
+                    .filter(|(_, fact)| page.include_superseded || fact.is_current())
+                    .filter(|(_, fact)| filter.admits_fact(fact, &self.messages));
+                admitted.map(|(slot, fact)| (fact.valid_from, slot)).collect()
+            }
+        };
+        // A stable sort keeps records of one moment in the order of arrival.
+        dated.sort_by_key(|(moment, _)| *moment);
+        if page.newest_first {
+            dated.reverse();
+        }
+        dated.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    fn record(&self, kind: RecordKind, slot: u32) -> Option<AnyRecord> {
+        match kind {
+            RecordKind::Message => Some(AnyRecord::Message(Arc::clone(self.messages.get(slot)))),
+            RecordKind::Episode => self.episodes.get(slot).cloned().map(AnyRecord::Episode),
+            RecordKind::Semantic => self.facts.get(slot).cloned().map(AnyRecord::Semantic),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::MessageReading;
+    use crate::model::testing::said;
+
+    fn view(count: u64) -> View {
+        let mut view = View::default();
+        (0..count).for_each(|seq| add(&mut view, seq));
+        view
+    }
+
+    fn add(view: &mut View, seq: u64) {
+        let text = format!("Note {seq}");
+        let message = said(seq, "user", None, "2024-03-11T09:30:00Z", &text);
+        view.add_messages(&[message], &[MessageReading::of(&text, Vec::new())]);
+    }
+
+    fn page(offset: usize) -> Page {
+        Page { offset, limit: 256, ..Page::default() }
+    }
+
+    #[test]
+    fn pages_of_a_listing_share_one_order() {
+        let view = view(1_000);
+        let order = view.order(RecordKind::Message, &page(0));
+        for offset in [0, 256, 512] {
+            assert_eq!(view.page(RecordKind::Message, &page(offset)).len(), 256);
+            assert!(Arc::ptr_eq(&order, &view.order(RecordKind::Message, &page(offset + 256))));
+        }
+        let newest = Page { newest_first: true, ..page(0) };
+        view.page(RecordKind::Message, &newest);
+        assert!(Arc::ptr_eq(&order, &view.order(RecordKind::Message, &page(768))));
+        assert_eq!(view.count(RecordKind::Message, &page(0)), 256);
+    }
+
+    #[test]
+    fn the_last_page_lets_the_order_go() {
+        let view = view(300);
+        view.page(RecordKind::Message, &page(0));
+        assert_eq!(view.orders.0.lock().len(), 1);
+        assert_eq!(view.page(RecordKind::Message, &page(256)).len(), 44);
+        assert!(view.orders.0.lock().is_empty());
+    }
+
+    #[test]
+    fn what_is_added_or_deleted_meanwhile_changes_the_order() {
+        let mut view = view(300);
+        assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 300);
+        add(&mut view, 300);
+        assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 301);
+        view.messages.remove("m7").unwrap();
+        assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 300);
+    }
+
+    #[test]
+    fn few_orders_are_kept() {
+        let view = view(1_000);
+        for number in 0..10 {
+            let filter = Filter { session_id: Some(format!("s{number}")), ..Filter::default() };
+            view.order(RecordKind::Message, &Page { filter, ..page(0) });
+        }
+        assert_eq!(view.orders.0.lock().len(), KEPT);
+    }
+}
