@@ -315,8 +315,10 @@ class AsyncMethods:
         since, until
             Only records of this time, both ends included. A date without a time means the whole
             day. For facts, the time in which they held.
-        session_id
-            Only this session.
+        session_id, agent_id
+            Only this session, only this agent. An episode belongs to the sessions and agents of all
+            its messages, a fact to those of the messages that prove it and to the agent that stated
+            it.
         where
             Only records whose metadata has these keys with these values, or meets conditions:
             ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
@@ -384,7 +386,7 @@ class AsyncMethods:
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
             Has no effect: the budget decides how much takes part.
-        user_id, query, method, since, until, session_id, where, threshold, explain, now
+        user_id, query, method, since, until, session_id, agent_id, where, threshold, explain, now
             As for :meth:`search`.
         include_superseded
             Has no effect.
@@ -432,8 +434,8 @@ class AsyncMethods:
             User id. An unknown user yields an empty listing.
         since, until
             Only records of this time, both ends included, as for :meth:`search`.
-        session_id
-            Only this session.
+        session_id, agent_id
+            Only this session, only this agent, as for :meth:`search`.
         where
             Only records whose metadata meets these conditions, as for :meth:`search`.
         newest_first
@@ -468,7 +470,7 @@ class AsyncMethods:
         ----------
         include_superseded
             Include facts that no longer hold.
-        user_id, since, until, session_id, where, newest_first, limit
+        user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
         Returns
@@ -733,8 +735,8 @@ class AsyncMethods:
             Nothing before this time.
         until
             Nothing after this time.
-        session_id
-            Only this session.
+        session_id, agent_id
+            Only this session, only this agent, as for :meth:`search`.
 
         Returns
         -------
@@ -908,13 +910,14 @@ class AsyncMethods:
             Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
             optionally ``name``, ``timestamp`` or ``created_at`` (ISO 8601, ``datetime`` or seconds
             since 1970; without offset: UTC; default: the neighbours' in the list, else now),
-            ``session_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a known id is not
-            added again; without one, the same text of the same speaker, time and session is not).
-            Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these attributes, and
-            data frames with these columns go in as they are. Other keys are ignored unless they
-            look like a misspelling.
-        session_id
-            The session of messages that name none.
+            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a
+            known id is not added again; without one, the same text of the same speaker, time and
+            session is not). Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these
+            attributes, and data frames with these columns go in as they are. Other keys are ignored
+            unless they look like a misspelling.
+        session_id, agent_id
+            The session and the agent of messages that name none. The agent is the one that a
+            message is from or for, where a user talks with several.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.
@@ -1051,7 +1054,8 @@ class AsyncMethods:
         metadata
             Any JSON object.
         agent_id
-            The agent that states it; kept as ``metadata["agent_id"]``.
+            The agent that states it; kept as ``metadata["agent_id"]``, and a filter of
+            :meth:`search`.
 
         Returns
         -------
