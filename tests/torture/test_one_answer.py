@@ -98,6 +98,27 @@ def added_by_threads(memory: MemorySystem, messages: list[dict[str, Any]]) -> No
         thread.join()
 
 
+@pytest.mark.parametrize("size", [7_000, 9_000])
+def test_equal_messages_rank_alike_in_any_order_of_arrival(size: int, tmp_path: Path) -> None:
+    """Sizes at which vectors are chosen by their signs, and hundreds of messages tie."""
+    messages, found = talk(size, repetitive), []
+    by_session = [m for session in reversed(range(SESSIONS)) for m in messages[session::SESSIONS]]
+    for number, order in enumerate((messages, by_session)):
+        with MemorySystem(tmp_path / str(number), semantic_memory=False) as memory:
+            memory.add_messages("ann", order)
+            found.append(
+                {
+                    (question, top_k): [
+                        hit.id
+                        for hit in memory.search("ann", question, top_k=top_k, kinds="message")
+                    ]
+                    for question in QUESTIONS
+                    for top_k in (10, 1000)
+                }
+            )
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("text", [repetitive, ordinary])
 @pytest.mark.timeout(1800)
 def test_the_same_records_give_the_same_answers(

@@ -22,7 +22,7 @@ use crate::sketch::Sketch;
 const COMPARE_ALL: usize = MANY;
 /// Rows that it chooses from, at least; as many for each that is wanted; one of so many of all.
 const PROPOSED: [usize; 3] = [1_024, 12, 128];
-/// Rows that it chooses: the same.
+/// Rows that it chooses, and all that tie with the last: the same.
 const CHOSEN: [usize; 3] = [192, 3, 1_024];
 
 /// At least `least`, `each` for each that is `wanted`, and one of `share` of all.
@@ -196,11 +196,7 @@ impl VectorIndex for Flat {
         }
         let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
-            return Ok(self.best_of(
-                &self.sketch.nearest(query, proposed, chosen, self.labels()),
-                query,
-                k,
-            ));
+            return Ok(self.best_of(&self.sketch.nearest(query, proposed, chosen), query, k));
         }
         let Some(native) = self.rows.native() else {
             return Ok(self.best_of(&(0..self.len()).collect::<Vec<_>>(), query, k));

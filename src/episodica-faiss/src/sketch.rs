@@ -47,16 +47,11 @@ impl Sketch {
         self.words.capacity() * size_of::<u64>()
     }
 
-    /// `wanted` rows with the highest products of the query and their signs (of equal ones those
-    /// with the lowest label), in rising order; they are sought among `proposed` rows (and all that
-    /// tie with the last) with the fewest signs that differ from the query's. `labels` by row.
-    pub(crate) fn nearest(
-        &self,
-        query: &[f32],
-        proposed: usize,
-        wanted: usize,
-        labels: &[u64],
-    ) -> Vec<usize> {
+    /// At least `wanted` rows with the highest products of the query and their signs (all that tie
+    /// with the last, so that the order of arrival does not decide), in rising order; they are
+    /// sought among `proposed` rows (and all that tie with the last) with the fewest signs that
+    /// differ from the query's.
+    pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
         let rows = self.alike(query, proposed);
         if rows.len() <= wanted {
             return rows;
@@ -75,10 +70,10 @@ impl Sketch {
             sums.iter().sum()
         };
         let mut scored: Vec<(f32, usize)> = rows.into_iter().map(|row| (score(row), row)).collect();
-        scored.select_nth_unstable_by(wanted - 1, |a, b| {
-            b.0.total_cmp(&a.0).then(labels[a.1].cmp(&labels[b.1]))
-        });
-        let mut rows: Vec<usize> = scored.into_iter().take(wanted).map(|(_, row)| row).collect();
+        let (_, last, _) = scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0));
+        let least = last.0;
+        let chosen = scored.into_iter().filter(|(score, _)| *score >= least);
+        let mut rows: Vec<usize> = chosen.map(|(_, row)| row).collect();
         rows.sort_unstable();
         rows
     }
@@ -215,11 +210,16 @@ mod tests {
     #[test]
     fn of_rows_with_as_many_differing_signs_those_win_that_differ_where_it_matters_least() {
         let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];
-        let (sketch, labels) = (over(rows.as_flattened(), 3), [0, 1, 2, 3]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1, &labels), [0]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2, &labels), [0, 2]);
-        assert_eq!(sketch.nearest(&[0.5, 0.5, 0.1], 3, 2, &labels), [0, 1]);
-        assert_eq!(sketch.nearest(&[0.5, 0.5, 0.1], 3, 2, &[7, 9, 8, 6]), [0, 2]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9, &labels), [0, 1, 2, 3]);
+        let sketch = over(rows.as_flattened(), 3);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1), [0]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2), [0, 2]);
+        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn no_order_of_rows_decides_which_of_equal_ones_are_chosen() {
+        let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];
+        let sketch = over(rows.as_flattened(), 3);
+        assert_eq!(sketch.nearest(&[0.5, 0.5, 0.1], 3, 2), [0, 1, 2]);
     }
 }

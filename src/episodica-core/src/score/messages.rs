@@ -208,13 +208,19 @@ impl MessageRanking<'_> {
         if let Some(vector) = self.vector {
             let nearest = self.index.field.nearest_and_ties(vector, candidates)?;
             let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
-            for (slot, cosine) in nearest {
-                let value = PROMISE_VECTOR * (cosine - mean) / range;
-                *gains.entry(slot).or_default() += 0.6 * value;
-                for beside in
-                    [self.index.next(slot), self.index.previous(slot)].into_iter().flatten()
-                {
-                    *gains.entry(beside).or_default() += 0.2 * value;
+            let near: FxHashMap<u32, f32> = nearest
+                .into_iter()
+                .map(|(slot, cosine)| (slot, PROMISE_VECTOR * (cosine - mean) / range))
+                .collect();
+            let value = |slot: Option<u32>| slot.and_then(|slot| near.get(&slot)).unwrap_or(&0.0);
+            // Summed per message in one order: equal messages gain the same to the last bit, in
+            // whatever order they arrived.
+            for slot in near.keys() {
+                let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
+                for slot in [Some(*slot), before, after].into_iter().flatten() {
+                    let (before, after) = (self.index.previous(slot), self.index.next(slot));
+                    let own = 0.6 * value(Some(slot));
+                    gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
                 }
             }
         }
