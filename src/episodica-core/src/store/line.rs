@@ -81,6 +81,11 @@ pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
     }
 }
 
+/// True if the line ends in a checksum key; whether the checksum matches is for [`check_line`].
+pub(crate) fn has_checksum(line: &[u8]) -> bool {
+    line.len() > TAIL && line[line.len() - TAIL..].starts_with(KEY) && line.ends_with(END)
+}
+
 /// The part of a line that does not depend on the checksum.
 pub(crate) fn identity(line: &[u8]) -> &[u8] {
     match check_line(line) {

@@ -87,6 +87,16 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
     backend.sync_dir(parent_of(&path)).map_err(fail)
 }
 
+/// True if the log has a quarantine.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn exists(backend: &dyn Backend, log: &Path) -> Result<bool> {
+    let path = path_for(log);
+    let stamp = backend.stat(&path);
+    Ok(stamp.map_err(|error| io_error("cannot look at the quarantine", &path, error))?.is_some())
+}
+
 /// Removes every row whose text contains one of `needles` (in JSON form), and every row that cannot
 /// be searched (`base64`, `part`). `true` if any row was removed.
 ///

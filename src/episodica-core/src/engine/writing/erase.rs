@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::control::Control;
+use crate::embed::STATIC_MODEL;
 use crate::engine::feed::{Change, Event, fact_event};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::View;
@@ -124,7 +125,10 @@ impl Services {
         let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
         let at = self.clock.now();
         self.feed.note(&user.owner.user, gone.map(|id| Event::of(Change::Delete, id, at)));
-        user.save_caches(&self.store, &to)?;
+        // The package's own vectors are made again in less time than writing all of them takes.
+        if self.embedder.model() != STATIC_MODEL {
+            user.save_caches(&self.store, &to)?;
+        }
         Ok(DeleteReport { files, ..report })
     }
 

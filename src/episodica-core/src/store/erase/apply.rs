@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::derived::remove_derived;
 use super::erasure::Erasure;
+use super::mentions::Mentions;
 use super::removal::settle_directories;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
@@ -29,6 +30,7 @@ struct Plan<'a> {
     semantic: HashSet<&'a str>,
     replace_episodes: HashMap<&'a str, &'a Episode>,
     replace_semantic: HashMap<&'a str, &'a SemanticMemory>,
+    mentions: Mentions,
 }
 
 impl<'a> Plan<'a> {
@@ -47,10 +49,14 @@ impl<'a> Plan<'a> {
             replace_semantic: semantic
                 .map(|memory| (memory.memory_id.as_str(), &**memory))
                 .collect(),
+            mentions: Mentions::of(erasure),
         }
     }
 
     fn message(&self, line: &[u8]) -> Option<crate::model::Message> {
+        if !self.mentions.may_be_in(line) {
+            return None;
+        }
         message_of_line(self.owner, line)
             .filter(|message| self.messages.contains(message.message_id.as_str()))
     }
@@ -68,22 +74,31 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Removes the records of an erasure from every file; returns the number of changed files.
+/// Removes the records of an erasure from every file, and the lines of the episode log that are
+/// `tainted`; returns the number of changed files.
 pub(super) fn apply(
     shared: &Shared,
     owner: &Owner,
     erasure: &Erasure,
+    tainted: &HashSet<u64>,
     logs: [&mut Log; 3],
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
     let plan = Plan::new(owner, erasure);
-    let tainted = tainted_episodes(owner, erasure, episodes, false)?;
     let mut files = 0;
     // Quarantines come first: they are searched for texts that the logs are about to lose.
-    let needles = needles(&plan, [messages, episodes, semantic])?;
-    let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
+    let mut quarantined = Vec::new();
     for log in [&*messages, &*episodes, &*semantic] {
-        files += usize::from(quarantine::scrub(&*shared.backend, log.path(), &needles)?);
+        if quarantine::exists(&*shared.backend, log.path())? {
+            quarantined.push(log.path().to_owned());
+        }
+    }
+    if !quarantined.is_empty() {
+        let needles = needles(&plan, [messages, episodes, semantic])?;
+        let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
+        for log in quarantined {
+            files += usize::from(quarantine::scrub(&*shared.backend, &log, &needles)?);
+        }
     }
     if !plan.messages.is_empty() {
         files += 1;
@@ -93,7 +108,7 @@ pub(super) fn apply(
     }
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
         files += 1;
-        rewrite_episodes(&plan, &tainted, episodes)?;
+        rewrite_episodes(&plan, tainted, episodes)?;
     }
     if !plan.semantic.is_empty() || !plan.replace_semantic.is_empty() || !plan.episodes.is_empty() {
         files += 1;
@@ -104,6 +119,17 @@ pub(super) fn apply(
     files += usize::from(dead_letter::scrub(letters, &|id| plan.is_gone(id))?);
     settle_directories(&*shared.backend, &shared.layout, owner)?;
     Ok(files)
+}
+
+/// [`apply`] of a deletion that was begun earlier.
+pub(super) fn finish(
+    shared: &Shared,
+    owner: &Owner,
+    erasure: &Erasure,
+    logs: [&mut Log; 3],
+) -> Result<usize> {
+    let tainted = tainted_episodes(owner, erasure, logs[1], false)?;
+    apply(shared, owner, erasure, &tainted, logs)
 }
 
 /// Line numbers of the episode log that are removed because they contain an erased message.
@@ -117,10 +143,41 @@ pub(super) fn tainted_episodes(
     strict: bool,
 ) -> Result<HashSet<u64>> {
     let plan = Plan::new(owner, erasure);
-    let (mut tainted, mut current) = (HashMap::new(), HashMap::new());
+    let mut tainted = HashMap::new();
     if plan.messages.is_empty() {
         return Ok(HashSet::new());
     }
+    log.for_each(&mut |line| {
+        if !is_deleted(line.bytes)
+            && !is_state(line.bytes)
+            && plan.mentions.may_be_in(line.bytes)
+            && let Some(episode) = plan.episode(line.bytes)
+        {
+            let mut held = episode.original_messages.iter();
+            if held.any(|message| plan.messages.contains(message.message_id.as_str())) {
+                tainted.insert(line.number, episode.episode_id);
+            }
+        }
+    })?;
+    let settled = |id: &str| plan.episodes.contains(id) || plan.replace_episodes.contains_key(id);
+    if strict && tainted.values().any(|id| !settled(id)) {
+        let current = current_lines(&plan, log)?;
+        let left = tainted
+            .iter()
+            .find(|(number, id)| current.get(id.as_str()) == Some(*number) && !settled(id));
+        if let Some((number, id)) = left {
+            return Err(Error::internal(format!(
+                "an episode would keep an erased message: `{id}`"
+            ))
+            .at(log.path(), Some(*number)));
+        }
+    }
+    Ok(tainted.into_keys().collect())
+}
+
+/// The line number of each current episode.
+fn current_lines(plan: &Plan<'_>, log: &Log) -> Result<HashMap<String, u64>> {
+    let mut current = HashMap::new();
     log.for_each(&mut |line| {
         if is_deleted(line.bytes) {
             if let Ok(gone) = serde_json::from_slice::<Deleted>(line.bytes) {
@@ -129,22 +186,10 @@ pub(super) fn tainted_episodes(
         } else if !is_state(line.bytes)
             && let Some(episode) = plan.episode(line.bytes)
         {
-            let mut held = episode.original_messages.iter();
-            if held.any(|message| plan.messages.contains(message.message_id.as_str())) {
-                tainted.insert(line.number, episode.episode_id.clone());
-            }
             current.insert(episode.episode_id, line.number);
         }
     })?;
-    let settled = |id: &str| plan.episodes.contains(id) || plan.replace_episodes.contains_key(id);
-    let left = tainted
-        .iter()
-        .find(|(number, id)| current.get(id.as_str()) == Some(*number) && !settled(id));
-    if let Some((number, id)) = left.filter(|_| strict) {
-        return Err(Error::internal(format!("an episode would keep an erased message: `{id}`"))
-            .at(log.path(), Some(*number)));
-    }
-    Ok(tainted.into_keys().collect())
+    Ok(current)
 }
 
 /// The removed ids, and the texts that identify quarantined copies of their records, in JSON form.
@@ -163,7 +208,8 @@ fn needles(plan: &Plan<'_>, logs: [&Log; 3]) -> Result<HashSet<String>> {
         }
     })?;
     episodes.for_each(&mut |line| {
-        if let Some(episode) = plan.episode(line.bytes)
+        if plan.mentions.may_be_in(line.bytes)
+            && let Some(episode) = plan.episode(line.bytes)
             && (plan.episodes.contains(episode.episode_id.as_str())
                 || plan.replace_episodes.contains_key(episode.episode_id.as_str()))
         {
@@ -171,7 +217,8 @@ fn needles(plan: &Plan<'_>, logs: [&Log; 3]) -> Result<HashSet<String>> {
         }
     })?;
     semantic.for_each(&mut |line| {
-        if let Some(memory) = plan.fact(line.bytes)
+        if plan.mentions.may_be_in(line.bytes)
+            && let Some(memory) = plan.fact(line.bytes)
             && (plan.semantic.contains(memory.memory_id.as_str())
                 || plan.replace_semantic.contains_key(memory.memory_id.as_str()))
         {
@@ -192,12 +239,15 @@ fn rewrite_episodes(plan: &Plan<'_>, tainted: &HashSet<u64>, log: &mut Log) -> R
     let id_of = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
     let replacement =
         |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
-    log.rewrite(
-        &mut |line| match decide(line, &id_of, &plan.episodes, &replacement, &mut written) {
+    log.rewrite(&mut |line| {
+        if !plan.mentions.may_be_in(line.bytes) {
+            return Rewrite::Keep;
+        }
+        match decide(line, &id_of, &plan.episodes, &replacement, &mut written) {
             Rewrite::Keep if tainted.contains(&line.number) => Rewrite::Drop,
             other => other,
-        },
-    )
+        }
+    })
 }
 
 fn rewrite_semantic(plan: &Plan<'_>, log: &mut Log) -> Result<()> {
@@ -206,6 +256,9 @@ fn rewrite_semantic(plan: &Plan<'_>, log: &mut Log) -> Result<()> {
     let replacement =
         |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
     log.rewrite(&mut |line| {
+        if !plan.mentions.may_be_in(line.bytes) {
+            return Rewrite::Keep;
+        }
         if is_state(line.bytes)
             && let Ok(StateRecord::Learned { episode_id, .. }) = serde_json::from_slice(line.bytes)
             && plan.episodes.contains(episode_id.as_str())

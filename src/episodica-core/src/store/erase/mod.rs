@@ -9,6 +9,7 @@ mod apply;
 mod derived;
 mod erasure;
 mod intents;
+mod mentions;
 mod records;
 mod removal;
 #[cfg(test)]

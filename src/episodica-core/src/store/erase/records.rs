@@ -1,6 +1,6 @@
 //! Removes records of a user whose logs are open.
 
-use super::apply::{apply, tainted_episodes};
+use super::apply::{apply, finish, tainted_episodes};
 use super::erasure::Erasure;
 use super::intents::{
     Intent, intent_path, place_intent, read_intent, remove_intent, settle_intents, sync_intent,
@@ -31,11 +31,11 @@ pub(in crate::store) fn erase_records(
         earlier.merge(erasure);
         erasure = earlier;
     }
-    tainted_episodes(owner, &erasure, logs[1], true)?;
+    let tainted = tainted_episodes(owner, &erasure, logs[1], true)?;
     place_intent(shared, owner, Some(erasure.clone()))?;
     begun();
     sync_intent(shared)?;
-    let files = apply(shared, owner, &erasure, logs)?;
+    let files = apply(shared, owner, &erasure, &tainted, logs)?;
     remove_intent(shared, &path)?;
     Ok(files)
 }
@@ -52,7 +52,7 @@ pub(in crate::store) fn finish_records(
     let path = intent_path(&shared.layout, owner);
     let intent = read_intent(&*shared.backend, &path)?;
     if let Some(Intent { erasure: Some(erasure), .. }) = intent {
-        apply(shared, owner, &erasure, logs)?;
+        finish(shared, owner, &erasure, logs)?;
         remove_intent(shared, &path)?;
     }
     settle_intents(shared)

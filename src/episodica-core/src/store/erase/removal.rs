@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::apply;
+use super::apply::finish;
 use super::intents::{
     Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intents,
     sync_intent,
@@ -74,7 +74,7 @@ fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
             let [messages, episodes, semantic] = LogKind::ALL;
             let (mut messages, mut episodes, mut semantic) =
                 (open(messages)?, open(episodes)?, open(semantic)?);
-            apply(shared, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
+            finish(shared, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
         }
     }
     remove_intent(shared, path)
