@@ -98,6 +98,12 @@ class Calls:
         for form in ("text", "json", "xml"):
             yield f"context as {form}", "many", load, context(form)
         yield "context of a long one", "long", load, lambda m: m.context("ann", "the island")
+        yield (
+            "context that holds a long one",
+            "long",
+            load,
+            lambda m: m.context("ann", "the island", max_tokens=10_000_000),
+        )
         yield "messages", "many", load, lambda m: list(m.messages("ann"))
         yield "episodes", "many", load, lambda m: list(m.episodes("ann"))
         yield "facts", "many", load, lambda m: list(m.semantic_memories("ann"))

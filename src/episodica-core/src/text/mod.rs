@@ -19,5 +19,5 @@ pub use language::{Language, language};
 pub use normalized::{normalized, normalized_hash};
 pub use script::{is_cjk, is_han};
 pub use sentences::sentences;
-pub use tokens::{count_tokens, count_tokens_while};
+pub use tokens::{MAX_TOKEN_BYTES, count_tokens, count_tokens_while};
 pub use words::word_count;

@@ -20,6 +20,9 @@ static O200K: LazyLock<&'static CoreBpe> = LazyLock::new(|| {
 /// large as the run, which soon exceeds the processor's caches beyond this size.
 const BLOCK_BYTES: usize = 16 * 1024;
 
+/// No token of the encoding has more bytes.
+pub const MAX_TOKEN_BYTES: usize = 128;
+
 /// The number of tokens of `text` in the `o200k_base` encoding.
 ///
 /// Text that looks like a special token (`<|endoftext|>`) counts as ordinary text. Other models'
@@ -86,6 +89,12 @@ mod tests {
     fn special_tokens_are_ordinary_text() {
         assert_eq!(count_tokens("<|endoftext|>"), 7);
         assert!(count_tokens("<|im_start|>user") > 2);
+    }
+
+    #[test]
+    fn no_token_is_longer() {
+        let longest = (0..O200K.vocab_size() as u32).map(|token| O200K.decode(&[token]).len());
+        assert_eq!(longest.max(), Some(MAX_TOKEN_BYTES));
     }
 
     #[test]

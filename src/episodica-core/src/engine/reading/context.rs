@@ -85,7 +85,7 @@ impl Engine {
         let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
         let gathered = Gathered::new(&search, request.max_tokens, &mut degraded)?;
-        let packed = gathered.pack(&view, request, &self.config().zone()?);
+        let packed = gathered.pack(&view, request, &self.config().zone()?, control)?;
         user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
@@ -180,7 +180,13 @@ impl Gathered {
         });
     }
 
-    fn pack(&self, view: &View, request: &ContextRequest, zone: &Zone) -> Packed {
+    fn pack(
+        &self,
+        view: &View,
+        request: &ContextRequest,
+        zone: &Zone,
+        control: &dyn Control,
+    ) -> Result<Packed> {
         let facts = self.facts.iter().map(|fact| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,
@@ -208,7 +214,7 @@ impl Gathered {
             form: request.form,
             zone,
         };
-        pack(&material, request.max_tokens)
+        pack(&material, request.max_tokens, control)
     }
 
     /// The hits of what was packed, best first. A fact that is there only because it superseded

@@ -232,15 +232,22 @@ impl MessageIndex {
     }
 
     /// Tokens of the message as a line of a context: `count` is asked once.
-    pub(crate) fn line_tokens(&self, slot: u32, count: impl FnOnce() -> usize) -> usize {
+    ///
+    /// # Errors
+    /// Those of `count`.
+    pub(crate) fn line_tokens(
+        &self,
+        slot: u32,
+        count: impl FnOnce() -> Result<usize>,
+    ) -> Result<usize> {
         let known = &self.rows[slot as usize].line_tokens;
         match known.load(Ordering::Relaxed) {
             0 => {
-                let tokens = count();
+                let tokens = count()?;
                 known.store(u32::try_from(tokens).unwrap_or(u32::MAX), Ordering::Relaxed);
-                tokens
+                Ok(tokens)
             }
-            tokens => tokens as usize,
+            tokens => Ok(tokens as usize),
         }
     }
 

@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use super::form::Form;
 use super::text::{KnownFact, Outdated, Place, Summary, Writer, Written};
 use crate::clock::Zone;
+use crate::control::Control;
+use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::score::ScoredMessage;
 use crate::text::count_tokens;
@@ -20,6 +22,8 @@ const CONSIDERED: usize = 512;
 /// because the context includes more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.25;
 const SMALL_BUDGET: f64 = 400.0;
+/// Messages whose tokens are counted between two checks for an interruption.
+const BETWEEN_CHECKS: usize = 64;
 
 /// The candidates for a context, each kind best first.
 pub struct Material<'a> {
@@ -70,12 +74,15 @@ impl Packed {
 
 /// Packs the best candidates into `budget` tokens: facts up to their share, then messages, then
 /// more facts and summaries.
-pub fn pack(material: &Material<'_>, budget: usize) -> Packed {
+///
+/// # Errors
+/// What `control` says when the caller gives up.
+pub fn pack(material: &Material<'_>, budget: usize, control: &dyn Control) -> Result<Packed> {
     let Material { index, facts, outdated, summaries, form, zone, .. } = *material;
-    let writer = Writer { index, facts, summaries, outdated, form, zone };
-    let fact_tokens = (0..facts.len()).map(|number| count_tokens(&writer.fact_line(number)));
+    let writer = Writer { index, facts, summaries, outdated, form, zone, control };
+    let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     Packing {
-        fact_tokens: fact_tokens.collect(),
+        fact_tokens: fact_tokens.collect::<Result<_>>()?,
         day_tokens: form.day_tokens(),
         year_tokens: form.year_tokens(),
         material,
@@ -110,14 +117,14 @@ struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    fn pack(mut self) -> Packed {
+    fn pack(mut self) -> Result<Packed> {
         let share = fact_tokens(self.budget);
-        let wanted = self.wanted();
+        let wanted = self.wanted()?;
         let asked = 0..self.material.asked;
         self.add_facts(asked.clone(), share);
         for _ in 0..ROUNDS {
             let before = self.chosen.len();
-            self.add_messages(&wanted);
+            self.add_messages(&wanted)?;
             // The included messages already state some facts; other facts get their share.
             self.drop_told();
             let used = self.known_tokens();
@@ -128,28 +135,32 @@ impl Packing<'_> {
                 break;
             }
         }
-        self.add_facts(asked, self.budget.saturating_sub(self.used()));
-        let summaries = self.summaries();
+        self.add_facts(asked, self.budget.saturating_sub(self.used()?));
+        let summaries = self.summaries()?;
         self.fit(summaries)
     }
 
     /// Messages ranked by score for their tokens.
-    fn wanted(&self) -> Vec<(u32, usize)> {
+    fn wanted(&self) -> Result<Vec<(u32, usize)>> {
         let considered = CONSIDERED.max(self.budget / 8);
         let messages = self.material.messages.iter().take(considered);
         let mut wanted: Vec<(f64, u32, usize)> = messages
-            .map(|message| {
-                let tokens = self.writer.message_tokens(message.slot);
-                (message.score - PRICE * (tokens as f64).ln(), message.slot, tokens)
+            .enumerate()
+            .map(|(number, message)| {
+                if number.is_multiple_of(BETWEEN_CHECKS) {
+                    self.writer.control.check()?;
+                }
+                let tokens = self.writer.message_tokens(message.slot, self.budget)?;
+                Ok((message.score - PRICE * (tokens as f64).ln(), message.slot, tokens))
             })
-            .collect();
+            .collect::<Result<_>>()?;
         wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
-        wanted.into_iter().map(|(_, slot, tokens)| (slot, tokens)).collect()
+        Ok(wanted.into_iter().map(|(_, slot, tokens)| (slot, tokens)).collect())
     }
 
     /// Adds messages while they fit, each with the facts that superseded its content.
-    fn add_messages(&mut self, wanted: &[(u32, usize)]) {
-        let mut used = self.used();
+    fn add_messages(&mut self, wanted: &[(u32, usize)]) -> Result<()> {
+        let mut used = self.used()?;
         let mut places: BTreeSet<Place> =
             self.chosen.iter().map(|slot| self.writer.place(*slot)).collect();
         for (slot, tokens) in wanted {
@@ -169,6 +180,7 @@ impl Packing<'_> {
                 self.known.extend(successors);
             }
         }
+        Ok(())
     }
 
     /// Facts that superseded the message's content and are not included yet.
@@ -240,8 +252,8 @@ impl Packing<'_> {
     }
 
     /// Summaries, best first, of episodes whose messages are not all included, within the budget.
-    fn summaries(&self) -> Vec<usize> {
-        let mut used = self.used();
+    fn summaries(&self) -> Result<Vec<usize>> {
+        let mut used = self.used()?;
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
         for (number, summary) in self.material.summaries.iter().enumerate() {
             if summary.sources.iter().all(|slot| self.inside.contains(slot)) {
@@ -249,38 +261,38 @@ impl Packing<'_> {
             }
             let line = self.writer.summary_line(number);
             let heading = if shown.is_empty() { self.material.form.summaries_tokens() } else { 0 };
-            let tokens = count_tokens(&line) + heading;
+            let tokens = self.writer.count(&line)? + heading;
             if used + tokens <= self.budget && lines.insert(line) {
                 used += tokens;
                 shown.push(number);
             }
         }
-        shown
+        Ok(shown)
     }
 
     /// Token count of the selection so far. The exact count is lower than this sum: a name is
     /// omitted if the same speaker continues.
-    fn used(&self) -> usize {
+    fn used(&self) -> Result<usize> {
         if self.chosen.is_empty() && self.known.is_empty() {
-            return self.material.form.frame_tokens();
+            return Ok(self.material.form.frame_tokens());
         }
-        self.writer.write(&self.known, &self.chosen, &[]).tokens + 1
+        Ok(self.writer.write(&self.known, &self.chosen, &[])?.tokens + 1)
     }
 
     /// Counts the whole text and removes the latest selections until it fits: pieces can have more
     /// tokens together than separately.
-    fn fit(mut self, mut summaries: Vec<usize>) -> Packed {
+    fn fit(mut self, mut summaries: Vec<usize>) -> Result<Packed> {
         loop {
             let Written { text, tokens, messages, facts } =
-                self.writer.write(&self.known, &self.chosen, &summaries);
+                self.writer.write(&self.known, &self.chosen, &summaries)?;
             if tokens <= self.budget {
-                return Packed { text, token_count: tokens, messages, facts, summaries };
+                return Ok(Packed { text, token_count: tokens, messages, facts, summaries });
             }
             let emptied = summaries.pop().is_none()
                 && self.chosen.pop().is_none()
                 && self.known.pop().is_none();
             if emptied {
-                return Packed::empty(self.material.form, self.budget);
+                return Ok(Packed::empty(self.material.form, self.budget));
             }
         }
     }

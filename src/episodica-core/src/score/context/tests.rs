@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::clock::{Moment, Zone};
+use crate::control::{CancelFlag, Control, Uninterrupted};
+use crate::error::{ErrorKind, Result};
 use crate::index::MessageIndex;
 use crate::model::testing;
 use crate::score::ScoredMessage;
@@ -54,7 +56,50 @@ fn packed(
         form: Form::Text,
         zone: &Zone::default(),
     };
-    pack(&material, budget)
+    pack(&material, budget, &Uninterrupted).expect("nobody interrupts")
+}
+
+/// Counts the checks, and gives up after so many.
+struct Impatient {
+    checks: std::sync::atomic::AtomicUsize,
+    most: usize,
+    flag: CancelFlag,
+}
+
+impl Control for Impatient {
+    fn check(&self) -> Result<()> {
+        if self.checks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= self.most {
+            self.flag.cancel();
+        }
+        self.flag.check()
+    }
+}
+
+#[test]
+fn tokens_of_long_messages_are_counted_only_if_they_may_fit_and_the_caller_still_waits() {
+    let long = "On this day we rowed to the island. ".repeat(30_000);
+    let index = index(&[
+        ("Ann", "2024-03-11T09:00:00Z", &long),
+        ("Ben", "2024-03-11T09:01:00Z", "We rowed."),
+    ]);
+    let material = Material {
+        index: &index,
+        messages: &ranked(&[3.0, 2.0]),
+        facts: &[],
+        asked: 0,
+        outdated: &Outdated::default(),
+        summaries: &[],
+        form: Form::Text,
+        zone: &Zone::default(),
+    };
+    let patience = |most| Impatient { checks: 0.into(), most, flag: CancelFlag::default() };
+    // Blocks of the long message are not counted: a check goes before each.
+    let packed = pack(&material, 2_000, &patience(3)).expect("nobody has to wait");
+    assert_eq!(packed.messages, [1]);
+    let error = pack(&material, 1_000_000, &patience(3)).expect_err("the caller gives up");
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
+    let packed = pack(&material, 1_000_000, &Uninterrupted).expect("nobody interrupts");
+    assert_eq!(packed.messages, [0, 1]);
 }
 
 const TALK: [(&str, &str, &str); 6] = [

@@ -8,8 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::form::{Form, Line, Piece};
 use crate::clock::{Moment, Zone};
+use crate::control::Control;
+use crate::error::Result;
 use crate::index::MessageIndex;
-use crate::text::count_tokens;
+use crate::text::{MAX_TOKEN_BYTES, count_tokens_while};
 
 /// A current fact, as a context shows it.
 #[derive(Debug, Clone)]
@@ -48,6 +50,7 @@ pub(super) struct Writer<'a> {
     pub outdated: &'a Outdated,
     pub form: Form,
     pub zone: &'a Zone,
+    pub control: &'a dyn Control,
 }
 
 /// A written context.
@@ -62,7 +65,7 @@ pub(super) struct Written {
 
 impl<'a> Writer<'a> {
     /// Writes the selected facts, messages and summaries, each kind in chronological order.
-    pub fn write(&self, facts: &[usize], messages: &[u32], summaries: &[usize]) -> Written {
+    pub fn write(&self, facts: &[usize], messages: &[u32], summaries: &[usize]) -> Result<Written> {
         let mut facts = facts.to_vec();
         facts.sort_by_key(|number| (self.facts[*number].since, *number));
         let mut pieces: Vec<Piece<'a>> = Vec::new();
@@ -73,7 +76,12 @@ impl<'a> Writer<'a> {
         pieces.extend(summaries.iter().map(|number| Piece::Summary(&self.summaries[*number].text)));
         let messages = self.arrange(&mut pieces, messages);
         let text = self.form.write(&pieces);
-        Written { tokens: count_tokens(&text), text, messages, facts }
+        Ok(Written { tokens: self.count(&text)?, text, messages, facts })
+    }
+
+    /// The number of tokens of a text that may be long.
+    pub fn count(&self, text: &str) -> Result<usize> {
+        count_tokens_while(text, || self.control.check())
     }
 
     /// Adds the selected messages under their days; returns them in the order of the text.
@@ -132,18 +140,24 @@ impl<'a> Writer<'a> {
         self.zone.show(moment).local().date()
     }
 
-    /// Token count of a message on its own line.
-    pub fn message_tokens(&self, slot: u32) -> usize {
+    /// Token count of a message on its own line; a lower bound if it has more than `budget` tokens
+    /// at any rate.
+    pub fn message_tokens(&self, slot: u32, budget: usize) -> Result<usize> {
+        let message = self.index.get(slot);
+        let least = message.content.len() / MAX_TOKEN_BYTES;
+        if least > budget {
+            return Ok(least);
+        }
         let count = || {
-            let date = self.date(self.index.get(slot).timestamp);
+            let date = self.date(message.timestamp);
             let line = Line { outdated: false, ..self.line(date, slot, None) };
-            count_tokens(&self.form.message(&line))
+            self.count(&self.form.message(&line))
         };
         let plain = match self.form {
-            Form::Text => self.index.line_tokens(slot, count),
-            Form::Json | Form::Xml => count(),
+            Form::Text => self.index.line_tokens(slot, count)?,
+            Form::Json | Form::Xml => count()?,
         };
-        plain + if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 }
+        Ok(plain + if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 })
     }
 
     pub(crate) fn fact_line(&self, number: usize) -> String {
