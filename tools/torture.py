@@ -29,6 +29,7 @@ ATTACKS = {
     "deletion_audit": "Delete records, sessions and users at random, then look for their words",
     "faults": "Let every single operation of a write fail, or cut the power after it",
     "graphs": "Change a vector graph and mend the checksums, then search it",
+    "handles": "Write 200 users with 64 file handles, or with `max_open_files=5`",
     "in_place": "Compare what is found after deletions with a fresh opening",
     "interrupts": "Press Ctrl-C in every call at six moments",
     "kills": "Kill the process while it writes",

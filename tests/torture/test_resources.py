@@ -66,6 +66,34 @@ with MemorySystem("store") as memory:
 print(json.dumps({"kept": kept, "met": met}))
 """
 
+USERS = """
+import json, os, resource, sys
+from episodica import MemorySystem
+handles, most, users = map(int, sys.argv[1:])
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (handles, hard))
+def logs():
+    links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    return sum(os.readlink(link).endswith(".jsonl") for link in links if os.path.lexists(link))
+settings = {"max_open_files": most} if most else {}
+highest = 0
+with MemorySystem("store", **settings) as memory:
+    for turn in range(2):
+        for user in range(users):
+            text = f"turn {turn} of town{user}"
+            memory.add_messages(f"u{user}", [{"role": "user", "content": text}])
+            highest = max(highest, logs())
+    for user in range(users):
+        hits = memory.search(f"u{user}", f"town{user}", kinds=("message",))
+        assert sorted(hit.content for hit in hits) == [f"turn {n} of town{user}" for n in (0, 1)]
+        memory.delete(f"u{user}", hits[0].id)
+    highest = max(highest, logs())
+    assert memory.verify().errors == 0
+with MemorySystem("store") as memory:
+    assert all(len(list(memory.messages(f"u{user}"))) == 1 for user in range(users))
+print(json.dumps({"highest": highest}))
+"""
+
 READ_ONLY = """
 import json, os
 from episodica import LightweightSearchSystem, MemoryConfig, MemorySystem, StoreIOError
@@ -135,6 +163,18 @@ def test_no_file_handles_left(tmp_path: Path, store: Path) -> None:
             assert [message.message_id for message in memory.messages(f"u{number}")] == [
                 str(number)
             ]
+
+
+@POSIX
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts its handles in /proc")
+@pytest.mark.parametrize(("handles", "most", "kept"), [(64, 0, 16), (1_024, 5, 5), (64, 500, 16)])
+def test_more_users_than_file_handles(
+    tmp_path: Path, handles: int, most: int, kept: int, counts: Callable[..., None]
+) -> None:
+    """Logs keep ``max_open_files`` open, and never more than a quarter of the handles."""
+    said = run(USERS, tmp_path, handles, most, 200)
+    assert 0 < said["highest"] <= kept
+    counts("handles", users=200, losses=0)
 
 
 @POSIX

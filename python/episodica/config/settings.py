@@ -256,6 +256,10 @@ class MemoryConfig:
     memory_budget_bytes : int
         Bytes of memory that open users may take before the least recently used are closed.
         Value: at least 0.
+    max_open_files : int
+        Maximum number of log files that stay open, over all users; at most a quarter of the
+        process's file handles are used. The least recently used files are closed first, and all
+        of them if handles run out. Value: at least 1.
     max_message_bytes : int
         Maximum length of a message, in bytes of UTF-8. Value: at least 1.
     search_timeout_seconds : float
@@ -316,6 +320,7 @@ class MemoryConfig:
     hnsw_threshold: int = 2_000_000
     snapshot_threshold: int = 2_048
     memory_budget_bytes: int = 536_870_912
+    max_open_files: int = 128
     max_message_bytes: int = 16_777_216
     search_timeout_seconds: float = 2.0
     llm_concurrency: int = 8

@@ -63,6 +63,10 @@ settings! {
         snapshot_threshold: usize = 2_048, Bounds::at_least(1.0);
         /// Bytes of memory that open users may take before the least recently used are closed.
         memory_budget_bytes: usize = 512 << 20, Bounds::at_least(0.0);
+        /// Maximum number of log files that stay open, over all users; at most a quarter of the
+        /// process's file handles are used. The least recently used files are closed first, and
+        /// all of them if handles run out.
+        max_open_files: usize = 128, Bounds::at_least(1.0);
         /// Maximum length of a message, in bytes of UTF-8.
         max_message_bytes: usize = 16 << 20, Bounds::at_least(1.0);
         /// Maximum time that a search waits for the vector of its question, in seconds. Then it

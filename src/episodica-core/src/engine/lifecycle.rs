@@ -75,6 +75,7 @@ impl Engine {
         Owner::new(&parts.tenant, "user")?;
         let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
         let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
+        store.set_max_open_files(parts.config.max_open_files);
         let callouts = Callouts::new();
         let services = Services {
             feed: Feed::new(parts.clock.now()),

@@ -188,6 +188,7 @@ mod tests {
         let clock = FixedClock::new(Moment::new(0, 0).unwrap());
         let store =
             Store::open_on(Arc::new(scarce), Path::new("/m"), Mode::ReadWrite, &clock).unwrap();
+        store.set_max_open_files(128);
         let message = serde_json::json!({"message_id": "m", "seq": 0, "role": "user",
             "content": "hello", "timestamp": "2026-11-01T08:00:00Z"});
         let message: Arc<Message> = Arc::new(serde_json::from_value(message).unwrap());
@@ -201,6 +202,12 @@ mod tests {
         assert!(open.load(Ordering::SeqCst) <= limit);
         for user in &users {
             user.append_messages(&[Arc::clone(&message)], &[]).unwrap();
+        }
+        store.set_max_open_files(2);
+        assert_eq!(open.load(Ordering::SeqCst), 2, "a lower limit closes files");
+        for user in &users {
+            user.append_messages(&[Arc::clone(&message)], &[]).unwrap();
+            assert!(open.load(Ordering::SeqCst) <= 2);
         }
         drop(users);
         assert_eq!(open.load(Ordering::SeqCst), 0, "a closed user keeps no file open");

@@ -14,9 +14,6 @@ use parking_lot::Mutex;
 
 use super::backend::BackendFile;
 
-/// Maximum number of open files if the operating system sets no limit, or a high one.
-const MAX_KEPT_FILES: usize = 128;
-
 /// Logs use at most one in this many of a process's handles; the rest is left to the application.
 const SHARE: u64 = 4;
 
@@ -35,16 +32,18 @@ pub(crate) struct Handle {
 }
 
 impl Handles {
-    /// Keeps at most `limit` files open, and always allows one.
-    pub fn new(limit: usize) -> Arc<Self> {
-        let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
-        Arc::new(Self { kept: Mutex::new(LruCache::new(limit)), next_key: AtomicU64::new(0) })
+    /// Keeps one file open.
+    pub fn new() -> Arc<Self> {
+        let kept = Mutex::new(LruCache::new(NonZeroUsize::MIN));
+        Arc::new(Self { kept, next_key: AtomicU64::new(0) })
     }
 
-    /// A quarter of the process's file handles, but at most [`MAX_KEPT_FILES`].
-    pub fn default_limit() -> usize {
-        let allowed = open_files_limit().map_or(u64::MAX, |limit| limit / SHARE);
-        usize::try_from(allowed).map_or(MAX_KEPT_FILES, |allowed| allowed.min(MAX_KEPT_FILES))
+    /// Keeps at most `most` files open, and at most a quarter of the process's file handles, but
+    /// always allows one.
+    pub fn set_limit(&self, most: usize) {
+        let share = open_files_limit().map_or(u64::MAX, |limit| limit / SHARE);
+        let limit = usize::try_from(share).map_or(most, |share| share.min(most));
+        self.kept.lock().resize(NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN));
     }
 
     /// Closes every cached file; `false` if there was none.

@@ -49,7 +49,7 @@ impl Shared {
             root: Arc::new(Root::new(root)),
             mode,
             reserve: Reserve::new(root),
-            handles: Handles::new(Handles::default_limit()),
+            handles: Handles::new(),
             open: Mutex::default(),
             foreign: BTreeMap::new(),
             deleted: HashSet::new(),

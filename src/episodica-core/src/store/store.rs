@@ -62,6 +62,12 @@ impl Store {
         Ok(Self { shared, logs })
     }
 
+    /// Keeps at most `most` files of logs open between two appends (at first one), and at most a
+    /// quarter of the process's file handles.
+    pub fn set_max_open_files(&self, most: usize) {
+        self.shared.handles.set_limit(most);
+    }
+
     /// Frees the writer's lock before the last clone is dropped. Nothing may be written afterwards.
     pub fn release_lock(&self) {
         drop(self.shared.lock.lock().take());

@@ -19,7 +19,7 @@ fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
         root: Arc::new(Root::new(Path::new("/s"))),
         path: PATH.into(),
         mode: Mode::ReadWrite,
-        handles: Handles::new(4),
+        handles: Handles::new(),
     };
     let (log, recovery) = Log::open(place, &mut |line| {
         let value: serde_json::Value =
