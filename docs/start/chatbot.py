@@ -1,6 +1,6 @@
 """A chatbot with a memory: python chatbot.py NAME
 
-Answers come from the model at OPENAI_BASE_URL or of OPENAI_API_KEY, without them from a script.
+Asks the model at OPENAI_BASE_URL, or OpenAI's with OPENAI_API_KEY; without both, a script.
 """
 
 from __future__ import annotations
@@ -45,11 +45,9 @@ def chat(name: str) -> None:
             turn = {"role": "user", "name": name, "content": line.strip()}
             recalled = memory.context(name, turn["content"], max_tokens=1000, until=started)
             prompt = f"You are a helpful assistant. What you remember:\n{recalled}"
-            reply = {
-                "role": "assistant",
-                "content": model([{"role": "system", "content": prompt}, *turns, turn]),
-            }
-            print(reply["content"])
+            answer = model([{"role": "system", "content": prompt}, *turns, turn])
+            print(answer)
+            reply = {"role": "assistant", "content": answer}
             memory.add_messages(name, [turn, reply], session_id=str(started))
             turns += [turn, reply]
         memory.close_session(name, str(started))

@@ -163,7 +163,9 @@ def test_no_mark_and_no_fence_is_overlooked() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         found = blocks(page)
-        assert text.count("<!-- not run:") == sum(bool(block.not_run) for block in found), page
+        assert len(re.findall("^<!-- not run:", text, re.M)) == sum(
+            bool(block.not_run) for block in found
+        ), page
         fences = len(re.findall(r"^ *```", text, re.MULTILINE))
         assert fences == 2 * len(found) + 2 * sum(block.shown is not None for block in found), page
 
@@ -206,7 +208,7 @@ def test_commands_that_do_not_run_name_real_targets_and_extras() -> None:
 
 def test_every_error_is_on_its_page_with_cause_and_remedy() -> None:
     text = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
-    entries = dict(re.findall(r"^::: episodica\.(\w+)\n(.*?)(?=^:::|\Z)", text, re.M | re.S))
+    entries = dict(re.findall(r"^::: episodica\.(\w+)$(.*?)(?=^:::|\Z)", text, re.M | re.S))
     errors = {
         name
         for name in episodica.__all__
@@ -223,6 +225,13 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("reference/*.md"))
     shown = re.findall(r"^::: episodica\.(\w+)$", text, re.M)
     assert sorted(shown) == sorted(set(episodica.__all__) - {"__version__"})
+
+
+def test_the_reference_lists_every_method_by_its_purpose() -> None:
+    text = (DOCS / "reference" / "memory.md").read_text(encoding="utf-8")
+    listed = re.findall(r"\[episodica\.MemorySystem\.(\w+)\]", text)
+    public = [name for name in dir(episodica.MemorySystem) if not name.startswith("_")]
+    assert sorted(listed) == sorted(public)
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

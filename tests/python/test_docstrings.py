@@ -117,7 +117,11 @@ def documented() -> list[tuple[str, str]]:
     ("name", "text"), documented(), ids=lambda value: value if " " not in str(value) else ""
 )
 def test_docstring_examples(
-    name: str, text: str, lyon: MemorySystem, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    text: str,
+    lyon: MemorySystem,
+    talk: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Examples of coroutines run in one event loop, with ``await`` at the top."""
     monkeypatch.setattr(sys, "displayhook", lambda value: value is None or print(repr(value)))
@@ -125,9 +129,11 @@ def test_docstring_examples(
     with asyncio.Runner() as loop, contextlib.ExitStack() as stack:
         names["memory"] = lyon
         if name.startswith("Async"):
-            lyon.close()
-            names["memory"] = memory = AsyncMemorySystem(lyon.path)
+            names["memory"] = memory = AsyncMemorySystem("async")
             stack.callback(lambda: loop.run(memory.close()))
+            loop.run(memory.add_messages("alice", talk))
+            loop.run(memory.flush("alice"))
+            loop.run(memory.wait("alice"))
         for example in doctest.DocTestParser().get_examples(text):
             told = output(example, names, loop)
             right = doctest.OutputChecker().check_output(

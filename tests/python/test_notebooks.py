@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,3 +48,37 @@ def test_its_outputs_are_kept(path: Path) -> None:
         for output in outputs
         if output["output_type"] == "error" or output.get("name") == "stderr"
     ]
+
+
+def test_they_run_twice_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run shows what the first showed: people run notebooks again, side by side."""
+    for needed in ("matplotlib", "pandas"):
+        pytest.importorskip(needed)
+    monkeypatch.chdir(tmp_path)
+    first, second = ({path.stem: shown(path) for path in NOTEBOOKS} for _ in range(2))
+    for name, told in first.items():
+        assert any(told), name
+        assert second[name] == told, name
+
+
+def shown(path: Path) -> list[str]:
+    """What each cell prints, and its last value."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    found = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            tree = ast.parse("".join(cell["source"]))
+            if isinstance(tree.body[-1], ast.Expr):
+                tree.body[-1] = ast.parse("_ = 0").body[0]
+                tree.body[-1].value = ast.parse("".join(cell["source"])).body[-1].value
+            told = io.StringIO()
+            names["_"] = None
+            with contextlib.redirect_stdout(told):
+                exec(compile(tree, path.name, "exec"), names)
+            found.append(told.getvalue() + without_measures(repr(names["_"])))
+    return found
+
+
+def without_measures(text: str) -> str:
+    """Addresses, times and sizes in memory differ from run to run."""
+    return re.sub(r"0x[0-9a-f]+|(seconds|memory_bytes)=[\d.e-]+", "", text)

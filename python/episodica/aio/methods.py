@@ -500,7 +500,7 @@ class AsyncMethods:
 
         Parameters
         ----------
-        user_id, since, until, session_id, where, newest_first, limit
+        user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`.
 
         Returns
