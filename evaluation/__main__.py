@@ -11,6 +11,7 @@ from evaluation import compare, locomo, longmemeval
 from evaluation.benchmarks import report, retrieval, speed, suite
 from evaluation.common import pipeline
 from evaluation.common.pipeline import Benchmark
+from evaluation.languages import command as languages
 from evaluation.locomo.data import load as load_locomo
 from evaluation.longmemeval.data import load as load_longmemeval
 from evaluation.longmemeval.data import rules, write_hypotheses
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         about = (module.__doc__ or "").strip()
         pipeline.add_stages(commands.add_parser(name, help=about, description=about), benchmark)
     _add_command(commands, "compare", compare)
+    _add_command(commands, "languages", languages)
     bench = commands.add_parser("bench", help="how fast the package is, and what finds best")
     parts = bench.add_subparsers(title="parts", metavar="PART", required=True)
     for name, module in SPEED.items():

@@ -1,0 +1,1 @@
+"""Finding in eight languages, across languages and despite typos, without an LLM."""
