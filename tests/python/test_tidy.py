@@ -37,7 +37,9 @@ PYTHON_LEVELS = [
     "corrections",
     "pending",
     "system",
-    "aio cli compat",
+    "aio compat",
+    "server",
+    "cli",
     "__init__ __main__",
     "adapters",
 ]

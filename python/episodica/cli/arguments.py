@@ -11,7 +11,7 @@ from .. import _native
 from ..inputs.facts import FACT_KINDS
 from ..inputs.options import FORMATS, KINDS, METHODS
 from ..readers import FORMATS as FILE_FORMATS
-from . import commands, completion, demo, transfers, upkeep, views
+from . import commands, completion, demo, service, transfers, upkeep, views
 from .output import COLOURS, Output
 from .parser import Parser
 
@@ -57,6 +57,7 @@ class CommandLine:
         self._add_listings()
         self._add_transfers()
         self._add_upkeep()
+        self._add_service()
 
     def completion(self, shell: str) -> str:
         """The completion script for a shell."""
@@ -210,6 +211,12 @@ class CommandLine:
                 help="the picture; .svg, .png or .pdf (default: the chart's name and .svg)",
             )
         )
+
+    def _add_service(self) -> None:
+        service.add_serve_arguments(self._add("serve", service.serve, "serve the store over HTTP"))
+        keys = self._add("keys", service.list_keys, "make, list and revoke keys of the service")
+        for verb in service.add_keys_arguments(keys):
+            self._add_common(verb, first=False)
 
     def _add_upkeep(self) -> None:
         self._add("users", upkeep.users, "list the users of the store")

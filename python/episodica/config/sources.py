@@ -16,8 +16,10 @@ from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 _PREFIX = "EPISODICA_"
 # Read elsewhere: this module's own file name, and the command line's store and tenant.
 _OTHER_VARIABLES = ("CONFIG", "STORE", "TENANT")
-# Variables of the project's own tests.
-_TEST_PREFIX = "TEST_"
+# Variables of the project's own tests, and of the HTTP service.
+_OTHER_PREFIXES = ("TEST_", "SERVER_")
+# The table of the HTTP service in the file.
+_SERVER = "server"
 _FLAGS = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -54,6 +56,7 @@ def _from_toml(settings: type, path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             values = tomllib.load(file)
+            values.pop(_SERVER, None)
     except OSError as error:
         raise ConfigError(f"cannot read the settings in `{path}`", path=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -95,7 +98,7 @@ def _from_environment(
         if (
             not variable.startswith(_PREFIX)
             or name.upper() in _OTHER_VARIABLES
-            or name.upper().startswith(_TEST_PREFIX)
+            or name.upper().startswith(_OTHER_PREFIXES)
         ):
             continue
         if name in top:

@@ -1,0 +1,138 @@
+"""The commands of the HTTP service: running it, and its keys."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from ..errors import MissingExtraError
+from ..server.keys import SCOPES, KeyRing
+from ..server.settings import ServerSettings
+from .output import Output
+from .stores import store_of
+
+# Everybody: what a key opens unless it names a user.
+_ALL = "*"
+
+
+def settings_of(args: argparse.Namespace) -> ServerSettings:
+    """The service's settings; arguments win over environment and file."""
+    names = ("host", "port", "uds", "workers", "keys", "config")
+    given = {name: getattr(args, name, None) for name in names}
+    store = store_of(args)
+    return ServerSettings.load(
+        {**given, "store": None if store == "memories" else store, "tenant": _tenant(args)}
+    )
+
+
+def _tenant(args: argparse.Namespace) -> str | None:
+    return None if args.tenant == "default" else args.tenant
+
+
+def serve(args: argparse.Namespace, _: Output) -> int:
+    """Serves the store over HTTP until it is stopped."""
+    settings = settings_of(args)
+    try:
+        run = importlib.import_module("episodica.server.run")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "episodica":
+            raise
+        raise MissingExtraError(
+            f"the service needs the package `{error.name}`",
+            hint="pip install 'episodica[server]'",
+        ) from error
+    status: int = run.serve(settings)
+    return status
+
+
+def create_key(args: argparse.Namespace, out: Output) -> int:
+    """Makes a key and prints it, this once."""
+    ring = KeyRing(settings_of(args).keys_path)
+    text, key = ring.create(
+        tenant=args.tenant,
+        user=args.user,
+        scopes=args.scopes.split(","),
+        name=args.name,
+        rate_per_minute=args.rate,
+    )
+    if out.as_json:
+        out.json({"key": text, **key.shown()})
+    else:
+        out.line(text)
+        who = "all users" if key.user == _ALL else f"user {key.user}"
+        out.note(
+            f"key {key.id}: {who} of tenant {key.tenant}, {', '.join(key.scopes)}; "
+            "it is not shown again"
+        )
+    return 0
+
+
+def list_keys(args: argparse.Namespace, out: Output) -> int:
+    """Lists the keys without their secrets."""
+    keys = [key.shown() for key in KeyRing(settings_of(args).keys_path).all()]
+    if out.as_json:
+        out.json_list(keys)
+        return 0
+    rows = [
+        (
+            key["id"],
+            key["name"] or "-",
+            key["tenant"],
+            key["user"],
+            ",".join(key["scopes"]),
+            key["created_at"],
+            key["revoked_at"] or "-",
+        )
+        for key in keys
+    ]
+    out.table(("key", "name", "tenant", "user", "scopes", "created", "revoked"), rows)
+    return 0
+
+
+def revoke_key(args: argparse.Namespace, out: Output) -> int:
+    """Ends a key at once."""
+    key = KeyRing(settings_of(args).keys_path).revoke(args.id)
+    out.note(f"key {key.id} is revoked")
+    return 0
+
+
+def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``serve``."""
+    parser.add_argument("--host", metavar="H", help="address (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, metavar="N", help="port (default 8077)")
+    parser.add_argument("--uds", metavar="PATH", help="a Unix socket instead of a port")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings (TOML), the service's under `[server]`"
+    )
+    _add_keys_file(parser)
+
+
+def _add_keys_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keys", metavar="FILE", help="the keys (default: STORE.keys.json, beside the store)"
+    )
+
+
+def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """The arguments of ``keys create``, ``keys list`` and ``keys revoke``; their parsers."""
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    create = verbs.add_parser("create", help="make a key and print it")
+    create.add_argument("--user", default=_ALL, metavar="U", help="only this user (default: all)")
+    create.add_argument(
+        "--scopes",
+        default="read,write",
+        metavar="LIST",
+        help=f"of {', '.join(SCOPES)}, with commas (default read,write)",
+    )
+    create.add_argument("--name", default="", metavar="TEXT", help="a note for people")
+    create.add_argument("--rate", type=int, metavar="N", help="requests per minute")
+    create.set_defaults(command=create_key)
+    listing = verbs.add_parser("list", help="list the keys without their secrets")
+    listing.set_defaults(command=list_keys)
+    revoke = verbs.add_parser("revoke", help="end a key at once")
+    revoke.add_argument("id", metavar="KEY", help="the key's id, as `list` shows it")
+    revoke.set_defaults(command=revoke_key)
+    for verb in (create, listing, revoke):
+        _add_keys_file(verb)
+    return [create, listing, revoke]

@@ -1,0 +1,175 @@
+"""Who asks: the key of a request, what it opens, and how often.
+
+Without any key the service answers on this machine only, and not to pages of other sites: a browser
+sends ``Origin``, or a ``Host`` that is not this machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from fastapi import Depends, Path, Request, Security
+from fastapi.security import HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
+
+from .keys import SCOPES, Key, KeyRing
+from .problems import ServiceError
+from .settings import ServerSettings
+
+_LOCAL_NAMES = {"localhost", "127.0.0.1", "::1", ""}
+# Keys whose use is counted.
+_COUNTED = 10_000
+# Seconds of requests that may come at once.
+_BURST_SECONDS = 10.0
+
+bearer = HTTPBearer(auto_error=False, description="A key of `episodica keys create`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and for what it may."""
+
+    tenant: str
+    user: str
+    scopes: tuple[str, ...]
+    key_id: str
+
+    def opens(self, user: str) -> bool:
+        """Whether this user's data is theirs to see."""
+        return self.user in ("*", user)
+
+    def needs(self, scope: str) -> None:
+        """Refuses a caller without the scope."""
+        if scope not in self.scopes:
+            raise ServiceError(
+                403,
+                "forbidden",
+                f"the key lacks the scope `{scope}`",
+                f"make one with `episodica keys create --scopes {scope}`",
+            )
+
+
+class Limiter:
+    """One bucket of requests per key."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, id: str, per_minute: int, now: float) -> float:
+        """Seconds to wait; 0 if the request may go on."""
+        if per_minute <= 0:
+            return 0.0
+        rate = per_minute / 60.0
+        room = max(1.0, rate * _BURST_SECONDS)
+        left, then = self._buckets.pop(id, (room, now))
+        left = min(room, left + (now - then) * rate)
+        wait = 0.0 if left >= 1.0 else (1.0 - left) / rate
+        self._buckets[id] = (left - 1.0 if not wait else left, now)
+        if len(self._buckets) > _COUNTED:
+            self._buckets.popitem(last=False)
+        return wait
+
+
+class Gatekeeper:
+    """Decides who a request comes from."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.keys = KeyRing(settings.keys_path)
+        self._settings = settings
+        self._limiter = Limiter()
+
+    def caller(self, request: Request, text: str | None) -> Caller:
+        """The caller of a request; refuses unknown and busy ones."""
+        key = self._key(request, text)
+        per_minute = self._settings.rate_per_minute
+        if key is not None and key.rate_per_minute is not None:
+            per_minute = key.rate_per_minute
+        key_id = key.id if key else "local"
+        wait = self._limiter.take(key_id, per_minute, time.monotonic())
+        if wait > 0:
+            raise ServiceError(
+                429,
+                "rate_limited",
+                f"more than {per_minute} requests per minute",
+                retry_after=wait,
+            )
+        if key is None:
+            return Caller(self._settings.tenant, "*", SCOPES, key_id)
+        return Caller(key.tenant, key.user, key.scopes, key_id)
+
+    def _key(self, request: Request, text: str | None) -> Key | None:
+        if text is not None:
+            key = self.keys.find(text)
+            if key is None:
+                raise ServiceError(401, "unauthorized", "the key is unknown or was revoked")
+            return key
+        if self.keys or not self._settings.is_local:
+            raise ServiceError(
+                401,
+                "unauthorized",
+                "this service needs a key",
+                "send `Authorization: Bearer KEY`; `episodica keys create` makes one",
+            )
+        if not self._settings.uds:
+            refuse_foreign_pages(request)
+        return None
+
+
+def refuse_foreign_pages(request: Request) -> None:
+    """Refuses what a page of another site may have sent from a browser on this machine."""
+    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    origin = request.headers.get("origin")
+    foreign = host not in _LOCAL_NAMES
+    if origin is not None:
+        foreign |= urlsplit(origin).hostname not in _LOCAL_NAMES - {""}
+    if foreign:
+        raise ServiceError(
+            403,
+            "forbidden",
+            "without keys only programs on this machine are served",
+            "make a key with `episodica keys create`",
+        )
+
+
+def caller_of(
+    request: Request,
+    given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)],
+) -> Caller:
+    """Dependency: the caller of a request."""
+    text = given.credentials if given else None
+    if text is None and request.headers.get("authorization") is not None:
+        raise ServiceError(401, "unauthorized", "send `Authorization: Bearer KEY`")
+    caller: Caller = request.app.state.gatekeeper.caller(request, text)
+    request.state.caller = caller
+    return caller
+
+
+AnyCaller = Annotated[Caller, Depends(caller_of)]
+
+
+def decoded(text: str) -> str:
+    """A part of a path as text. Routes see paths encoded, so that ids may have slashes."""
+    try:
+        return unquote_to_bytes(text).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ServiceError(400, "invalid_input", "the path is not UTF-8") from None
+
+
+def user_of(
+    request: Request,
+    caller: AnyCaller,
+    user: Annotated[str, Path(description="The user's id, percent-encoded.", min_length=1)],
+) -> str:
+    """Dependency: the user of the path, if the caller may see them."""
+    name = decoded(user)
+    if not caller.opens(name):
+        raise ServiceError(403, "forbidden", "the key is for another user")
+    request.state.user = name
+    return name
+
+
+User = Annotated[str, Depends(user_of)]

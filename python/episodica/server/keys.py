@@ -1,0 +1,209 @@
+"""Keys of the service: made, listed, revoked, checked.
+
+A key is ``epi_ID_SECRET``. The file holds the SHA-256 of the secret, which has 256 random bits, so
+a slow hash would add nothing. The file is read again when it changes, so that a revoked key ends
+at once in every worker. Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, InvalidInputError, StoreIOError
+from ..hints import nearest_hint, shown
+from ..inputs import checks
+
+SCOPES = ("read", "write", "erase", "admin")
+_PREFIX = "epi"
+_EVERYBODY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key without its secret.
+
+    Attributes
+    ----------
+    id : str
+        Its public half.
+    hash : str
+        SHA-256 of the secret, in hexadecimal.
+    tenant : str
+        The tenant whose data it opens.
+    user : str
+        The only user it opens, or ``"*"``.
+    scopes : tuple of str
+        Of ``read``, ``write``, ``erase`` and ``admin`` (lists users).
+    name : str
+        A note for people.
+    rate_per_minute : int or None
+        Requests per minute; ``None``: the service's own limit.
+    created_at : str
+        When it was made.
+    revoked_at : str or None
+        When it was revoked.
+    """
+
+    id: str
+    hash: str
+    tenant: str
+    user: str
+    scopes: tuple[str, ...]
+    name: str = ""
+    rate_per_minute: int | None = None
+    created_at: str = ""
+    revoked_at: str | None = None
+
+    def opens(self, user: str) -> bool:
+        """Whether it opens this user's data."""
+        return self.user in (_EVERYBODY, user)
+
+    def shown(self) -> dict[str, Any]:
+        """The key for people, without the hash."""
+        return {name: value for name, value in asdict(self).items() if name != "hash"}
+
+
+class KeyRing:
+    """The keys in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: dict[str, Key] = {}
+
+    def all(self) -> list[Key]:
+        """Every key, oldest first, revoked ones too."""
+        self._refresh()
+        return list(self._keys.values())
+
+    def __bool__(self) -> bool:
+        """Whether there are keys, so that requests need one."""
+        self._refresh()
+        return bool(self._keys)
+
+    def find(self, text: str) -> Key | None:
+        """The key with this text, unless it is unknown or revoked."""
+        self._refresh()
+        prefix, _, rest = text.partition("_")
+        key_id, _, secret = rest.partition("_")
+        key = self._keys.get(key_id)
+        given = _hash(secret)
+        # Compared even for an unknown id, so that the time tells nothing.
+        same = hmac.compare_digest(given, key.hash if key else _hash("unknown"))
+        return key if key and same and prefix == _PREFIX and key.revoked_at is None else None
+
+    def create(
+        self,
+        *,
+        tenant: str = "default",
+        user: str = _EVERYBODY,
+        scopes: Iterable[str] = ("read", "write"),
+        name: str = "",
+        rate_per_minute: int | None = None,
+    ) -> tuple[str, Key]:
+        """Makes a key and returns its text, which is shown this once, and the key."""
+        for what, value in (("tenant", tenant), ("user", user)):
+            if not checks.text(value, what):
+                raise InvalidInputError(f"the {what} of a key is empty")
+        wanted = tuple(dict.fromkeys(scopes))
+        for scope in wanted:
+            if scope not in SCOPES:
+                raise InvalidInputError(
+                    f"unknown scope: `{shown(scope)}`",
+                    hint=nearest_hint(scope, SCOPES) or f"scopes are {', '.join(SCOPES)}",
+                )
+        if not wanted:
+            raise InvalidInputError("a key needs a scope", hint=f"of {', '.join(SCOPES)}")
+        if "admin" in wanted and user != _EVERYBODY:
+            raise InvalidInputError("the scope `admin` is for keys of all users")
+        if rate_per_minute is not None:
+            checks.whole(rate_per_minute, "rate_per_minute", 1)
+        secret = secrets.token_urlsafe(32)
+        with self._changing() as keys:
+            key_id = secrets.token_hex(6)
+            key = Key(key_id, _hash(secret), tenant, user, wanted, name, rate_per_minute, _now())
+            keys[key_id] = key
+        return f"{_PREFIX}_{key_id}_{secret}", key
+
+    def revoke(self, id: str) -> Key:
+        """Ends a key at once.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown id.
+        """
+        with self._changing() as keys:
+            if id not in keys:
+                raise InvalidInputError(
+                    f"no such key: `{shown(id)}`", hint="`episodica keys list` shows their ids"
+                )
+            keys[id] = replace(keys[id], revoked_at=keys[id].revoked_at or _now())
+        return keys[id]
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Key]]:
+        """The keys to change; written when the block ends, one process at a time."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = self.path.with_name(f"{self.path.name}.lock")
+            with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), "w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                self._stamp = None
+                self._refresh()
+                yield self._keys
+                self._write()
+        except OSError as error:
+            raise StoreIOError(
+                f"cannot write the keys in `{self.path}`", path=str(self.path), errno=error.errno
+            ) from error
+
+    def _write(self) -> None:
+        new = self.path.with_name(f"{self.path.name}.new")
+        text = json.dumps([asdict(key) for key in self._keys.values()], indent=1)
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path)
+        self._stamp = None
+
+    def _refresh(self) -> None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            # Keys that vanish do not open the service to everybody.
+            self._stamp = None
+            return
+        except OSError as error:
+            raise StoreIOError(
+                f"cannot read the keys in `{self.path}`", path=str(self.path), errno=error.errno
+            ) from error
+        stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if stamp == self._stamp:
+            return
+        try:
+            read = json.loads(self.path.read_text(encoding="utf-8"))
+            self._keys = {one["id"]: Key(**{**one, "scopes": tuple(one["scopes"])}) for one in read}
+        except (ValueError, TypeError, KeyError) as error:
+            raise ConfigError(f"not a file of keys: `{self.path}`", path=str(self.path)) from error
+        self._stamp = stamp
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

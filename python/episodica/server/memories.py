@@ -1,0 +1,130 @@
+"""The open memories, one per tenant, opened at the first request for it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..aio.running import run
+from ..aio.system import AsyncMemorySystem
+from ..config import MemoryConfig
+from ..records import Episode, Message, SemanticMemory
+from .settings import ServerSettings
+
+Listed = Message | Episode | SemanticMemory
+
+
+class Memories:
+    """Opens and closes the memories of a service."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._open: dict[str, AsyncMemorySystem] = {}
+        self._opening = asyncio.Lock()
+        self.is_draining = False
+        # Users with work that may be pending, for the metrics.
+        self._touched: dict[tuple[str, str], None] = {}
+
+    async def of(self, tenant: str) -> AsyncMemorySystem:
+        """The memory of a tenant."""
+        found = self._open.get(tenant)
+        if found is not None:
+            return found
+        async with self._opening:
+            if tenant not in self._open:
+                await asyncio.to_thread(self.open, tenant)
+            return self._open[tenant]
+
+    def open(self, tenant: str) -> None:
+        """Opens the memory of a tenant."""
+        settings = self._settings
+        config = MemoryConfig.load(settings.config or None)
+        self._open[tenant] = AsyncMemorySystem(settings.store, tenant=tenant, config=config)
+
+    def all(self) -> list[AsyncMemorySystem]:
+        """The memories that are open."""
+        return list(self._open.values())
+
+    def touched(self, tenant: str, user: str) -> None:
+        """Notes that a user got something to do."""
+        self._touched[(tenant, user)] = None
+        if len(self._touched) > 1_000:
+            del self._touched[next(iter(self._touched))]
+
+    async def pending(self) -> int:
+        """Users with pending work, among those noted."""
+        count = 0
+        for tenant, user in list(self._touched):
+            memory = self._open.get(tenant)
+            if memory is not None and not await memory.wait(user, timeout=0):
+                count += 1
+            else:
+                self._touched.pop((tenant, user), None)
+        return count
+
+    async def close(self) -> None:
+        """Finishes what is acknowledged and closes every memory."""
+        for memory in self._open.values():
+            await memory.close(self._settings.shutdown_timeout_seconds)
+
+
+async def settled(memory: AsyncMemorySystem, user: str, seconds: float) -> bool:
+    """Waits for pending work without occupying a thread meanwhile."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    pause = 0.01
+    while not await memory.wait(user, timeout=0):
+        if asyncio.get_running_loop().time() >= deadline:
+            return False
+        await asyncio.sleep(pause)
+        pause = min(0.25, pause * 1.5)
+    return True
+
+
+async def page(
+    memory: AsyncMemorySystem,
+    kind: str,
+    user: str,
+    options: dict[str, Any],
+    place: tuple[int, str] | None,
+    limit: int,
+) -> tuple[Sequence[Listed], tuple[int, str] | None]:
+    """A page of a listing and the place of the next: how many came before, and the last id.
+
+    What is deleted before the place moves the rest up; then the last id tells where it is.
+    """
+    listing: Callable[..., Any] = getattr(memory._memory, kind)
+
+    def read() -> tuple[Sequence[Listed], tuple[int, str] | None]:
+        records = listing(user, **options)
+        start = 0
+        if place is not None:
+            start = _start(records, place)
+        found = list(itertools.islice(records[start : start + limit + 1], limit + 1))
+        if len(found) <= limit:
+            return found, None
+        found = found[:limit]
+        return found, (start + limit, record_id(found[-1]))
+
+    return await run(read)
+
+
+def _start(records: Sequence[Listed], place: tuple[int, str]) -> int:
+    """Where a page begins."""
+    count, last = place
+    before = records[max(0, count - 1) : count]
+    if before and record_id(before[0]) == last:
+        return count
+    for index, record in enumerate(records):
+        if record_id(record) == last:
+            return index + 1
+    # The last record itself was deleted, and perhaps some before it: none is left out.
+    return min(max(0, count - 1), len(records))
+
+
+def record_id(record: Listed) -> str:
+    """The id of a record of any kind."""
+    if isinstance(record, Message):
+        return record.message_id
+    return record.episode_id if isinstance(record, Episode) else record.memory_id

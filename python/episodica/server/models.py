@@ -1,0 +1,301 @@
+"""The JSON of requests and answers.
+
+Answers are declared for the OpenAPI document; routes write them without checking them again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from ..inputs.checks import MAX_TOP_K
+
+Kind = Literal["episodic", "semantic", "message"]
+Layer = Literal["L0", "L1", "L2"]
+# JSON has no dates: they come as text, and the memory reads them.
+When = Annotated[str, WithJsonSchema({"type": "string", "examples": ["2024-03-11T09:30:00+01:00"]})]
+AnyObject = dict[str, Any]
+MAX_PAGE = 1_000
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class AddMessages(_Request):
+    """Messages to store."""
+
+    messages: list[AnyObject] = Field(
+        description="Messages of a chat: `role` and `content`, and optionally `name`, "
+        "`timestamp`, `session_id`, `message_id`, `metadata`."
+    )
+    session_id: str | None = None
+    wait: Literal["stored", "episodes", "facts"] = "stored"
+    timeout_seconds: float = Field(default=30.0, ge=0, le=300)
+
+
+class Flush(_Request):
+    """What to turn into episodes."""
+
+    session_id: str | None = None
+
+
+class _Question(_Request):
+    query: str = Field(min_length=1, max_length=32_768)
+    kinds: list[Kind] | None = None
+    method: Literal["hybrid", "rrf", "vector", "bm25", "norlift"] = "hybrid"
+    since: When | None = None
+    until: When | None = None
+    session_id: str | None = None
+    where: AnyObject | None = None
+    threshold: float | None = Field(default=None, ge=-1, le=1)
+
+
+class Search(_Question):
+    """A question."""
+
+    top_k: int = Field(default=10, ge=1, le=MAX_TOP_K)
+    layer: Layer = "L1"
+    include_superseded: bool = False
+    explain: bool = False
+
+
+class AskContext(_Question):
+    """A question whose answer goes into a prompt."""
+
+    max_tokens: int = Field(default=2_000, ge=1, le=1_000_000)
+    format: Literal["text", "json", "xml"] = "text"
+    fence: bool = Field(default=True, description="Mark the text as data.")
+
+
+class StateFact(_Request):
+    """A fact that is stated directly."""
+
+    statement: str = Field(min_length=1)
+    kind: str | None = None
+    valid_from: When | None = None
+    metadata: AnyObject | None = None
+
+
+class Correction(_Request):
+    """The new text of a record."""
+
+    content: str = Field(min_length=1)
+
+
+class MessageView(BaseModel):
+    """A message, verbatim."""
+
+    id: str
+    role: str
+    content: str
+    timestamp: datetime
+    name: str | None
+    session_id: str | None
+    metadata: Any
+
+
+class EpisodeView(BaseModel):
+    """An episode: title and summary (L0), narrative (L1), messages (L2)."""
+
+    id: str
+    uri: str
+    title: str
+    summary: str
+    content: str | None = None
+    timestamp: datetime
+    ended_at: datetime | None
+    created_at: datetime
+    session_id: str | None
+    boundary_reason: str
+    message_count: int
+    topics: list[str]
+    metadata: AnyObject
+    messages: list[MessageView] | None = None
+
+
+class FactView(BaseModel):
+    """A fact with its evidence and the time for which it held."""
+
+    id: str
+    uri: str
+    content: str
+    kind: str
+    confidence: float
+    importance: float
+    subject: str
+    attribute: str
+    valid_from: datetime
+    valid_to: datetime | None
+    is_current: bool
+    superseded_by: str | None
+    source_messages: list[str]
+    source_episodes: list[str]
+    created_at: datetime
+    updated_at: datetime
+    revision: int
+    metadata: AnyObject
+
+
+RecordView = MessageView | EpisodeView | FactView
+
+
+class EventView(BaseModel):
+    """A change of a record, or what learning made of a candidate."""
+
+    event: str
+    user: str
+    id: str
+    statement: str
+    previous: str | None
+    previous_id: str | None
+    evidence: list[str]
+    reason: str
+    at: datetime
+
+
+class Added(BaseModel):
+    """What became of messages."""
+
+    message_ids: list[str]
+    messages_added: int
+    duplicates: int
+    buffered: int
+    episodes: list[str]
+    facts: list[str] | None = None
+    events: list[EventView]
+    done: bool
+
+
+class Episodes(BaseModel):
+    """Episodes that were written."""
+
+    episodes: list[EpisodeView]
+
+
+class HitView(BaseModel):
+    """A result of a search."""
+
+    kind: str
+    id: str
+    uri: str
+    score: float
+    rank: int
+    title: str
+    content: str
+    snippet: str
+    timestamp: datetime
+    is_current: bool
+    scores: dict[str, float]
+    messages: list[MessageView] | None = None
+    explanation: AnyObject | None = None
+
+
+class Found(BaseModel):
+    """The results of a search, best first."""
+
+    hits: list[HitView]
+    degraded: list[str]
+    took_ms: float
+
+
+class ContextView(BaseModel):
+    """Text for a prompt, and what it is made of."""
+
+    text: str
+    token_count: int
+    fenced: bool
+    messages: list[MessageView]
+    facts: list[FactView]
+    degraded: list[str]
+
+
+class MessagePage(BaseModel):
+    """A page of messages."""
+
+    items: list[MessageView]
+    next_cursor: str | None
+
+
+class EpisodePage(BaseModel):
+    """A page of episodes."""
+
+    items: list[EpisodeView]
+    next_cursor: str | None
+
+
+class FactPage(BaseModel):
+    """A page of facts."""
+
+    items: list[FactView]
+    next_cursor: str | None
+
+
+class History(BaseModel):
+    """Every version of a record, oldest first."""
+
+    versions: list[RecordView]
+
+
+class Deleted(BaseModel):
+    """What was removed."""
+
+    messages: int
+    episodes: int
+    semantic_memories: int
+    files: int
+    episodes_rewritten: int
+    semantic_memories_rewritten: int
+
+
+class Imported(BaseModel):
+    """What an import added."""
+
+    messages: int
+    episodes: int
+    semantic_memories: int
+    known: int
+    users: int
+    skipped: int
+
+
+class Stats(BaseModel):
+    """Counts of one user."""
+
+    messages: int
+    buffered: int
+    episodes: int
+    facts: int
+    superseded: int
+    pending_facts: int
+    pending_vectors: int
+    memory_bytes: int
+
+
+class Profile(BaseModel):
+    """The facts that hold, by their kind."""
+
+    facts: dict[str, list[FactView]]
+
+
+class Users(BaseModel):
+    """A page of user ids."""
+
+    users: list[str]
+    next_cursor: str | None
+
+
+class Status(BaseModel):
+    """How the service does."""
+
+    status: str
+    reasons: list[str] = []
+
+
+class Version(BaseModel):
+    """Which release answers."""
+
+    name: str
+    version: str

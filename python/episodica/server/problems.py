@@ -1,0 +1,158 @@
+"""Failures as ``application/problem+json`` (RFC 9457): the kind of the error and its hint."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from ..errors import EpisodicaError
+from ..visible import visible
+
+MEDIA_TYPE = "application/problem+json"
+_LOG = logging.getLogger("episodica.server")
+_STATUS = {
+    "invalid_input": 400,
+    "read_only": 403,
+    "store_locked": 503,
+    "io": 503,
+    "closed": 503,
+    "interrupted": 503,
+    "embedding": 503,
+    "llm": 503,
+}
+_TITLES = {
+    400: "Invalid request",
+    401: "A key is needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    406: "Not acceptable",
+    408: "Too slow",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported media type",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available now",
+}
+# Seconds after which a client may try again.
+RETRY_AFTER = 1
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    kind: str
+    hint: str | None = None
+    errors: list[dict[str, Any]] | None = None
+
+
+class ServiceError(Exception):
+    """A failure of the service itself: status, kind, detail and hint."""
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        hint: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.hint = hint
+        self.retry_after = retry_after
+
+    def response(self) -> JSONResponse:
+        """The answer that says so."""
+        return problem(self.status, self.kind, self.detail, self.hint, retry_after=self.retry_after)
+
+
+def not_found(what: str) -> ServiceError:
+    """For a record or user that is not there."""
+    return ServiceError(404, "not_found", f"there is no such {what}")
+
+
+def problem(
+    status: int,
+    kind: str,
+    detail: str,
+    hint: str | None = None,
+    *,
+    errors: list[dict[str, Any]] | None = None,
+    retry_after: float | None = None,
+) -> JSONResponse:
+    """An answer in the form of the standard."""
+    body = Problem(
+        title=_TITLES.get(status, "Failure"),
+        status=status,
+        detail=visible(detail),
+        kind=kind,
+        hint=hint,
+        errors=errors,
+    )
+    headers = {}
+    if status == 503 and retry_after is None:
+        retry_after = RETRY_AFTER
+    if retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(retry_after + 0.5)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(
+        body.model_dump(exclude_none=True), status, headers=headers, media_type=MEDIA_TYPE
+    )
+
+
+def of_error(error: EpisodicaError) -> JSONResponse:
+    """The answer for an error of the memory."""
+    status = _STATUS.get(error.kind, 500)
+    if status >= 500:
+        _LOG.warning("%s: %s", error.kind, error.message)
+    return problem(status, error.kind, error.message, error.hint)
+
+
+def install(app: FastAPI) -> None:
+    """Makes every failure of an application a problem."""
+
+    @app.exception_handler(ServiceError)
+    async def _service(_: Request, failure: ServiceError) -> JSONResponse:
+        return failure.response()
+
+    @app.exception_handler(EpisodicaError)
+    async def _memory(_: Request, error: EpisodicaError) -> JSONResponse:
+        return of_error(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        # What was sent is left out: it may be a message.
+        found = [
+            {"place": ".".join(map(str, one["loc"])), "message": one["msg"]}
+            for one in error.errors()
+        ]
+        first = found[0] if found else {"place": "body", "message": "invalid"}
+        detail = f"{first['place']}: {first['message']}"
+        return problem(400, "invalid_input", detail, errors=found[:20])
+
+    @app.exception_handler(HTTPException)
+    async def _http(_: Request, error: HTTPException) -> JSONResponse:
+        kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http")
+        answer = problem(error.status_code, kind, str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(Exception)
+    async def _bug(_: Request, error: Exception) -> JSONResponse:
+        _LOG.error("a request failed", exc_info=error)
+        return problem(500, "internal", "the service failed; its log says why")

@@ -1,0 +1,1 @@
+"""The endpoints, a module per kind of resource. Each calls one method of the memory."""

@@ -1,0 +1,45 @@
+"""Changes as they happen: server-sent events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import StreamingResponse
+
+from ..access import AnyCaller
+from ..problems import ServiceError
+from ..state import Memory, TheService
+from .shared import problems
+
+router = APIRouter(tags=["events"])
+
+
+@router.get(
+    "/v1/events",
+    response_class=StreamingResponse,
+    responses={
+        **problems(),
+        200: {
+            "description": "Server-sent events; the id of each continues after it.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+    },
+)
+async def events(
+    caller: AnyCaller,
+    memory: Memory,
+    service: TheService,
+    user: Annotated[str | None, Query(description="Only this user.")] = None,
+    last_event_id: Annotated[str | None, Header(description="Continue after this one.")] = None,
+) -> StreamingResponse:
+    """Follows messages, episodes and facts. After a restart an event `reset` says to list anew."""
+    caller.needs("read")
+    name = user if user is not None else None if caller.user == "*" else caller.user
+    if name is not None and not caller.opens(name):
+        raise ServiceError(403, "forbidden", "the key is for another user")
+    # A cursor that is none, and a user id that is none, are refused before the answer begins.
+    await memory.events(last_event_id or "latest", user_id=name)
+    stream = service.stream.follow(memory, last_event_id or None, name)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)

@@ -1,0 +1,79 @@
+"""How the service does: for load balancers and monitoring, without a key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+
+from fastapi import APIRouter
+from starlette.responses import PlainTextResponse, Response
+
+from ... import _native
+from .. import views
+from ..models import Status, Version
+from ..problems import not_found
+from ..state import Service, TheService
+from ..telemetry.metrics import CONTENT_TYPE
+from .shared import problems
+
+router = APIRouter(tags=["operation"])
+# Free bytes below which the store is not ready for messages.
+_LEAST_FREE = 64 << 20
+
+
+@router.get("/health", response_model=Status)
+async def health(service: TheService) -> Response:
+    """Whether the process answers, and what of the memory fails."""
+    reasons = {
+        reason for memory in service.memories.all() for reason in (await memory.health()).failing
+    }
+    status = "degraded" if reasons else "ok"
+    return views.answer({"status": status, "reasons": sorted(reasons)})
+
+
+@router.get("/ready", response_model=Status, responses={503: {"model": Status}})
+async def ready(service: TheService) -> Response:
+    """Whether requests may be sent here: store writable, room on the disk, not stopping."""
+    reasons = await asyncio.to_thread(_obstacles, service)
+    status = "not_ready" if reasons else "ready"
+    code = 503 if reasons else 200
+    return views.answer({"status": status, "reasons": reasons}, code)
+
+
+def _obstacles(service: Service) -> list[str]:
+    path = service.settings.store_path
+    found = []
+    if service.memories.is_draining:
+        found.append("stopping")
+    if not os.access(path, os.W_OK):
+        found.append("the store is not writable")
+    elif shutil.disk_usage(path).free < _LEAST_FREE:
+        found.append("the disk is full")
+    return found
+
+
+@router.get("/version", response_model=Version)
+async def version() -> Response:
+    """Which release answers."""
+    return views.answer({"name": "episodica", "version": _native.version()})
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={404: problems(404)[404]},
+)
+async def metrics(service: TheService) -> Response:
+    """Prometheus metrics of this worker."""
+    if not service.metrics.enabled:
+        raise not_found("page")
+    stores = [(await memory.stats(), await memory.usage()) for memory in service.memories.all()]
+    pending = await service.memories.pending()
+    text = await asyncio.to_thread(
+        service.metrics.text,
+        stores,  # type: ignore[arg-type]  # the stats of a store, not of a user
+        pending,
+        service.settings.store_path,
+    )
+    return Response(text, media_type=CONTENT_TYPE)

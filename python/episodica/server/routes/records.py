@@ -1,0 +1,267 @@
+"""Messages, episodes and facts, one by one and in pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from ...errors import InvalidInputError
+from .. import views
+from ..access import AnyCaller, User
+from ..memories import page
+from ..models import (
+    Correction,
+    Deleted,
+    EpisodePage,
+    EpisodeView,
+    FactPage,
+    FactView,
+    History,
+    Layer,
+    MessagePage,
+    MessageView,
+    StateFact,
+)
+from ..state import Memory, TheService
+from .shared import (
+    LISTINGS,
+    Cursor,
+    IdempotencyKey,
+    Limit,
+    RecordId,
+    Resource,
+    forget,
+    id_of,
+    of_resource,
+    problems,
+    read_cursor,
+    write_cursor,
+)
+
+router = APIRouter(tags=["records"])
+_PAGES = {"messages": MessagePage, "episodes": EpisodePage, "facts": FactPage}
+_VIEWS = {"messages": MessageView, "episodes": EpisodeView, "facts": FactView}
+
+
+async def listed(
+    resource: str,
+    user: str,
+    memory: Memory,
+    *,
+    cursor: str | None,
+    limit: int,
+    layer: str = "L1",
+    **options: Any,
+) -> Response:
+    """A page of a listing."""
+    place = read_cursor(cursor)
+    found, following = await page(memory, LISTINGS[resource], user, options, place, limit)
+    items = [views.record(one, layer) for one in found]
+    return views.answer({"items": items, "next_cursor": write_cursor(following)})
+
+
+@router.get("/v1/users/{user}/messages", response_model=MessagePage, responses=problems())
+async def list_messages(
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    since: str | None = None,
+    until: str | None = None,
+    session_id: str | None = None,
+    newest_first: bool = False,
+) -> Response:
+    """Messages in the order of time."""
+    caller.needs("read")
+    return await listed(
+        "messages",
+        user,
+        memory,
+        cursor=cursor,
+        limit=limit,
+        since=since,
+        until=until,
+        session_id=session_id,
+        newest_first=newest_first,
+    )
+
+
+@router.get("/v1/users/{user}/episodes", response_model=EpisodePage, responses=problems())
+async def list_episodes(
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    since: str | None = None,
+    until: str | None = None,
+    session_id: str | None = None,
+    newest_first: bool = False,
+    layer: Layer = "L0",
+) -> Response:
+    """Episodes in the order of time."""
+    caller.needs("read")
+    return await listed(
+        "episodes",
+        user,
+        memory,
+        cursor=cursor,
+        limit=limit,
+        layer=layer,
+        since=since,
+        until=until,
+        session_id=session_id,
+        newest_first=newest_first,
+    )
+
+
+@router.get("/v1/users/{user}/facts", response_model=FactPage, responses=problems())
+async def list_facts(
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    since: str | None = None,
+    until: str | None = None,
+    session_id: str | None = None,
+    newest_first: bool = False,
+    include_superseded: Annotated[bool, Query(description="Facts that ended, too.")] = False,
+) -> Response:
+    """Facts in the order of the time from which they held."""
+    caller.needs("read")
+    return await listed(
+        "facts",
+        user,
+        memory,
+        cursor=cursor,
+        limit=limit,
+        since=since,
+        until=until,
+        session_id=session_id,
+        newest_first=newest_first,
+        include_superseded=include_superseded,
+    )
+
+
+@router.post(
+    "/v1/users/{user}/facts", status_code=201, response_model=FactView, responses=problems(409)
+)
+async def state_fact(
+    request: Request,
+    body: StateFact,
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    service: TheService,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Adds a fact that is stated directly."""
+    caller.needs("write")
+    raw = await request.body()
+
+    async def work() -> Response:
+        with service.tracer.span("create_memory", memory.tenant, user) as span:
+            fact = await memory.remember(
+                user,
+                body.statement,
+                kind=body.kind,  # type: ignore[arg-type]  # the memory checks it
+                valid_from=body.valid_from,
+                metadata=body.metadata,
+            )
+            span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
+        return views.answer(views.fact(fact), 201)
+
+    return await service.replays.once(caller, "state", user, idempotency_key, raw, work)
+
+
+@router.get("/v1/users/{user}/facts/{id}/history", response_model=History, responses=problems(404))
+async def fact_history(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
+    """Every version of a fact, oldest first."""
+    caller.needs("read")
+    versions = await memory.history(user, id_of(id))
+    of_resource(versions[-1] if versions else None, "facts")
+    return views.answer({"versions": [views.record(one) for one in versions]})
+
+
+def _add_record_routes(resource: Resource) -> None:
+    single = resource.removesuffix("s")
+    path = f"/v1/users/{{user}}/{resource}/{{id}}"
+
+    async def get(
+        user: User, id: RecordId, caller: AnyCaller, memory: Memory, layer: Layer = "L2"
+    ) -> Response:
+        caller.needs("read")
+        found = of_resource(await memory.get(user, id_of(id)), resource)
+        return views.answer(views.record(found, layer))
+
+    async def delete(
+        user: User, id: RecordId, caller: AnyCaller, memory: Memory, service: TheService
+    ) -> Response:
+        caller.needs("erase")
+        of_resource(await memory.get(user, id_of(id)), resource)
+        with service.tracer.span("delete_memory", memory.tenant, user):
+            report = await memory.delete(user, id_of(id))
+        forget(service, caller, user)
+        return views.answer(report.to_dict())
+
+    router.add_api_route(
+        path,
+        get,
+        methods=["GET"],
+        name=f"get_{single}",
+        summary=f"One {single}",
+        response_model=_VIEWS[resource],
+        responses=problems(404),
+    )
+    router.add_api_route(
+        path,
+        delete,
+        methods=["DELETE"],
+        name=f"delete_{single}",
+        summary=f"Deletes the {single} and what was derived from it",
+        response_model=Deleted,
+        responses=problems(404),
+    )
+
+
+def _add_correction(resource: Literal["episodes", "facts"]) -> None:
+    single = resource.removesuffix("s")
+
+    async def correct(
+        body: Correction,
+        user: User,
+        id: RecordId,
+        caller: AnyCaller,
+        memory: Memory,
+        service: TheService,
+    ) -> Response:
+        caller.needs("write")
+        of_resource(await memory.get(user, id_of(id)), resource)
+        with service.tracer.span("update_memory", memory.tenant, user):
+            try:
+                changed = await memory.update(user, id_of(id), body.content)
+            except InvalidInputError:
+                # Deleted meanwhile, unless the text itself is refused.
+                of_resource(await memory.get(user, id_of(id)), resource)
+                raise
+        return views.answer(views.record(changed))
+
+    router.add_api_route(
+        f"/v1/users/{{user}}/{resource}/{{id}}",
+        correct,
+        methods=["PATCH"],
+        name=f"correct_{single}",
+        summary=f"Changes the text of the {single}; history keeps the old",
+        response_model=_VIEWS[resource],
+        responses=problems(404),
+    )
+
+
+for _resource in ("messages", "episodes", "facts"):
+    _add_record_routes(_resource)
+_add_correction("episodes")
+_add_correction("facts")

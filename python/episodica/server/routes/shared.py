@@ -1,0 +1,121 @@
+"""What the routes have in common: problems in the OpenAPI document, cursors, dates, kinds."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Path, Query
+
+from ...records import Episode, Message, Record, SemanticMemory
+from ..access import Caller, decoded
+from ..models import MAX_PAGE
+from ..problems import MEDIA_TYPE, Problem, ServiceError, not_found
+from ..state import Service
+
+Resource = Literal["messages", "episodes", "facts"]
+CLASSES: dict[str, type[Message] | type[Episode] | type[SemanticMemory]] = {
+    "messages": Message,
+    "episodes": Episode,
+    "facts": SemanticMemory,
+}
+LISTINGS = {"messages": "messages", "episodes": "episodes", "facts": "semantic_memories"}
+
+_WORDS = {
+    400: "The request is invalid.",
+    401: "A key is needed, or it is unknown.",
+    403: "The key does not allow this.",
+    404: "There is no such thing.",
+    405: "Not with this method.",
+    408: "The body did not arrive in time.",
+    409: "The Idempotency-Key was used with another body.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    429: "The key is used too often; see Retry-After.",
+    500: "The service failed.",
+    503: "Not now; see Retry-After.",
+}
+
+
+def problems(*more: int) -> dict[int | str, dict[str, Any]]:
+    """The failures that every route may answer with, and some more."""
+    return {
+        status: {
+            "description": _WORDS[status],
+            "model": Problem,
+            "content": {MEDIA_TYPE: {}},
+        }
+        for status in sorted({400, 401, 403, 405, 408, 413, 415, 429, 500, 503, *more})
+    }
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="Makes a repeated request answer like the first.",
+    ),
+]
+RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", min_length=1)]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+
+
+def write_cursor(place: tuple[int, str] | None) -> str | None:
+    """A cursor for the place where the next page begins."""
+    if place is None:
+        return None
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str | None) -> tuple[int, str] | None:
+    """What :func:`write_cursor` wrote."""
+    if text is None:
+        return None
+    try:
+        read = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        count, last = read
+    except (binascii.Error, ValueError, TypeError, RecursionError):
+        raise _bad_cursor() from None
+    if type(count) is not int or not 0 <= count < 1 << 62 or type(last) is not str:
+        raise _bad_cursor()
+    return count, last
+
+
+def _bad_cursor() -> ServiceError:
+    return ServiceError(
+        400, "invalid_input", "not a cursor", "pass the `next_cursor` of the page before"
+    )
+
+
+def of_resource(found: Record | None, resource: str) -> Record:
+    """The record, if it is of this kind.
+
+    Raises
+    ------
+    ServiceError
+        If it is not, or there is none.
+    """
+    if not isinstance(found, CLASSES[resource]):
+        raise not_found(resource.removesuffix("s"))
+    return found
+
+
+def id_of(text: str) -> str:
+    """The id in a path."""
+    return decoded(text)
+
+
+def forget(service: Service, caller: Caller, user: str) -> None:
+    """Drops what the service keeps of a user whose records are deleted."""
+    service.replays.forget(caller.tenant, user)
+
+
+def legs_of(hits: Any) -> set[str]:
+    """Which legs took part in a search."""
+    names = {name.split(".")[0] for hit in hits for name in hit.scores}
+    return {name for name in names if name in {"words", "vector", "bm25", "L0", "L1", "L2"}}

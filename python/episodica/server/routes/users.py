@@ -1,0 +1,107 @@
+"""Users: counts, profile, timeline, deletion; and who there is."""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from .. import views
+from ..access import AnyCaller, User
+from ..memories import page
+from ..models import Deleted, EpisodePage, Profile, Stats, Users
+from ..state import Memory, TheService
+from .shared import Cursor, Limit, forget, problems, read_cursor, write_cursor
+
+router = APIRouter(tags=["users"])
+# Facts of a profile, by kind; the most important stay.
+_ROOM = {
+    "personal_info": 50,
+    "work_history": 100,
+    "preference": 200,
+    "relationship": 50,
+    "goal": 50,
+}
+
+
+@router.get("/v1/users", response_model=Users, responses=problems())
+async def list_users(
+    caller: AnyCaller, memory: Memory, cursor: Cursor = None, limit: Limit = 100
+) -> Response:
+    """The users of the tenant, by id."""
+    caller.needs("admin")
+    names = await memory.users()
+    place = read_cursor(cursor)
+    start = bisect.bisect_right(names, place[1]) if place else 0
+    found = names[start : start + limit]
+    more = start + limit < len(names)
+    following = write_cursor((start + limit, found[-1])) if more else None
+    return views.answer({"users": found, "next_cursor": following})
+
+
+@router.get("/v1/users/{user}/stats", response_model=Stats, responses=problems())
+async def stats(user: User, caller: AnyCaller, memory: Memory) -> Response:
+    """Counts of a user; all are 0 for an unknown one."""
+    caller.needs("read")
+    found: Any = await memory.stats(user)
+    return views.answer(
+        {
+            "messages": found.messages,
+            "buffered": found.buffered,
+            "episodes": found.episodes,
+            "facts": found.semantic_memories,
+            "superseded": found.superseded,
+            "pending_facts": found.pending_semantic,
+            "pending_vectors": found.pending_vectors,
+            "memory_bytes": found.memory_bytes,
+        }
+    )
+
+
+@router.get("/v1/users/{user}/profile", response_model=Profile, responses=problems())
+async def profile(user: User, caller: AnyCaller, memory: Memory) -> Response:
+    """The facts that hold about a person, by kind, the most important ones."""
+    caller.needs("read")
+    by_kind = defaultdict(list)
+    async for fact in memory.semantic_memories(user, newest_first=True):
+        if fact.kind in _ROOM:
+            by_kind[fact.kind].append(fact)
+    facts = {}
+    for kind, room in _ROOM.items():
+        best = sorted(by_kind[kind], key=lambda fact: -fact.importance)[:room]
+        facts[kind] = [views.fact(fact) for fact in best]
+    return views.answer({"facts": facts})
+
+
+@router.get("/v1/users/{user}/timeline", response_model=EpisodePage, responses=problems())
+async def timeline(
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    since: str | None = None,
+    until: str | None = None,
+) -> Response:
+    """Titles and summaries of the episodes, newest first."""
+    caller.needs("read")
+    options = {"since": since, "until": until, "newest_first": True}
+    place = read_cursor(cursor)
+    found, following = await page(memory, "episodes", user, options, place, limit)
+    items = [views.record(one, "L0") for one in found]
+    return views.answer({"items": items, "next_cursor": write_cursor(following)})
+
+
+@router.delete("/v1/users/{user}", response_model=Deleted, responses=problems())
+async def delete_user(
+    user: User, caller: AnyCaller, memory: Memory, service: TheService
+) -> Response:
+    """Deletes a user: afterwards no byte of theirs is on disk."""
+    caller.needs("erase")
+    with service.tracer.span("delete_memory_store", memory.tenant, user):
+        report = await memory.delete_user_data(user)
+    forget(service, caller, user)
+    return views.answer(report.to_dict())

@@ -1,0 +1,176 @@
+"""The settings of the service: arguments, then environment, then the settings file's ``[server]``.
+
+Reads them; the settings of the memory itself are ``MemoryConfig``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import ConfigError
+from ..hints import nearest_hint, shown
+
+PREFIX = "EPISODICA_SERVER_"
+# How the settings travel to worker processes.
+HANDED_ON = "EPISODICA_SERVER_SETTINGS"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What ``episodica serve`` is told.
+
+    Attributes
+    ----------
+    store : str
+        The store's directory.
+    tenant : str
+        The tenant of requests without a key.
+    host, port, uds
+        Address, port, or a Unix socket instead.
+    workers : int
+        Processes.
+    keys : str
+        The file of keys; empty: beside the store, as ``STORE.keys.json``.
+    config : str
+        The settings file; empty: none.
+    max_body_bytes, max_nesting : int
+        Largest body, and deepest JSON in it.
+    max_batch : int
+        Most messages in a request.
+    max_concurrency : int
+        Requests worked on at the same time; others are told to come back.
+    rate_per_minute : int
+        Requests per minute and key, unless the key says otherwise; 0: no limit.
+    body_timeout_seconds : float
+        How long a client may take to send a body.
+    shutdown_timeout_seconds : float
+        How long requests may go on after SIGTERM.
+    metrics, tracing : bool
+        Prometheus metrics at ``/metrics``; OpenTelemetry spans.
+    """
+
+    store: str = "memories"
+    tenant: str = "default"
+    host: str = "127.0.0.1"
+    port: int = 8077
+    uds: str = ""
+    workers: int = 1
+    keys: str = ""
+    config: str = ""
+    max_body_bytes: int = 16 << 20
+    max_nesting: int = 64
+    max_batch: int = 10_000
+    max_concurrency: int = 128
+    rate_per_minute: int = 6_000
+    body_timeout_seconds: float = 30.0
+    shutdown_timeout_seconds: float = 20.0
+    metrics: bool = True
+    tracing: bool = False
+
+    @property
+    def keys_path(self) -> Path:
+        """The file of keys."""
+        own = self.store_path
+        return Path(self.keys).expanduser() if self.keys else own.parent / f"{own.name}.keys.json"
+
+    @property
+    def store_path(self) -> Path:
+        """The store's directory."""
+        return Path(self.store).expanduser().absolute()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody on another machine can connect."""
+        if self.uds or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @classmethod
+    def load(cls, given: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Self:
+        """The settings: those given that are not ``None``, then the environment, then the file."""
+        path = given.get("config") or env.get("EPISODICA_CONFIG") or ""
+        values = _from_file(Path(path).expanduser()) if path else {}
+        values |= _from_environment(env)
+        values |= {name: value for name, value in given.items() if value is not None}
+        settings = cls(**{**values, "config": str(path)})
+        settings._check()
+        return settings
+
+    def _check(self) -> None:
+        for name, least in (("workers", 1), ("port", 0), ("max_body_bytes", 1), ("max_batch", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}: `{getattr(self, name)}`")
+        if self.port > 65_535:
+            raise ConfigError(f"port must be at most 65535: `{self.port}`")
+
+    def to_environment(self) -> str:
+        """The settings as text for the environment of a worker."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """What :meth:`to_environment` wrote."""
+        return cls(**json.loads(os.environ[HANDED_ON]))
+
+    def with_port(self, port: int) -> Self:
+        """The same settings with the port that the system chose."""
+        return replace(self, port=port)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            section = tomllib.load(file).get("server", {})
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings in `{path}`", path=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
+    if not isinstance(section, dict):
+        raise ConfigError(f"`server` must be a table in `{path}`", path=str(path))
+    for name, value in section.items():
+        section[name] = _checked(name, value, f"`server.{shown(name)}` in `{path}`")
+    return section
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, text in env.items():
+        if not variable.startswith(PREFIX) or variable == HANDED_ON:
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        kind = type(_default(name, f"environment variable: `{shown(variable)}`"))
+        try:
+            values[name] = (
+                {"1": True, "true": True, "0": False, "false": False}[text.lower()]
+                if kind is bool
+                else kind(text)
+            )
+        except (ValueError, KeyError):
+            raise ConfigError(f"{variable} must be a {kind.__name__}: `{shown(text)}`") from None
+    return values
+
+
+def _checked(name: str, value: object, place: str) -> Any:
+    default = _default(name, f"setting: {place}")
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    if type(value) is not type(default):
+        raise ConfigError(f"must be a {type(default).__name__}: {place}")
+    return value
+
+
+def _default(name: str, what: str) -> Any:
+    known = {one.name: one.default for one in fields(ServerSettings)}
+    if name not in known:
+        raise ConfigError(f"unknown {what}", hint=nearest_hint(name, known))
+    return known[name]

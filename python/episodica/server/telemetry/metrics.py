@@ -1,0 +1,129 @@
+"""Prometheus metrics of one worker."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from ...reports import Event
+from ...status import StoreStats, Usage
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counts of requests, searches and learning; sizes and costs when they are asked for."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        if not enabled:
+            return
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "episodica_requests", "Requests.", ("operation", "status"), registry=registry
+        )
+        self._seconds = Histogram(
+            "episodica_request_seconds",
+            "Time until the answer was sent.",
+            ("operation",),
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._legs = Counter(
+            "episodica_search_legs", "Legs that searches ran.", ("leg",), registry=registry
+        )
+        self._degraded = Counter(
+            "episodica_degraded", "Legs that searches lacked.", ("leg",), registry=registry
+        )
+        self._learned = Counter(
+            "episodica_changes", "Changes of records and of facts.", ("change",), registry=registry
+        )
+        self._conflicts = Counter(
+            "episodica_conflicts", "Facts that ended an older one.", registry=registry
+        )
+        self._gauges: dict[str, Gauge] = {}
+        self._tokens = Gauge(
+            "episodica_model_tokens", "Tokens of models.", ("phase", "side"), registry=registry
+        )
+        self._calls = Gauge(
+            "episodica_model_calls",
+            "Calls of models.",
+            ("phase", "outcome"),
+            registry=registry,
+        )
+
+    def request(self, operation: str, status: int, seconds: float) -> None:
+        """Counts a request."""
+        if self.enabled:
+            self._requests.labels(operation, str(status)).inc()
+            self._seconds.labels(operation).observe(seconds)
+
+    def search(self, legs: Iterable[str], degraded: Iterable[str]) -> None:
+        """Counts the legs of a search."""
+        if self.enabled:
+            for leg in legs:
+                self._legs.labels(leg).inc()
+            for leg in degraded:
+                self._degraded.labels(leg).inc()
+
+    def changes(self, events: Iterable[Event]) -> None:
+        """Counts what happened to records."""
+        if self.enabled:
+            for event in events:
+                self._learned.labels(event.change).inc()
+                if event.change == "SUPERSEDE":
+                    self._conflicts.inc()
+
+    def text(self, stores: Iterable[tuple[StoreStats, Usage]], pending: int, path: Path) -> bytes:
+        """Everything in Prometheus' text format; sums over the open tenants."""
+        sums: dict[str, float] = {"pending_work": pending}
+        for stats, usage in stores:
+            counted: tuple[tuple[str, float], ...] = (
+                ("users_resident", stats.open_users),
+                ("resident_bytes", stats.memory_bytes),
+                ("searches", stats.searches),
+                ("evictions", stats.evictions),
+                ("embedding_failures", stats.embedding_failures),
+            )
+            for name, value in counted:
+                sums[name] = sums.get(name, 0) + value
+            for phase, cost in usage.by_phase.items():
+                self._tokens.labels(phase, "prompt").set(cost.prompt_tokens)
+                self._tokens.labels(phase, "completion").set(cost.completion_tokens)
+                self._calls.labels(phase, "answered").set(cost.calls)
+                self._calls.labels(phase, "failed").set(cost.failures)
+        if path.is_dir():
+            sums["disk_free_bytes"] = shutil.disk_usage(path).free
+        for name, value in sums.items():
+            self._gauge(name).set(value)
+        return generate_latest(self._registry)
+
+    def _gauge(self, name: str) -> Gauge:
+        if name not in self._gauges:
+            self._gauges[name] = Gauge(
+                f"episodica_{name}", _MEANINGS[name], registry=self._registry
+            )
+        return self._gauges[name]
+
+
+_MEANINGS = {
+    "pending_work": "Users whose episodes or facts are still to be made.",
+    "users_resident": "Users in process memory.",
+    "resident_bytes": "Bytes that they take.",
+    "searches": "Searches since the start.",
+    "evictions": "Users closed to stay within the memory budget.",
+    "embedding_failures": "Failed calls of the embedder.",
+    "disk_free_bytes": "Free bytes of the store's disk.",
+}
