@@ -36,10 +36,14 @@ Every setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an envi
 (`EPISODICA_BUFFER_SIZE_MAX`) and a line of a TOML file. [The guide](../guide/settings.md) says
 which of them wins.
 
+<div class="figures names" markdown>
+
 | Setting | Type | Default | Allowed | Meaning |
 |---|---|---|---|---|
 """
 TAIL = """
+</div>
+
 `llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`; in a TOML file they are the
 tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
 `EPISODICA_EMBEDDING_...`.

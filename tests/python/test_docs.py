@@ -34,6 +34,7 @@ TOP = Path(__file__).parents[2]
 DOCS = TOP / "docs"
 PAGES = [
     *sorted(TOP.glob("*.md")),
+    TOP / "evaluation" / "README.md",
     *sorted(page for page in DOCS.glob("**/*.md") if page.parent.name != "adapters"),
 ]
 # Blocks that are marked as not run, by page.
@@ -47,6 +48,7 @@ NOT_RUN = {
     "docs/start/chatbot.md": 1,
     "docs/start/coming_from.md": 1,
     "docs/start/install.md": 2,
+    "evaluation/README.md": 3,
 }
 
 
