@@ -49,6 +49,7 @@ tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
 `EPISODICA_EMBEDDING_...`.
 
 ::: episodica.MemoryConfig
+    options: {filters: ["!^_"]}
 
 ::: episodica.EmbeddingConfig
 
