@@ -156,6 +156,17 @@ bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the com
 	cargo build --release --locked --manifest-path benches/Cargo.toml --bin once
 	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(or $(CARGO_TARGET_DIR),benches/target)/release/once"
 
+.PHONY: bench-serve
+bench-serve: $(NATIVE)  ## Measure the HTTP service next to the same calls in process; figures of docs/serve.md
+	$(BIN)/python -m evaluation bench serve
+
+# Requests that the fuzzer sends at least.
+REQUESTS ?= 5000
+
+.PHONY: fuzz-serve
+fuzz-serve: $(NATIVE)  ## Send the HTTP service generated requests; no answer may be a 5xx. REQUESTS=5000
+	EPISODICA_TEST_REQUESTS=$(REQUESTS) $(BIN)/python -m pytest tests/python/server/test_schema.py --timeout 3600
+
 # The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
 RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard tests/fixtures/conversations/*.json)
 

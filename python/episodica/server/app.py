@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from .. import _native
@@ -77,6 +76,7 @@ def create_app(settings: ServerSettings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
+        generate_unique_id_function=_operation_id,
     )
     app.state.service = service
     app.state.gatekeeper = service.gatekeeper
@@ -86,6 +86,12 @@ def create_app(settings: ServerSettings | None = None) -> FastAPI:
     app.add_middleware(Guard, settings=told, metrics=metrics)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """What clients that are generated call an operation."""
+    name = route.name.rstrip("_")
+    return f"mem0_{name}" if "mem0" in route.tags else name
 
 
 def _drain_on_signals(memories: Memories) -> None:
@@ -106,10 +112,7 @@ def _drain_on_signals(memories: Memories) -> None:
 def _document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document, in which failures are problems."""
     if app.openapi_schema is None:
-        routes = [route for route in app.routes if isinstance(route, APIRoute)]
-        document = get_openapi(
-            title=app.title, version=app.version, summary=app.summary, routes=routes
-        )
+        document = FastAPI.openapi(app)
         for path in document["paths"].values():
             for operation_ in path.values():
                 answers = operation_["responses"]

@@ -1,0 +1,235 @@
+"""Speed of the HTTP service, next to the same calls in process.
+
+The clients run in threads of this process, so on a small machine they compete with the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from episodica import MemorySystem
+
+USER = "alice"
+TOPICS = ("the flat", "her job", "the dog", "a marathon", "cooking", "her sister", "Lisbon")
+Call = Callable[[int], Any]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--messages", type=int, default=2_000, help="messages in the store")
+    parser.add_argument("--requests", type=int, default=400, help="requests of each kind")
+    parser.add_argument("--clients", type=int, default=8, help="clients at the same time")
+    parser.add_argument("--connections", type=int, default=1_000, help="idle connections")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures and prints a table in Markdown."""
+    with tempfile.TemporaryDirectory(prefix="episodica-bench-") as folder:
+        store = Path(folder, "store")
+        rows = []
+        with MemorySystem(store) as memory:
+            memory.add_messages(USER, [message(n) for n in range(args.messages)])
+            memory.flush(USER)
+            memory.wait(USER)
+            calls: dict[str, Call] = {
+                "add": lambda n: memory.add_messages(USER, [message(n, "in process")]),
+                "search": lambda n: memory.search(USER, question(n)),
+                "context": lambda n: memory.context(USER, question(n)),
+            }
+            rows += measured("in process", calls, args)
+        with service(store, Path(folder, "log")) as (port, process):
+            local = Connections(port)
+            calls = {
+                "add": lambda n: local.post("messages", {"messages": [message(n, "served")]}),
+                "search": lambda n: local.post("search", {"query": question(n)}),
+                "context": lambda n: local.post("context", {"query": question(n)}),
+            }
+            rows += measured("1 worker", calls, args)
+            print("| calls | clients | requests/s | p50 ms | p99 ms |\n|---|---|---|---|---|")
+            print("\n".join(rows))
+            print()
+            print(f"* Memory of the worker: {resident(process.pid):.0f} MB.")
+            keep_alive(port, args, calls["search"], process.pid)
+            stalled(port, args, calls["search"])
+            large(port)
+    return 0
+
+
+def message(n: int, mark: str = "note") -> dict[str, Any]:
+    """A message."""
+    text = f"{mark} {n}: we talked about {TOPICS[n % len(TOPICS)]} and decided on plan {n % 97}."
+    return {
+        "role": "user",
+        "name": "Alice",
+        "content": text,
+        "timestamp": 1_700_000_000 + 90 * n,
+        "message_id": f"{mark}-{n}-{time.monotonic_ns()}",
+    }
+
+
+def question(n: int) -> str:
+    """A question."""
+    return f"What did Alice decide about {TOPICS[n % len(TOPICS)]}?"
+
+
+def measured(name: str, calls: dict[str, Call], args: argparse.Namespace) -> Iterator[str]:
+    """A row for each call, alone and with several clients."""
+    for operation, call in calls.items():
+        for clients in (1, args.clients):
+            seconds, total = timed(call, args.requests, clients)
+            yield (
+                f"| {operation}, {name} | {clients} | {len(seconds) / total:,.0f} "
+                f"| {percentile(seconds, 50):.1f} | {percentile(seconds, 99):.1f} |"
+            )
+
+
+def timed(call: Call, requests: int, clients: int) -> tuple[list[float], float]:
+    """Milliseconds of each call, and seconds of all."""
+
+    def one(n: int) -> float:
+        started = time.perf_counter()
+        call(n)
+        return (time.perf_counter() - started) * 1_000
+
+    with ThreadPoolExecutor(clients) as threads:
+        list(threads.map(one, range(2 * clients)))
+        started = time.perf_counter()
+        seconds = list(threads.map(one, range(requests)))
+        return seconds, time.perf_counter() - started
+
+
+def percentile(values: list[float], share: int) -> float:
+    """The value below which a share of them lies."""
+    return statistics.quantiles(values, n=100)[share - 1]
+
+
+class Connections:
+    """A connection per thread, kept alive."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._open: dict[int, http.client.HTTPConnection] = {}
+
+    def post(self, name: str, body: dict[str, Any]) -> Any:
+        """Sends a request and reads its answer."""
+        own = threading.get_ident()
+        if own not in self._open:
+            self._open[own] = connection(self._port)
+        return ask(self._open[own], name, body)
+
+
+def connection(port: int) -> http.client.HTTPConnection:
+    """A connection without delays of small packets."""
+    made = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    made.connect()
+    made.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def ask(over: http.client.HTTPConnection, name: str, body: dict[str, Any]) -> Any:
+    """One request."""
+    data = json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    over.request("POST", f"/v1/users/{USER}/{name}", data, headers)
+    answer = over.getresponse()
+    text = answer.read()
+    if answer.status >= 300:
+        raise RuntimeError(f"{answer.status}: {text[:200]!r}")
+    return json.loads(text)
+
+
+@contextmanager
+def service(store: Path, log: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """The service in a process of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "episodica", "serve", "--store", str(store)]
+    env = {**os.environ, "EPISODICA_SERVER_RATE_PER_MINUTE": "0"}
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "--port", str(port)], stdout=file, stderr=file, env=env
+        )
+    try:
+        for _ in range(600):
+            try:
+                connection(port).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def resident(pid: int) -> float:
+    """Megabytes of memory of a process."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1_024
+    raise RuntimeError("no such process")
+
+
+def keep_alive(port: int, args: argparse.Namespace, search: Call, pid: int) -> None:
+    """Many connections that are open and mostly idle."""
+    with ExitStack() as stack:
+        opened = [connection(port) for _ in range(args.connections)]
+        for one in opened:
+            stack.callback(one.close)
+        for one in opened:
+            one.request("GET", f"/v1/users/{USER}/stats")
+        failed = sum(one.getresponse().status != 200 for one in opened)
+        seconds, total = timed(search, args.requests, args.clients)
+        print(
+            f"* {args.connections:,} clients keep their connection: {failed} requests failed; "
+            f"beside them {len(seconds) / total:,.0f} searches/s, p99 "
+            f"{percentile(seconds, 99):.1f} ms, {resident(pid):.0f} MB."
+        )
+
+
+def stalled(port: int, args: argparse.Namespace, search: Call) -> None:
+    """Clients that send half a body and stop."""
+    head = f"POST /v1/users/{USER}/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n"
+    with ExitStack() as stack:
+        for _ in range(20):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            one.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
+        seconds, total = timed(search, args.requests, args.clients)
+        print(
+            f"* 20 clients stall in the middle of a body: {len(seconds) / total:,.0f} searches/s, "
+            f"p99 {percentile(seconds, 99):.1f} ms."
+        )
+
+
+def large(port: int) -> None:
+    """Bodies of ten megabytes."""
+    took = []
+    for turn in range(5):
+        said = [
+            {"role": "user", "content": f"{turn} {n} " + "a plan for the flat " * 250}
+            for n in range(2_000)
+        ]
+        body = {"messages": said}
+        size = len(json.dumps(body)) / 1e6
+        started = time.perf_counter()
+        over = connection(port)
+        ask(over, "messages", body)
+        over.close()
+        took.append(time.perf_counter() - started)
+    print(f"* A body of {size:.0f} MB, 2,000 messages: {statistics.median(took):.2f} s.")
