@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -430,3 +431,28 @@ def test_row_13_the_minimum_of_an_episode_is_obeyed(
     sizes = [episode.message_count for episode in memory.episodes("ann")]
     assert sum(sizes) == 48
     assert set(sizes) <= {4, 5, 6}, sizes
+
+
+def test_row_8_messages_that_come_in_meanwhile_plan_no_attempts_of_their_own(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """Each started a round of its own: `wait` took minutes for a hundred messages."""
+    asked: list[float] = []
+
+    def script(request: Request) -> Reply:
+        asked.append(time.monotonic())
+        return DOWN
+
+    server = serve(script)
+    memory = open_memory(embedding=vectors(server, breaker_failures=1_000, max_attempts=1))
+    for message in talk(30):
+        memory.add_messages("ann", [message])
+        time.sleep(0.05)
+    time.sleep(1.0)
+    before = len(asked)
+    time.sleep(3.5)
+    times = asked[before:]
+    rounds = bool(times) + sum(
+        later - earlier > 0.4 for earlier, later in itertools.pairwise(times)
+    )
+    assert rounds <= 1, "attempts wait 1, 5 and 30 s, however many messages there are"

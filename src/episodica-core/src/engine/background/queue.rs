@@ -284,6 +284,9 @@ impl State {
                 self.parked.push(Waiting { due, needs_model: true, user, count });
                 true
             }
+            // An earlier failure has planned the next attempt: what comes in meanwhile plans no
+            // further one, or there would be as many rounds of attempts as messages.
+            Outcome::Failed if self.tries_again(user) => true,
             Outcome::Failed => {
                 let (count, user) = (failures + 1, user.clone());
                 match RETRY_SECONDS.get(failures as usize) {
@@ -300,6 +303,12 @@ impl State {
                 }
             }
         }
+    }
+
+    /// True if an attempt for the user is planned, whatever a model does.
+    fn tries_again(&self, user: &UserGuard) -> bool {
+        let mut planned = self.later.iter().chain(&self.parked);
+        planned.any(|waiting| !waiting.needs_model && waiting.user.is_same(user))
     }
 
     /// Queues the users whose wait is over.
@@ -334,9 +343,9 @@ fn take_due(waiting: &mut Vec<Waiting>, now: Instant) -> Vec<Waiting> {
     due
 }
 
+/// Takes the counts of a user out; the highest.
 fn take(counts: &mut Vec<(UserGuard, u64)>, user: &UserGuard) -> Option<u64> {
-    let at = counts.iter().position(|(other, _)| other.is_same(user))?;
-    Some(counts.remove(at).1)
+    counts.extract_if(.., |(other, _)| other.is_same(user)).map(|(_, count)| count).max()
 }
 
 /// Serves the queue until it stops or the engine is gone.
