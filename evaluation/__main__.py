@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation import compare, locomo, longmemeval
+from evaluation import compare, locomo, longmemeval, nemori
 from evaluation.benchmarks import report, retrieval, serve, speed, suite
 from evaluation.common import pipeline
 from evaluation.common.pipeline import Benchmark
@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         pipeline.add_stages(commands.add_parser(name, help=about, description=about), benchmark)
     _add_command(commands, "compare", compare)
     _add_command(commands, "languages", languages)
+    _add_command(commands, "nemori", nemori)
     bench = commands.add_parser("bench", help="how fast the package is, and what finds best")
     parts = bench.add_subparsers(title="parts", metavar="PART", required=True)
     for name, module in SPEED.items():

@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
-from evaluation.common import pipeline  # noqa: E402
+from evaluation.__main__ import main as benchmark  # noqa: E402
 from evaluation.locomo.data import load  # noqa: E402
 from loopback import Loopback, Reply, Request  # noqa: E402
 
@@ -42,6 +42,7 @@ MODEL = "smollm2-135m"
 # Long enough for what is asked, short enough for a minute a call: longer answers are cut, and have
 # to be salvaged.
 MAX_TOKENS = 256
+CONTEXT_WINDOW = 8192
 
 
 def free_port() -> int:
@@ -65,7 +66,7 @@ def server(python: str, log: Path, deadline: float) -> Iterator[int]:
         "model_alias": MODEL,
         "host": "127.0.0.1",
         "port": port,
-        "n_ctx": 8192,
+        "n_ctx": CONTEXT_WINDOW,
         "n_threads": 1,
         "n_threads_batch": 1,
     }
@@ -173,7 +174,13 @@ def expect(truth: bool, what: str, problems: list[str]) -> None:
 def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list[str]:
     """Has the memory learn the conversation with the model; what did not hold."""
     (conversation,) = load(data).conversations
-    llm = LLMConfig(MODEL, base_url=recorder.url, timeout_seconds=300, max_tokens=MAX_TOKENS)
+    llm = LLMConfig(
+        MODEL,
+        base_url=recorder.url,
+        timeout_seconds=300,
+        max_tokens=MAX_TOKENS,
+        context_window=CONTEXT_WINDOW,
+    )
     problems: list[str] = []
     started = time.monotonic()
     with MemorySystem(store, llm=llm, llm_concurrency=1) as memory:
@@ -258,6 +265,8 @@ def evaluate(data: Path, out: Path, recorder: Recorder, questions: int) -> list[
         "0",
     ]
     arguments = [
+        "locomo",
+        "run",
         "--data",
         str(data),
         "--out",
@@ -270,7 +279,7 @@ def evaluate(data: Path, out: Path, recorder: Recorder, questions: int) -> list[
         *options,
     ]
     started = time.monotonic()
-    status = pipeline.run(pipeline.Benchmark(load), None, arguments)
+    status = benchmark(arguments)
     asked = recorder.counts - before
     scores = json.loads((out / "scores.json").read_text(encoding="utf-8"))["systems"]["episodica"]
     book = scores["ledger"]

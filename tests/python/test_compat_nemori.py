@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -13,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from episodica import EpisodicaError
+from episodica import MemorySystem as Store
 from episodica.compat import nemori
-from episodica.compat.nemori import MemoryConfig, MemorySystem, NemoriMemory, classes
+from episodica.compat.nemori import MemoryConfig, MemorySystem, NemoriMemory, classes, facade
 from episodica.compat.nemori import config as nemori_config
 
 TALK = [
@@ -195,8 +199,9 @@ def test_settings_are_translated_and_keys_never_shown(monkeypatch: pytest.Monkey
 
 def test_import_nemori_after_install(config: MemoryConfig) -> None:
     nemori.install()
-    import nemori as theirs  # type: ignore[import-not-found,unused-ignore]
     from nemori.api.facade import NemoriMemory as Facade  # type: ignore[import-not-found,unused-ignore]
+
+    import nemori as theirs  # type: ignore[import-not-found,unused-ignore]
 
     assert theirs.NemoriMemory is Facade is NemoriMemory
     with theirs.NemoriMemory(config) as memory:
@@ -268,6 +273,165 @@ def test_row_15_named_models_thresholds_and_workers_take_effect(
     assert made["boundary_confidence_threshold"] == 0.4
 
 
+def test_row_15_a_key_without_a_named_model_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Scripts worked offline and never knew."""
+    monkeypatch.setattr(nemori_config, "_told_offline", [])
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with pytest.warns(UserWarning, match="OPENAI_API_KEY is set, but no field names a model"):
+        config = MemoryConfig(storage_path=str(tmp_path))
+    assert config.llm() is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MemoryConfig(storage_path=str(tmp_path))
+        # Fields that are set later count, too.
+        config.llm_model = "some-model"
+    named = config.llm()
+    assert named is not None
+    assert named.model == "some-model"
+    assert config.overrides()["llm"] == named
+
+
+def test_the_variables_of_the_later_versions_reach_model_and_embedder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {
+        "LLM_API_KEY": "sk-1",
+        "LLM_BASE_URL": "http://localhost:1/v1",
+        "EMBEDDING_API_KEY": "sk-2",
+        "EMBEDDING_BASE_URL": "http://localhost:2/v1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    config = MemoryConfig(llm_model="m", llm_timeout=7.0, llm_retries=2, embedding_model="e")
+    made = config.overrides()
+    assert (made["llm"].base_url, made["llm"].api_key) == ("http://localhost:1/v1", "sk-1")
+    assert (made["llm"].timeout_seconds, made["llm"].max_attempts) == (7.0, 2)
+    assert (made["embedding"].base_url, made["embedding"].api_key) == (
+        "http://localhost:2/v1",
+        "sk-2",
+    )
+    assert (config.llm_api_key, config.llm_base_url) == ("sk-1", "http://localhost:1/v1")
+
+
+def test_every_setting_of_nemori_is_in_one_group_and_in_the_docs() -> None:
+    used = {*nemori_config.TRANSLATED, *nemori_config.OBEYED}
+    used.update(*nemori_config.MODEL.values(), *nemori_config.EMBEDDING.values())
+    without_effect = set(nemori_config.WITHOUT_EFFECT)
+    assert not used & without_effect
+    page = (Path(__file__).parents[2] / "docs" / "nemori.md").read_text(encoding="utf-8")
+    effect, _, none = page.partition("without effect")
+    assert used <= set(re.findall(r"`(\w+)`", effect))
+    assert set(re.findall(r"`(\w+)`", none.partition("\n#")[0])) == without_effect
+    assert {field.name for field in dataclasses.fields(MemoryConfig)} >= without_effect
+
+
+def test_segmentation_and_agents_take_effect() -> None:
+    assert MemoryConfig(enable_batch_segmentation=False).overrides() == {"boundary_mode": "message"}
+    assert MemoryConfig(enable_smart_boundary=False).overrides() == {"boundary_mode": "heuristic"}
+    assert MemoryConfig(enable_batch_segmentation=True).overrides() == {}
+    assert MemoryConfig(agent_id="coach").overrides() == {"tenant": "coach"}
+
+
+async def test_the_asynchronous_facade(config: MemoryConfig) -> None:
+    async with NemoriMemory(config) as memory:
+        assert (await memory.health()).healthy
+        await memory.add_messages("Nuria_0", TALK)
+        picture = "data:image/png;base64,iVBORw0KGgo="
+        await memory.add_multimodal_message("Nuria_0", "Bolt in the garden", [picture])
+        made = await memory.flush("Nuria_0")
+        assert made[-1]["source_messages"][-1]["content"].startswith("Bolt in the garden")
+        found = await memory.search("Nuria_0", "tortoise", top_k_semantic=5, search_method="text")
+        assert set(found) == {"episodes", "semantic_memories"}
+        first = found["episodes"][0]
+        assert {"id", "title", "content", "source_messages", "created_at"} <= set(first)
+        assert first["created_at"].startswith("2024-02-01")
+        assert memory._system._orchestrator.stats.total_requests == 0
+        counts = await memory.stats("Nuria_0")
+        assert counts["episode_count"] >= len(made)
+        await memory.delete_episode("Nuria_0", first["id"])
+        await memory.delete_user("Nuria_0")
+        assert (await memory.search("Nuria_0", "tortoise"))["episodes"] == []
+        with pytest.raises(EpisodicaError):
+            await memory.add_messages("Nuria_0", [{"role": "user", "content": 7}])
+
+
+@pytest.mark.parametrize("user", ["Nuria_0", "Ada.B", "..x", "María 3", "张三_0", "a%b"])
+def test_scripts_find_a_users_files_under_the_names_of_nemori(
+    user: str, config: MemoryConfig
+) -> None:
+    """`Nuria_0` is `^nuria_0` on disk: scripts said that nothing was saved."""
+    root = Path(config.storage_path)
+    with NemoriMemory(config) as memory:
+        memory.add_messages(user, TALK)
+        memory.flush(user)
+        assert memory.wait_for_semantic(user)
+        path = root / "episodes" / f"{user}_episodes.jsonl"
+        assert path.is_file()
+        assert "tortoise" in path.read_text(encoding="utf-8")
+        assert (root / "semantic" / f"{user}_semantic.jsonl").is_file()
+    assert not [path for path in root.rglob("*") if path.is_symlink()]
+    with Store(root) as store:
+        assert store.users() == [user]
+        assert store.verify().problems == ()
+
+
+def test_a_name_for_scripts_makes_room_for_another_users_log(config: MemoryConfig) -> None:
+    """The name of one user may be the file of another; where case is folded, `Ann` and `ann`."""
+    with NemoriMemory(config) as memory:
+        memory.add_messages("^ann", TALK)
+        memory.flush("^ann")
+        link = Path(config.storage_path) / "episodes" / "^ann_episodes.jsonl"
+        assert link.is_symlink()
+        memory.add_messages("Ann", TALK)
+        memory.flush("Ann")
+        assert link.is_file()
+        assert not link.is_symlink()
+    with Store(config.storage_path) as store:
+        assert store.users() == ["Ann", "^ann"]
+        assert [store.stats(user)["messages"] for user in store.users()] == [3, 3]
+
+
+def test_a_search_by_vectors_falls_back_to_words(
+    config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scripts ask for vectors alone, and found nothing while the embedder was away."""
+    monkeypatch.setenv("no_proxy", "*")
+    config.llm_base_url, config.embedding_model = "http://127.0.0.1:9/v1", "none"
+    config.enable_semantic_memory = False
+    monkeypatch.setattr(MemoryConfig, "llm", lambda _: None)
+    with NemoriMemory(config) as memory:
+        memory.add_messages("a", TALK)
+        memory.flush("a")
+        assert memory.search("a", "tortoise", search_method="vector")["episodic"]
+
+
+def test_the_search_and_the_counter_of_the_first_versions(
+    config: MemoryConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nemori.install()
+    from src.core.lightweight_search_system import (  # type: ignore[import-not-found,unused-ignore]
+        LightweightSearchSystem,
+    )
+    from src.models import Message  # type: ignore[import-not-found,unused-ignore]
+    from src.utils.token_counter import TokenCounter  # type: ignore[import-not-found,unused-ignore]
+
+    message = Message(role="user", content="I play the viola.", metadata={"n": 1})
+    with MemorySystem(config) as system:
+        system.add_messages("a", [vars(message)], metadata={"session_date": "today"})
+        system.force_episode_creation("a")
+        assert system.get_stats()["system"]["messages_processed"] == 1
+    with LightweightSearchSystem(config, preload_data=True) as search:
+        assert search.batch_preload_users(["a", "b"], max_workers=2) == {"a": True, "b": False}
+        (found,) = search.search_vector("a", "viola")["episodic"]
+        assert found["original_messages"][0]["metadata"] == {"n": 1, "session_date": "today"}
+        assert search.get_memory_usage()["total_episodes"] == 1
+    counter = TokenCounter()
+    counter.reset()
+    counter.print_summary(title="Tokens")
+    assert capsys.readouterr().out.splitlines()[1] == "Tokens"
+
+
 def test_a_script_runs_unchanged(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -300,4 +464,6 @@ def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
 
 def test_examples() -> None:
     assert doctest.testmod(nemori).failed == 0
+    assert doctest.testmod(facade).failed == 0
+    assert doctest.testmod(classes).failed == 0
     assert doctest.testmod(nemori_config).failed == 0

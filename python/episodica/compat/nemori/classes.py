@@ -1,45 +1,59 @@
-"""Nemori's classes over ``episodica``. Called by :mod:`episodica.compat.nemori` only."""
+"""Nemori's core classes over ``episodica``. Called by :mod:`episodica.compat.nemori` only."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 
 from ...errors import EpisodicaError
 from ...inputs.options import Kind, Method
 from ...records import Episode, SemanticMemory
+from ...reports import AddResult
+from ...results import Hit
 from ...system import MemorySystem as Store
 from . import shapes
 from .config import MemoryConfig, report_once
+from .names import ScriptNames
+from .spending import TokenCounter
 
+_TOTALS = ("messages", "episodes", "semantic_memories")
 _lock = threading.Lock()
-_open: dict[Path, tuple[Store, int]] = {}
+_open: dict[Path, _Shared] = {}
 
 
-def _acquire(config: MemoryConfig) -> tuple[Path, Store]:
+class _Shared:
     """The store of a path, shared by the whole process.
 
     Scripts open a memory in every worker; the settings of the first one apply.
     """
-    path = Path(config.storage_path).expanduser().absolute()
-    with _lock:
-        store, holders = _open.get(path, (None, 0))
-        if store is None:
-            store = Store(path, **config.overrides())
-        _open[path] = (store, holders + 1)
-    return path, store
 
+    def __init__(self, path: Path, config: MemoryConfig) -> None:
+        self.path = path
+        self.store = Store(path, **config.overrides())
+        self.names = ScriptNames(path)
+        self.holders = 0
 
-def _release(path: Path) -> None:
-    with _lock:
-        store, holders = _open.pop(path)
-        if holders > 1:
-            _open[path] = (store, holders - 1)
-            return
-    store.close()
+    @classmethod
+    def acquire(cls, config: MemoryConfig) -> _Shared:
+        path = Path(config.storage_path).expanduser().absolute()
+        with _lock:
+            shared = _open.get(path) or cls(path, config)
+            _open[path] = shared
+            shared.holders += 1
+        return shared
+
+    def release(self) -> None:
+        with _lock:
+            self.holders -= 1
+            if self.holders:
+                return
+            del _open[self.path]
+            TokenCounter.add(self.store.usage())
+            self.names.remove()
+            self.store.close()
 
 
 class Records:
@@ -54,6 +68,8 @@ class Records:
         if self._kind == "semantic":
             return list(self._store.semantic_memories(owner_id))
         return list(self._store.episodes(owner_id))
+
+    get_user_episodes = list_by_user = list_user_items
 
 
 class MemorySystem:
@@ -84,17 +100,27 @@ class MemorySystem:
         self.config = config or MemoryConfig()
         self.language = language
         report_once(sorted(name for name, component in components.items() if component is not None))
-        self._path, self._store = _acquire(self.config)
+        self._shared = _Shared.acquire(self.config)
+        self._store = self._shared.store
         self._closed = False
 
-    def add_messages(self, owner_id: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def add_messages(
+        self,
+        owner_id: str,
+        messages: Sequence[Mapping[str, Any]],
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Adds messages.
 
-        What was done, as Nemori tells it: an error is a status, not an exception.
+        What was done, as Nemori tells it: an error is a status, not an exception. ``metadata`` is
+        that of each message.
         """
+        self._shared.names.make_room(owner_id)
         before = self._buffered(owner_id)
+        shared = dict(metadata or {})
+        given = [{**one, "metadata": {**shared, **(one.get("metadata") or {})}} for one in messages]
         try:
-            added = self._store.add_messages(owner_id, shapes.incoming(messages))
+            added = self.add(owner_id, given)
         except (EpisodicaError, KeyError) as error:
             return {"status": "error", "error": str(error), "buffer_size": before}
         made = [self._store.get(owner_id, one) for one in added.episodes]
@@ -116,10 +142,21 @@ class MemorySystem:
         Where all messages are in episodes already, that is the latest one: scripts take ``None``
         for a failure.
         """
-        made = self._store.flush(owner_id) or list(
+        made = self.close_buffer(owner_id) or list(
             self._store.episodes(owner_id, newest_first=True, limit=1)
         )
         return shapes.episode_info(made[-1]) if made else None
+
+    def add(self, owner_id: str, messages: Sequence[Mapping[str, Any]]) -> AddResult:
+        """Adds messages, and raises."""
+        self._shared.names.make_room(owner_id)
+        return self._store.add_messages(owner_id, shapes.incoming(messages))
+
+    def close_buffer(self, owner_id: str) -> list[Episode]:
+        """Closes the buffer; the episodes that this made."""
+        made = self._store.flush(owner_id)
+        self._shared.names.add(owner_id)
+        return made
 
     def search_all(
         self,
@@ -141,27 +178,49 @@ class MemorySystem:
             ``"hybrid"``, ``"vector"``, ``"bm25"`` (or ``"text"``), ``"norlift"``; any other is
             ``"hybrid"``, as in Nemori.
         """
-        episodes = self.config.search_top_k_episodes if top_k_episodes is None else top_k_episodes
-        facts = self.config.search_top_k_semantic if top_k_semantic is None else top_k_semantic
+        found = self.find(user_id, query, top_k_episodes, top_k_semantic, search_method)
         return {
-            "episodic": self._search(user_id, query, "episodic", episodes, search_method),
-            "semantic": self._search(user_id, query, "semantic", facts, search_method),
+            kind: [shapes.found(hit, search_method) for hit in hits] for kind, hits in found.items()
         }
 
-    def _search(
-        self, user_id: str, query: str, kind: Kind, top_k: int, name: str
-    ) -> list[dict[str, Any]]:
-        if top_k < 1 or not query.strip():
-            return []
-        method = _method(name, norlift=bool(self.config.enable_norlift_ranking))
-        return [
-            shapes.found(hit, name)
-            for hit in self._store.search(user_id, query, kinds=[kind], top_k=top_k, method=method)
-        ]
+    def find(
+        self,
+        user_id: str,
+        query: str,
+        top_k_episodes: int | None,
+        top_k_semantic: int | None,
+        search_method: str,
+    ) -> dict[Kind, list[Hit]]:
+        """The hits of each kind."""
+        most: dict[Kind, int] = {
+            "episodic": _first(top_k_episodes, self.config.search_top_k_episodes),
+            "semantic": _first(top_k_semantic, self.config.search_top_k_semantic),
+        }
+        self._shared.names.make_room(user_id)
+        method = _method(search_method, norlift=bool(self.config.enable_norlift_ranking))
+        if not query.strip():
+            return {kind: [] for kind in most}
+        return {
+            kind: self._hits(user_id, query, kind, top_k, method) if top_k > 0 else []
+            for kind, top_k in most.items()
+        }
+
+    def _hits(self, user_id: str, query: str, kind: Kind, top_k: int, method: Method) -> list[Hit]:
+        found = self._store.search(user_id, query, kinds=[kind], top_k=top_k, method=method)
+        if not found and found.degraded:
+            # Scripts ask for vectors alone: without an embedder words find more than nothing.
+            found = self._store.search(user_id, query, kinds=[kind], top_k=top_k)
+        return list(found)
 
     def wait_for_semantic_generation(self, owner_id: str, timeout: float = 30.0) -> bool:
         """Waits until the owner's facts are learned; ``False`` after the timeout."""
-        return self._store.wait(owner_id, timeout)
+        done = self._store.wait(owner_id, timeout)
+        self._shared.names.add(owner_id)
+        return done
+
+    def drain(self, timeout: float) -> bool:
+        """Waits until all owners' facts are learned; ``False`` after the timeout."""
+        return self._store.wait(timeout=timeout)
 
     def get_semantic_generation_status(self, owner_id: str | None = None) -> dict[str, Any]:
         """The number of episodes whose facts are still to be learned."""
@@ -177,8 +236,14 @@ class MemorySystem:
 
     def get_stats(self, owner_id: str | None = None) -> dict[str, Any]:
         """Counts of the store and, if ``owner_id`` is given, of the owner."""
+        total = self._total()
         made: dict[str, Any] = {
-            "system": self._store.stats().to_dict(),
+            "system": {
+                **self._store.stats().to_dict(),
+                "messages_processed": total["messages"],
+                "episodes_created": total["episodes"],
+                "semantic_memories_created": total["semantic_memories"],
+            },
             "performance": self._store.usage().to_dict(),
             "config": self.config.to_dict(),
         }
@@ -217,12 +282,24 @@ class MemorySystem:
             "semantic_deleted": report.semantic_memories,
         }
 
+    def delete_semantic_memory(self, owner_id: str, memory_id: str) -> dict[str, Any]:
+        """Removes a fact."""
+        return {"semantic_deleted": self._store.delete(owner_id, memory_id).semantic_memories > 0}
+
     def delete_user_data(self, owner_id: str) -> dict[str, bool]:
         """Removes everything of an owner."""
         self._store.delete_user_data(owner_id)
         return dict.fromkeys(
             ("buffer", "episodic_storage", "semantic_storage", "search_index"), True
         )
+
+    def _total(self) -> Counter[str]:
+        """Counts of all owners."""
+        total: Counter[str] = Counter()
+        for user in self._store.users():
+            counts = self._store.stats(user)
+            total.update({name: counts[name] for name in _TOTALS})
+        return total
 
     def _buffered(self, owner_id: str) -> int:
         return int(self._store.stats(owner_id).get("buffered", 0))
@@ -231,7 +308,7 @@ class MemorySystem:
         """Releases the store, which closes with its last user. A second call does nothing."""
         if not self._closed:
             self._closed = True
-            _release(self._path)
+            self._shared.release()
 
     def __enter__(self) -> Self:
         return self
@@ -240,104 +317,47 @@ class MemorySystem:
         self.close()
 
 
-class NemoriMemory:
-    """Nemori's façade.
+class LightweightSearchSystem(MemorySystem):
+    """Nemori's search over loaded users; every search of ours is one.
 
     Parameters
     ----------
     config
-        The settings; Nemori's defaults without one.
-    memory_system
-        A system to use instead of one of its own; it is closed together with this.
-    **components
-        As for :class:`MemorySystem`.
-
-    Examples
-    --------
-    >>> with NemoriMemory(MemoryConfig(storage_path="nemori-memories")) as memory:
-    ...     _ = memory.add_messages("bob", [{"role": "user", "content": "I live in Ghent."}])
-    ...     _ = memory.flush("bob")
-    ...     memory.wait_for_semantic("bob", timeout=30)
-    ...     [hit["type"] for hit in memory.search("bob", "where?", top_k_semantic=0)["episodic"]]
-    True
-    ['episodic']
+        The settings.
+    preload_data
+        Accepted; users are loaded when they are asked for.
     """
 
-    def __init__(
-        self,
-        config: MemoryConfig | None = None,
-        *,
-        memory_system: MemorySystem | None = None,
-        **components: Any,
-    ) -> None:
-        self.config = config or (memory_system.config if memory_system else MemoryConfig())
-        self._memory_system = memory_system or MemorySystem(
-            self.config, self.config.language, **components
-        )
+    def __init__(self, config: MemoryConfig | None = None, preload_data: bool = True) -> None:
+        super().__init__(config)
 
-    @classmethod
-    def from_env(cls, **components: Any) -> Self:
-        """A memory with default settings and those of the environment."""
-        return cls(MemoryConfig(), **components)
+    def batch_preload_users(
+        self, user_ids: Sequence[str], max_workers: int | None = None
+    ) -> dict[str, bool]:
+        """Loads users; for each, whether there is anything of them."""
+        known = set(self._store.users())
+        for user in known.intersection(user_ids):
+            self._store.load_user_data_and_indices(user)
+        return {user: user in known for user in user_ids}
 
-    def add_messages(self, user_id: str, messages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """Adds messages; see :meth:`MemorySystem.add_messages`."""
-        return self._memory_system.add_messages(user_id, list(messages))
-
-    def flush(self, user_id: str) -> dict[str, Any] | None:
-        """Closes the buffer into an episode; see :meth:`MemorySystem.force_episode_creation`."""
-        return self._memory_system.force_episode_creation(user_id)
-
-    def wait_for_semantic(self, user_id: str, timeout: float = 30.0) -> bool:
-        """Waits until the user's facts are learned; ``False`` after the timeout."""
-        return self._memory_system.wait_for_semantic_generation(user_id, timeout)
-
-    def search(
-        self,
-        user_id: str,
-        query: str,
-        *,
-        top_k_episodes: int | None = None,
-        top_k_semantic: int | None = None,
-        search_method: str = "hybrid",
+    def search_vector(
+        self, user_id: str, query: str, top_k_episodes: int = 10, top_k_semantic: int = 10
     ) -> dict[str, list[dict[str, Any]]]:
-        """Searches episodes and facts; see :meth:`MemorySystem.search_all`."""
-        return self._memory_system.search_all(
-            user_id, query, top_k_episodes, top_k_semantic, search_method
-        )
+        """Searches by vectors."""
+        return self.search_all(user_id, query, top_k_episodes, top_k_semantic, "vector")
 
-    async def asearch(
-        self,
-        user_id: str,
-        query: str,
-        *,
-        top_k_episodes: int | None = None,
-        top_k_semantic: int | None = None,
-        search_method: str = "hybrid",
-    ) -> dict[str, list[dict[str, Any]]]:
-        """:meth:`search` in a thread."""
-        return await asyncio.to_thread(
-            self._memory_system.search_all,
-            user_id,
-            query,
-            top_k_episodes,
-            top_k_semantic,
-            search_method,
-        )
+    def get_memory_usage(self) -> dict[str, Any]:
+        """Counts of the store."""
+        total = self._total()
+        return {
+            "preloaded_users": len(self._store.users()),
+            "total_episodes": total["episodes"],
+            "total_semantic_memories": total["semantic_memories"],
+        }
 
-    def stats(self, user_id: str | None = None) -> dict[str, Any]:
-        """Counts; see :meth:`MemorySystem.get_stats`."""
-        return self._memory_system.get_stats(user_id)
 
-    def close(self) -> None:
-        """Releases the store."""
-        self._memory_system.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def _first(given: int | None, default: Any) -> int:
+    return int(default) if given is None else given
 
 
 def _method(name: str, *, norlift: bool) -> Method:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import field, make_dataclass
+from typing import Any, ClassVar
 
 from ...config import EmbeddingConfig, LLMConfig
 
@@ -34,43 +35,85 @@ DEFAULTS: dict[str, Any] = {
     "search_top_k_semantic": 10,
     "enable_norlift_ranking": False,
     "statement_similarity_threshold": 0.7,
-    "openai_api_key": None,
+    "agent_id": "default",
+}
+# Fields that hold a key or an address, and the variables of the environment that fill them.
+ENVIRONMENT: dict[str, tuple[str, ...]] = {
+    "openai_api_key": ("OPENAI_API_KEY",),
+    "llm_api_key": ("LLM_API_KEY", "OPENROUTER_API_KEY", "OPENAI_API_KEY"),
+    "llm_base_url": ("LLM_BASE_URL", "OPENAI_BASE_URL"),
+    "embedding_api_key": ("EMBEDDING_API_KEY", "OPENAI_API_KEY"),
+    "embedding_base_url": ("EMBEDDING_BASE_URL", "OPENAI_BASE_URL"),
 }
 # Fields that set one of ours. Only named ones are passed on; the others keep our defaults.
-_TRANSLATED = {
+TRANSLATED: dict[str, str] = {
     "buffer_size_min": "buffer_size_min",
     "buffer_size_max": "buffer_size_max",
+    "episode_min_messages": "buffer_size_min",
+    "episode_max_messages": "buffer_size_max",
     "batch_threshold": "boundary_window_messages",
+    "enable_batch_segmentation": "boundary_mode",
+    "enable_smart_boundary": "boundary_mode",
+    "boundary_confidence_threshold": "boundary_confidence_threshold",
     "enable_episode_merging": "merge_episodes",
     "merge_similarity_threshold": "merge_similarity_threshold",
     "enable_semantic_memory": "semantic_memory",
     "enable_prediction_correction": "prediction_correction",
     "statement_similarity_threshold": "statement_similarity_threshold",
-    "boundary_confidence_threshold": "boundary_confidence_threshold",
-    "episode_min_messages": "buffer_size_min",
-    "episode_max_messages": "buffer_size_max",
     "max_workers": "llm_concurrency",
     "semantic_generation_workers": "llm_concurrency",
+    "llm_max_concurrent": "llm_concurrency",
     "enable_cache": "llm_cache",
+    "agent_id": "tenant",
 }
-# Fields of the embedder; they count where `embedding_model` is named and can be reached.
-_EMBEDDING = ("embedding_model", "embedding_dimension", "batch_size")
-_MAX_BATCH_SIZE = 100
-# Fields that locate a language model; their names differ between versions.
-_MODEL = {
+# What turning these off means; turned on, they say nothing that we don't do anyway.
+_TURNED_OFF = {"enable_batch_segmentation": "message", "enable_smart_boundary": "heuristic"}
+# Fields of the model and of the embedder: they count where one is named and can be reached. Their
+# names differ between versions.
+MODEL: dict[str, tuple[str, ...]] = {
     "model": ("llm_model",),
     "base_url": ("llm_base_url", "openai_base_url", "base_url"),
     "api_key": ("llm_api_key", "openai_api_key", "api_key"),
+    "timeout_seconds": ("llm_timeout",),
+    "max_attempts": ("llm_retries",),
 }
+EMBEDDING: dict[str, tuple[str, ...]] = {
+    "model": ("embedding_model",),
+    "base_url": ("embedding_base_url", *MODEL["base_url"]),
+    "api_key": ("embedding_api_key", *MODEL["api_key"]),
+    "dimension": ("embedding_dimension",),
+    "batch_size": ("batch_size",),
+}
+_MAX_BATCH_SIZE = 100
 # Fields that this interface itself uses.
-_OBEYED = {
-    "storage_path",
-    "search_top_k_episodes",
-    "search_top_k_semantic",
-    "enable_norlift_ranking",
-}
+OBEYED = frozenset(
+    {
+        "storage_path",
+        "search_top_k_episodes",
+        "search_top_k_semantic",
+        "enable_norlift_ranking",
+    }
+)
+# The other fields of Nemori's versions. They configure parts that this package does not have.
+WITHOUT_EFFECT = (
+    *("boundary_exclude_last_message", "boundary_exclude_threshold"),
+    *("cache_size", "cache_ttl_seconds", "episode_cache_ttl", "semantic_cache_ttl"),
+    *("chroma_collection_prefix", "chroma_persist_directory", "faiss_index_type", "use_faiss"),
+    *("db_pool_max", "db_pool_min", "dsn", "llm_token_budget", "merge_top_k"),
+    *("enable_parallel_search", "extract_semantic_per_episode", "language"),
+    *("lexical_index_backend", "vector_index_backend", "storage_backend", "vector_db_type"),
+    *("max_statements_for_prediction", "prediction_temperature", "semantic_similarity_threshold"),
+    *("norlift_epsilon", "norlift_percentile_tau", "norlift_pool_size_episodes"),
+    *("norlift_pool_size_semantic", "norlift_sigmoid_lambda"),
+    *("qdrant_api_key", "qdrant_collection_prefix", "qdrant_port", "qdrant_url"),
+)
+_FIELDS = sorted({*DEFAULTS, *ENVIRONMENT, *TRANSLATED, *OBEYED, *WITHOUT_EFFECT})
 _reported: set[str] = set()
 _told_offline: list[bool] = []
+
+
+def _from_environment(name: str) -> str | None:
+    return next((os.environ[one] for one in ENVIRONMENT[name] if os.environ.get(one)), None)
 
 
 class MemoryConfig:
@@ -83,7 +126,7 @@ class MemoryConfig:
     **fields
         Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A
         language model is used if ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one and
-        an address or a key (``OPENAI_API_KEY`` counts) reaches it; ``embedding_model`` likewise.
+        an address or a key (of the environment, too) reaches it; ``embedding_model`` likewise.
         A key in the environment alone uses neither, and a warning says so once.
 
     Examples
@@ -92,27 +135,37 @@ class MemoryConfig:
     'there'
     """
 
-    def __init__(self, **fields: Any) -> None:
-        self._given = dict(fields)
-        self.__dict__.update(
-            {**DEFAULTS, "openai_api_key": os.environ.get("OPENAI_API_KEY"), **fields}
+    # Scripts of the later versions ask `dataclasses.fields` which fields there are.
+    __dataclass_fields__: ClassVar[dict[str, Any]] = vars(
+        make_dataclass(
+            "MemoryConfig",
+            [(name, Any, field(default=DEFAULTS.get(name))) for name in _FIELDS],
         )
-        obeyed = {*_TRANSLATED, *_OBEYED}
-        if self.llm():
-            obeyed.update(*_MODEL.values())
-        if self.embedding():
-            obeyed.update(_EMBEDDING)
-        report_once(sorted(name for name in fields if name not in obeyed))
-        if os.environ.get("OPENAI_API_KEY") and not self.llm() and not _told_offline:
+    )["__dataclass_fields__"]
+
+    def __init__(self, **fields: Any) -> None:
+        environment = {name: _from_environment(name) for name in ENVIRONMENT}
+        self.__dict__.update(DEFAULTS, **environment, _given={})
+        for name, value in fields.items():
+            self.__dict__[name] = self._given[name] = value
+        self._report()
+        key = next((name for name in ENVIRONMENT["llm_api_key"] if os.environ.get(name)), None)
+        if key and not self.llm() and not _told_offline:
             _told_offline.append(True)
             warnings.warn(
-                "OPENAI_API_KEY is set, but no field names a model: episodica works without one;"
+                f"{key} is set, but no field names a model: episodica works without one;"
                 " name `llm_model` to use it",
                 UserWarning,
                 stacklevel=3,
             )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = self._given[name] = value
+        self._report()
+
     def __getattr__(self, name: str) -> Any:
+        if name in self.__dataclass_fields__:
+            return None
         raise AttributeError(f"this configuration has no `{name}`")
 
     @classmethod
@@ -121,7 +174,7 @@ class MemoryConfig:
         return cls(**data)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields but the key."""
+        """All fields but the keys."""
         return {
             name: value
             for name, value in self.__dict__.items()
@@ -133,12 +186,15 @@ class MemoryConfig:
         return bool(self.buffer_size_min < self.buffer_size_max)
 
     def overrides(self) -> dict[str, Any]:
-        """The fields of :class:`episodica.MemoryConfig` that the script's fields set."""
+        """The arguments of :class:`episodica.MemorySystem` that the script's fields set."""
         made = {
             ours: self._given[theirs]
-            for theirs, ours in _TRANSLATED.items()
-            if theirs in self._given
+            for theirs, ours in TRANSLATED.items()
+            if theirs in self._given and theirs not in _TURNED_OFF
         }
+        for theirs, mode in _TURNED_OFF.items():
+            if self._given.get(theirs) is False:
+                made["boundary_mode"] = mode
         if model := self.llm():
             made["llm"] = model
         if embedding := self.embedding():
@@ -152,39 +208,50 @@ class MemoryConfig:
 
     def llm(self) -> LLMConfig | None:
         """The language model that the script's fields name, if it can be reached."""
-        given = {
-            ours: next((self._given[name] for name in theirs if self._given.get(name)), None)
-            for ours, theirs in _MODEL.items()
-        }
-        if not any(given.values()) or not (
-            given["base_url"] or given["api_key"] or os.environ.get("OPENAI_API_KEY")
-        ):
+        given = self._named(MODEL)
+        if not any(given.get(name) for name in ("model", "base_url", "api_key")):
             return None
-        return LLMConfig(
-            given["model"] or self.llm_model, base_url=given["base_url"], api_key=given["api_key"]
-        )
+        return LLMConfig(**given, **reach) if (reach := self._reach(given, "llm")) else None
 
     def embedding(self) -> EmbeddingConfig | None:
         """The embedder that the script's fields name, if it can be reached."""
-        model, where = self._given.get("embedding_model"), self._endpoint()
-        if not model or not where:
+        given = self._named(EMBEDDING)
+        if "model" not in given or not (reach := self._reach(given, "embedding")):
             return None
-        batch = int(self._given.get("batch_size") or 32)
-        return EmbeddingConfig(
-            model,
-            dimension=self._given.get("embedding_dimension"),
-            batch_size=max(1, min(batch, _MAX_BATCH_SIZE)),
-            **where,
-        )
+        if "batch_size" in given:
+            given["batch_size"] = max(1, min(int(given["batch_size"]), _MAX_BATCH_SIZE))
+        return EmbeddingConfig(**given, **reach)
 
-    def _endpoint(self) -> dict[str, Any]:
-        """Address and key; empty if neither the fields nor the environment have one."""
+    def _named(self, table: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+        """Our fields with the values that the script gave."""
         found = {
-            name: next((self._given[one] for one in _MODEL[name] if self._given.get(one)), None)
+            ours: next((self._given[name] for name in theirs if self._given.get(name)), None)
+            for ours, theirs in table.items()
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _reach(self, given: dict[str, Any], kind: str) -> dict[str, Any]:
+        """Takes address and key out of `given`, or from the environment; empty without either."""
+        found = {
+            name: given.pop(name, None) or _from_environment(f"{kind}_{name}")
             for name in ("base_url", "api_key")
         }
-        reached = any(found.values()) or os.environ.get("OPENAI_API_KEY")
-        return found if reached else {}
+        if not any(found.values()):
+            return {}
+        if kind == "llm":
+            given.setdefault("model", self.llm_model)
+        # The engine itself reads OpenAI's variables, and keeps them out of the settings.
+        return {
+            name: None if value == os.environ.get(f"OPENAI_{name.upper()}") else value
+            for name, value in found.items()
+        }
+
+    def _report(self) -> None:
+        obeyed = {*TRANSLATED, *OBEYED}
+        for table, used in ((MODEL, self.llm()), (EMBEDDING, self.embedding())):
+            if used:
+                obeyed.update(*table.values())
+        report_once(sorted(name for name in self._given if name not in obeyed))
 
     def __repr__(self) -> str:
         shown = [
@@ -203,5 +270,5 @@ def report_once(names: Iterable[str]) -> None:
         warnings.warn(
             f"of Nemori's settings these have no effect in episodica: {', '.join(fresh)}",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -8,28 +8,51 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 
-from .classes import MemorySystem, NemoriMemory
+from ...records import Episode, SemanticMemory
+from .classes import LightweightSearchSystem, MemorySystem
 from .config import MemoryConfig
+from .facade import NemoriMemory
+from .shapes import GivenMessage
+from .spending import TokenCounter
+
+_CLASSES = {
+    "Episode": Episode,
+    "LightweightSearchSystem": LightweightSearchSystem,
+    "MemoryConfig": MemoryConfig,
+    "MemorySystem": MemorySystem,
+    "Message": GivenMessage,
+    "NemoriMemory": NemoriMemory,
+    "SemanticMemory": SemanticMemory,
+    "TokenCounter": TokenCounter,
+}
+# A module follows its parent.
+_MODULES = (
+    "src",
+    "src.api",
+    "src.api.facade",
+    "src.config",
+    "src.core",
+    "src.core.lightweight_search_system",
+    "src.core.memory_system",
+    "src.models",
+    "src.utils",
+    "src.utils.token_counter",
+    "nemori",
+    "nemori.api",
+    "nemori.api.facade",
+    "nemori.config",
+    "nemori.core",
+    "nemori.core.memory_system",
+    "nemori.domain",
+    "nemori.domain.models",
+)
 
 
 def install() -> None:
     """Makes ``import nemori`` and ``import src`` mean this package, even if Nemori is installed."""
-    for name in (
-        "src",
-        "src.config",
-        "src.core",
-        "src.core.memory_system",
-        "nemori",
-        "nemori.api",
-        "nemori.api.facade",
-        "nemori.config",
-        "nemori.core",
-        "nemori.core.memory_system",
-    ):
+    for name in _MODULES:
         module = types.ModuleType(name, "Nemori's names over `episodica`.")
-        module.__dict__.update(
-            {one.__name__: one for one in (MemoryConfig, MemorySystem, NemoriMemory)}
-        )
+        module.__dict__.update(_CLASSES)
         module.__path__ = []
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")

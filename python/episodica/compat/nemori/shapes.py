@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +12,21 @@ from ...records import Episode, Message, SemanticMemory
 from ...results import Hit
 
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
+
+
+@dataclass
+class GivenMessage:
+    """A message as scripts of Nemori build it; they hand its fields to ``add_messages``."""
+
+    role: str
+    content: str
+    timestamp: datetime = field(default_factory=datetime.now)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    message_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields, with the time as text."""
+        return {**vars(self), "timestamp": self.timestamp.isoformat()}
 
 
 def incoming(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -88,4 +105,37 @@ def _message(message: Message) -> dict[str, Any]:
         "content": message.content,
         "timestamp": message.timestamp.isoformat(),
         "metadata": message.metadata or {},
+    }
+
+
+def record(found: Any) -> dict[str, Any]:
+    """A record in the form of Nemori's later versions."""
+    return episode_record(found) if isinstance(found, Episode) else _fact_record(found)
+
+
+def episode_record(episode: Episode) -> dict[str, Any]:
+    """An episode in the form of Nemori's later versions, whose time is that of its messages."""
+    return {
+        "id": episode.episode_id,
+        "user_id": episode.user_id,
+        "title": episode.title,
+        "content": episode.content,
+        "source_messages": [_message(one) for one in episode.original_messages],
+        "metadata": episode.metadata,
+        "created_at": episode.timestamp.isoformat(),
+        "updated_at": episode.created_at.isoformat(),
+    }
+
+
+def _fact_record(fact: SemanticMemory) -> dict[str, Any]:
+    return {
+        "id": fact.memory_id,
+        "user_id": fact.user_id,
+        "content": fact.content,
+        "memory_type": fact.kind,
+        "source_episode_id": next(iter(fact.source_episodes), None),
+        "confidence": fact.confidence,
+        "metadata": fact.metadata,
+        "created_at": fact.valid_from.isoformat(),
+        "updated_at": fact.created_at.isoformat(),
     }
