@@ -15,7 +15,7 @@ from .text_scores import token_recall
 
 MESSAGE_KS = (5, 10, 20, 50)
 GROUP_KS = (1, 3, 5, 10)
-BUDGETS = (500, 1000, 2000, 3000)
+BUDGETS = (400, 500, 1000, 2000, 3000)
 NDCG_K = 10
 DEPTH = max(MESSAGE_KS)
 

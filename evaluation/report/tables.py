@@ -25,6 +25,7 @@ HEADLINE = (
     "message_coverage@2000",
     "message_coverage@3000",
     "message_coverage@everything",
+    "answer_token_recall@400",
     "answer_token_recall@2000",
     "answer_token_recall@everything",
 )
