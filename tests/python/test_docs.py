@@ -44,6 +44,7 @@ NOT_RUN = {
     "README.zh.md": 2,
     "docs/facts.md": 1,
     "docs/guide/command_line.md": 1,
+    "docs/nemori.md": 1,
     "docs/performance.md": 1,
     "docs/start/chatbot.md": 1,
     "docs/start/coming_from.md": 1,

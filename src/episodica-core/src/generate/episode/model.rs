@@ -207,7 +207,10 @@ fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) 
     let dropped = all.len() - kept.len();
     match (dropped, 2 * kept.len() >= all.len()) {
         (0, _) => (text.to_owned(), 0),
-        (_, true) => (kept.join(if text.is_ascii() { " " } else { "" }), dropped as u64),
+        (_, true) => {
+            let gap = if language(text) == Language::Chinese { "" } else { " " };
+            (kept.join(gap), dropped as u64)
+        }
         (_, false) => (String::new(), dropped as u64),
     }
 }
