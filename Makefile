@@ -167,6 +167,10 @@ REQUESTS ?= 5000
 fuzz-serve: $(NATIVE)  ## Send the HTTP service generated requests; no answer may be a 5xx. REQUESTS=5000
 	EPISODICA_TEST_REQUESTS=$(REQUESTS) $(BIN)/python -m pytest tests/python/server/test_schema.py --timeout 3600
 
+.PHONY: test-client
+test-client: $(NATIVE)  ## Test the HTTP service with a client generated from its OpenAPI document
+	$(BIN)/python tools/generated_client.py
+
 # The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
 RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard tests/fixtures/conversations/*.json)
 

@@ -46,6 +46,8 @@ class ServerSettings:
         Most messages in a request.
     max_concurrency : int
         Requests worked on at the same time; others are told to come back.
+    max_streams : int
+        Clients that follow events at the same time.
     rate_per_minute : int
         Requests per minute and key, unless the key says otherwise; 0: no limit.
     body_timeout_seconds : float
@@ -68,6 +70,7 @@ class ServerSettings:
     max_nesting: int = 64
     max_batch: int = 10_000
     max_concurrency: int = 128
+    max_streams: int = 1_000
     rate_per_minute: int = 6_000
     body_timeout_seconds: float = 30.0
     shutdown_timeout_seconds: float = 20.0

@@ -29,6 +29,7 @@ class Stream:
         self._ends: dict[str, str] = {}
         self._changed = asyncio.Condition()
         self._version = 0
+        self.followers = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -69,6 +70,16 @@ class Stream:
         self, memory: AsyncMemorySystem, since: str | None, user: str | None
     ) -> AsyncIterator[bytes]:
         """The changes after a cursor as server-sent events, until the service stops."""
+        self.followers += 1
+        try:
+            async for part in self._parts(memory, since, user):
+                yield part
+        finally:
+            self.followers -= 1
+
+    async def _parts(
+        self, memory: AsyncMemorySystem, since: str | None, user: str | None
+    ) -> AsyncIterator[bytes]:
         seen = self._version
         page = await memory.events(since or "latest", user_id=user, limit=_PAGE)
         yield f": follow\nretry: 1000\nid: {page.cursor}\n\n".encode()

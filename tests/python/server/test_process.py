@@ -212,6 +212,15 @@ async def test_metrics_count_and_name_nobody(client: Client) -> None:
     assert "Lyon" not in text
 
 
+async def test_followers_are_limited(store: Path) -> None:
+    from episodica.server.settings import ServerSettings
+
+    from .conftest import opened
+
+    async with opened(ServerSettings(store=str(store), max_streams=0)) as client:
+        await client.json("GET", "/v1/events", 503)
+
+
 async def test_metrics_can_be_off(store: Path) -> None:
     from episodica.server.settings import ServerSettings
 

@@ -38,6 +38,8 @@ async def events(
     name = user if user is not None else None if caller.user == "*" else caller.user
     if name is not None and not caller.opens(name):
         raise ServiceError(403, "forbidden", "the key is for another user")
+    if service.stream.followers >= service.settings.max_streams:
+        raise ServiceError(503, "busy", "too many clients follow events")
     # A cursor that is none, and a user id that is none, are refused before the answer begins.
     await memory.events(last_event_id or "latest", user_id=name)
     stream = service.stream.follow(memory, last_event_id or None, name)
