@@ -46,7 +46,8 @@ TAIL = """
 
 `llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`; in a TOML file they are the
 tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
-`EPISODICA_EMBEDDING_...`.
+`EPISODICA_EMBEDDING_...`. An embedding model can also be named by one string, such as
+`embedding = "ollama:nomic-embed-text"` at the top of the file or in `EPISODICA_EMBEDDING`.
 
 ::: episodica.MemoryConfig
     options: {filters: ["!^_"]}

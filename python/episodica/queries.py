@@ -14,6 +14,7 @@ from . import transfer
 from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
+from .inputs.facts import FactKind
 from .inputs.options import (
     FORMATS,
     LIST_DEFAULTS,
@@ -240,6 +241,8 @@ class MemoryReader(OpenStore):
         user_id: str,
         *,
         include_superseded: bool = False,
+        kind: FactKind | None = None,
+        attribute: str | None = None,
         **options: Unpack[ListOptions],
     ) -> Records[SemanticMemory]:
         """The user's facts in order of time, read page by page.
@@ -248,6 +251,10 @@ class MemoryReader(OpenStore):
         ----------
         include_superseded
             Include facts that no longer hold.
+        kind
+            Only facts of this category, such as ``"preference"``.
+        attribute
+            Only facts that state this attribute of their subject, such as ``"home"``.
         user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
@@ -266,7 +273,9 @@ class MemoryReader(OpenStore):
         >>> [fact.is_current for fact in memory.semantic_memories("alice")]
         [True]
         """
-        checked = list_options(options, include_superseded=include_superseded)
+        checked = list_options(
+            options, include_superseded=include_superseded, kind=kind, attribute=attribute
+        )
         return self._records(SemanticMemory, "facts", user_id, "semantic", checked)
 
     @spelled_out(ListOptions, LIST_DEFAULTS)

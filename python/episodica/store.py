@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .config import MemoryConfig
 from .handle import EngineHandle
+from .hints import shown
 from .inputs import checks as check
 from .progress import Progress, Reporter
 from .reports import BackupReport, Events, RebuildReport, VerifyReport
@@ -18,6 +19,21 @@ from .status import Health, StoreStats, Usage, UserStats
 
 if TYPE_CHECKING:
     from ._native import Engine
+
+
+# What other libraries call an operation.
+OTHER_NAMES = {
+    "add": "add_messages",
+    "add_memory": "remember",
+    "chat": "context",
+    "delete_all": "delete_user_data",
+    "get_all": "semantic_memories",
+    "get_memories": "semantic_memories",
+    "facts": "semantic_memories",
+    "query": "search",
+    "reset": "delete_user_data",
+    "retrieve": "search",
+}
 
 
 class OpenStore:
@@ -70,6 +86,17 @@ class OpenStore:
     def closed(self) -> bool:
         """Whether the system is closed."""
         return self._handle.closed
+
+    if not TYPE_CHECKING:  # type checkers shall go on to find unknown names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(self._no_such(name), name=name, obj=self)
+
+    def _no_such(self, name: str) -> str:
+        """The text of the error; the interpreter adds names that are spelled alike."""
+        text = f"a {type(self).__name__} has no `{shown(name)}`"
+        meant = OTHER_NAMES.get(name)
+        return f"{text}\nhint: `{meant}` does that here" if meant else text
 
     def users(self) -> list[str]:
         """The ids of all users of the tenant.

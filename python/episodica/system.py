@@ -333,7 +333,7 @@ class MemorySystem(PendingWork):
         >>> memory.import_("chat.txt", "dan").known
         1
         """
-        file = path if os.fspath(path) == "-" else check.store_path(path)
+        file = path if str(path) == "-" else check.store_path(path)
         with Reporter(progress) as callback:
             return transfer.import_file(self, file, check.optional_user(user_id), format, callback)
 
@@ -393,6 +393,14 @@ class LightweightSearchSystem(MemoryReader):
     """
 
     __slots__ = ()
+
+    def _no_such(self, name: str) -> str:
+        if not name.startswith("_") and hasattr(MemorySystem, name):
+            return (
+                f"a LightweightSearchSystem only reads: no `{name}`\n"
+                "hint: open the store with `MemorySystem(path)` to write"
+            )
+        return super()._no_such(name)
 
     def __init__(
         self,

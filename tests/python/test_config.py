@@ -151,11 +151,6 @@ def test_environment_values(variable: str, text: str, name: str, value: Any) -> 
         ({"layer_weights": [1, 2]}, "layer_weights must be a list of numbers, not `list`", None),
         ({"llm": {"modle": "x"}}, "unknown setting: `llm.modle`", "did you mean `llm.model`?"),
         ({"llm": {}}, "an LLM needs a model: `llm.model` is missing", None),
-        (
-            {"embedding": "ollama:nomic-embed-text"},
-            "embedding must be a section, not `str`",
-            'write `MemorySystem(..., embedding="ollama:nomic-embed-text")`',
-        ),
         ({"llm": "gpt"}, "llm must be a section, not `str`", 'write `llm=LLMConfig("gpt")`'),
         (
             {"embedding": {}},

@@ -462,7 +462,13 @@ class AsyncMethods:
 
     @spelled_out(ListOptions, LIST_DEFAULTS)
     def semantic_memories(
-        self, user_id: str, *, include_superseded: bool = False, **options: Unpack[ListOptions]
+        self,
+        user_id: str,
+        *,
+        include_superseded: bool = False,
+        kind: FactKind | None = None,
+        attribute: str | None = None,
+        **options: Unpack[ListOptions],
     ) -> AsyncRecords[SemanticMemory]:
         """The user's facts in order of time, read page by page.
 
@@ -470,6 +476,10 @@ class AsyncMethods:
         ----------
         include_superseded
             Include facts that no longer hold.
+        kind
+            Only facts of this category, such as ``"preference"``.
+        attribute
+            Only facts that state this attribute of their subject, such as ``"home"``.
         user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
@@ -490,7 +500,11 @@ class AsyncMethods:
         """
         return AsyncRecords(
             self._memory.semantic_memories(
-                user_id, include_superseded=include_superseded, **options
+                user_id,
+                include_superseded=include_superseded,
+                kind=kind,
+                attribute=attribute,
+                **options,
             )
         )
 

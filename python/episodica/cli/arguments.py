@@ -177,6 +177,8 @@ class CommandLine:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
         facts = self._add("facts", commands.facts, "list a user's facts")
         facts.add_argument("--all", action="store_true", help="include superseded facts")
+        facts.add_argument("--kind", choices=FACT_KINDS, help="only this category")
+        facts.add_argument("--attribute", metavar="A", help="only this attribute, like `home`")
         messages = self._add("messages", commands.messages, "list a user's messages")
         for listing in (messages, episodes, facts):
             _add_user(listing)

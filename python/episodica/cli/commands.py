@@ -106,6 +106,8 @@ def facts(args: argparse.Namespace, out: Output) -> int:
             newest_first=args.newest,
             limit=args.limit,
             include_superseded=args.all,
+            kind=args.kind,
+            attribute=args.attribute,
             **filters_of(args),
         )
         if out.as_json:

@@ -83,6 +83,7 @@ def remember(
 ) -> dict[str, Any]:
     """Adds a conversation and counts the results; with ``flush``, waits for its facts, too."""
     started = time.perf_counter()
+    before = _facts(memory, user)
     path = conversation.name if source is None else source.path
     with Reporter(True) as bar:
         report, added = add(memory, user, conversation, path, bar)
@@ -92,7 +93,7 @@ def remember(
         "duplicates": report.known,
         "buffered": added.buffered,
         "episodes": len(added.episodes),
-        "facts": report.semantic_memories,
+        "facts": _facts(memory, user) - before,
         "skipped": report.skipped,
         "seconds": time.perf_counter() - started,
     }

@@ -73,10 +73,10 @@ def shown_settings(part: Any) -> str:
     return f"{type(part).__name__}({shown})"
 
 
-def open_values(part: Any) -> dict[str, Any] | None:
-    """The fields as plain JSON types, without secrets; ``None`` stays ``None``."""
-    if part is None:
-        return None
+def open_values(part: Any) -> dict[str, Any] | str | None:
+    """The fields as plain JSON types, without secrets; ``None`` and a name stay what they are."""
+    if part is None or isinstance(part, str):
+        return part
     values = {name: value for name, value in _public(part, "…").items() if name not in _SECRET}
     if "fallback" in values:
         values["fallback"] = open_values(values["fallback"])

@@ -277,8 +277,9 @@ class MemoryConfig:
         Keep model answers by the hash of their prompt (private text, deleted with the user).
     llm : LLMConfig or None
         The language model's endpoint, unless ``MemorySystem`` is given another.
-    embedding : EmbeddingConfig or None
-        The embedder, unless ``MemorySystem`` is given another.
+    embedding : EmbeddingConfig, str or None
+        The embedder, or its name such as ``"ollama:nomic-embed-text"``, unless
+        ``MemorySystem`` is given another.
 
     Raises
     ------
@@ -328,7 +329,7 @@ class MemoryConfig:
     trace: bool = False
     llm_cache: bool = True
     llm: LLMConfig | None = None
-    embedding: EmbeddingConfig | None = None
+    embedding: EmbeddingConfig | str | None = None
 
     def __post_init__(self) -> None:
         _check_fields(self, "")
@@ -471,16 +472,13 @@ def _checked(value: Any, name: str, default: Any, where: str) -> Any:
     )
 
 
-def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | None:
+def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | str | None:
     cls: type[LLMConfig | EmbeddingConfig] = LLMConfig if name == "llm" else EmbeddingConfig
-    if value is None or isinstance(value, cls):
+    # The name of an embedding model is read when it is used.
+    if value is None or isinstance(value, cls) or (name == "embedding" and isinstance(value, str)):
         return value
     if not isinstance(value, Mapping):
-        hint = None
-        if isinstance(value, str):
-            hint = f'write `{name}={cls.__name__}("{shown(value)}")`'
-            if name == "embedding" and ":" in value:
-                hint = f'write `MemorySystem(..., embedding="{shown(value)}")`'
+        hint = f'write `{name}=LLMConfig("{shown(value)}")`' if isinstance(value, str) else None
         raise ConfigError(f"{name} must be a section, not `{type(value).__name__}`", hint=hint)
     check_names((f"{name}.{key}" for key in value), (f"{name}.{one.name}" for one in fields(cls)))
     if cls is LLMConfig and "model" not in value:

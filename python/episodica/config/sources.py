@@ -46,7 +46,7 @@ def from_sources(
     source = path if path is not None else env.get(_PREFIX + "CONFIG")
     values = _from_toml(settings, Path(source).expanduser()) if source else {}
     for name, value in _from_environment(settings, sections, env).items():
-        if name in SECTIONS and isinstance(values.get(name), Mapping):
+        if isinstance(value, Mapping) and isinstance(values.get(name), Mapping):
             value = {**values[name], **value}
         values[name] = value
     return values
@@ -93,6 +93,7 @@ def _from_environment(
         if one.name not in NESTED
     }
     values: dict[str, Any] = {}
+    named = ""
     for variable, text in environment.items():
         name = variable.removeprefix(_PREFIX).lower()
         if (
@@ -101,18 +102,25 @@ def _from_environment(
             or name.upper().startswith(_OTHER_PREFIXES)
         ):
             continue
-        if name in top:
+        if name == "embedding":
+            named = text.strip()
+        elif name in top:
             values[name] = _parse(text, top[name].default, variable)
         elif name in parts:
             section, part = parts[name]
             example = OPTIONAL.get(part.name, part.default)
             values.setdefault(section, {})[part.name] = _parse(text, example, variable)
         else:
-            hint = nearest_hint(
-                name, (one.upper() for one in (*top, *parts, *_OTHER_VARIABLES)), _PREFIX
-            )
+            known = (*top, "embedding", *parts, *_OTHER_VARIABLES)
+            hint = nearest_hint(name, (one.upper() for one in known), _PREFIX)
             raise ConfigError(f"unknown environment variable: `{variable}`", hint=hint)
-    return values
+    if named and "embedding" in values:
+        other = next(iter(values["embedding"])).upper()
+        raise ConfigError(
+            f"{_PREFIX}EMBEDDING and {_PREFIX}EMBEDDING_{other} can't be combined",
+            hint=f"{_PREFIX}EMBEDDING names the whole model, like `ollama:nomic-embed-text`",
+        )
+    return {**values, "embedding": named} if named else values
 
 
 def _parse(text: str, example: Any, variable: str) -> Any:

@@ -9,6 +9,7 @@ from operator import index
 from pathlib import Path
 from typing import SupportsIndex
 
+from ..config.endpoint import public_url
 from ..errors import InvalidInputError
 from ..hints import shown
 from .texts import check_text
@@ -91,5 +92,10 @@ def store_path(value: object) -> Path:
     if not isinstance(name, str) or not name:
         raise InvalidInputError(
             "path is empty" if not name else "path must be a str or a Path, not `bytes`"
+        )
+    if "://" in name:
+        raise InvalidInputError(
+            f"path is an address: `{shown(public_url(name))}`",
+            hint="stores are directories of this machine",
         )
     return Path(text(name, "path")).expanduser().absolute()

@@ -192,7 +192,9 @@ def _content(message: Mapping[str, Any], place: str) -> str | None:
         if may_be_silent(message):
             return None
         state = "must be a str, not `None`" if "content" in message else "is missing"
-        raise InvalidInputError(f"{place}: `content` {state}")
+        other = next((key for key in ("text", "message", "body") if key in message), None)
+        hint = f"the text belongs under `content`, not `{other}`" if other else None
+        raise InvalidInputError(f"{place}: `content` {state}", hint=hint)
     if not isinstance(text, str):
         raise InvalidInputError(
             f"{place}: `content` must be a str or a list of parts, not `{type(text).__name__}`"

@@ -14,6 +14,7 @@ from ..dates import TimeLike, aware, rfc3339, rfc3339_end
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
+from .facts import FACT_KINDS
 from .texts import json_text
 
 Kind: TypeAlias = Literal["episodic", "semantic", "message"]
@@ -26,9 +27,22 @@ METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
 FORMATS: tuple[Format, ...] = ("text", "json", "xml")
 
 # What other libraries call an option.
-_SYNONYMS = dict.fromkeys(
-    ("k", "limit", "n", "n_results", "num_results", "size", "topk"), "did you mean `top_k`?"
-)
+_MANY = ("k", "n", "n_results", "num_results", "size", "topk")
+_SEARCH_SYNONYMS = {
+    **dict.fromkeys((*_MANY, "limit"), "top_k"),
+    **dict.fromkeys(("filter", "filters", "metadata"), "where"),
+    **dict.fromkeys(("budget", "tokens", "token_budget", "max_length"), "max_tokens"),
+    **dict.fromkeys(("type", "types", "memory_type"), "kinds"),
+}
+_LIST_SYNONYMS = {
+    **dict.fromkeys((*_MANY, "top_k"), "limit"),
+    **dict.fromkeys(("filter", "filters", "metadata"), "where"),
+    **dict.fromkeys(("order", "order_by", "reverse", "sort"), "newest_first"),
+}
+_KIND_SYNONYMS = {
+    **dict.fromkeys(("fact", "facts", "semantic_memories"), "semantic"),
+    **dict.fromkeys(("episode", "episodes"), "episodic"),
+}
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -145,7 +159,11 @@ def search_options(
 
 
 def list_options(
-    given: ListOptions, *, include_superseded: bool = False
+    given: ListOptions,
+    *,
+    include_superseded: bool = False,
+    kind: str | None = None,
+    attribute: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """The options of a listing as the engine takes them, and the maximum number of records."""
     options = _with_defaults(given, LIST_DEFAULTS)
@@ -155,6 +173,8 @@ def list_options(
         "where": _where(options["where"]),
         "newest_first": bool(options["newest_first"]),
         "include_superseded": bool(include_superseded),
+        "kind": None if kind is None else one_of(kind, FACT_KINDS, "kind"),
+        "attribute": None if attribute is None else checks.text(attribute, "attribute"),
     }, None if limit is None else checks.whole(limit, "limit", 0)
 
 
@@ -184,8 +204,9 @@ def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
 
 
 def _hint(name: str, defaults: Mapping[str, Any]) -> str | None:
-    searching = defaults is SEARCH_DEFAULTS
-    return (_SYNONYMS.get(name) if searching else None) or nearest_hint(name, defaults)
+    synonyms = _SEARCH_SYNONYMS if defaults is SEARCH_DEFAULTS else _LIST_SYNONYMS
+    meant = synonyms.get(name)
+    return f"did you mean `{meant}`?" if meant else nearest_hint(name, defaults)
 
 
 def _window(options: Mapping[str, Any]) -> dict[str, str | None]:
@@ -216,12 +237,19 @@ def _kinds(kinds: object) -> list[str]:
         kinds = (kinds,)
     if not isinstance(kinds, Iterable):
         raise InvalidInputError(f"kinds must be a list of names, not `{type(kinds).__name__}`")
-    names = list(dict.fromkeys(one_of(kind, KINDS, "kind") for kind in kinds))
+    names = list(dict.fromkeys(_kind(kind) for kind in kinds))
     if not names:
         raise InvalidInputError(
             "kinds is empty", hint="name at least one of `episodic`, `semantic`, `message`"
         )
     return names
+
+
+def _kind(kind: object) -> str:
+    meant = _KIND_SYNONYMS.get(kind) if isinstance(kind, str) else None
+    if meant:
+        raise InvalidInputError(f"kind is unknown: `{kind}`", hint=f"did you mean `{meant}`?")
+    return one_of(kind, KINDS, "kind")
 
 
 def _where(where: object) -> str | None:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..dates import TimeLike
-from ..errors import MissingExtraError
+from ..errors import InvalidInputError, MissingExtraError
 from ..inputs import checks as check
 from ..results import Hit
 from .source import Source, ThemeName
@@ -119,8 +119,14 @@ class Plots:
         --------
         >>> figure = memory.plot.scores(memory.search("alice", "Lyon"))
         """
+        chosen = list(hits)
+        for hit in chosen:
+            if not isinstance(hit, Hit):
+                raise InvalidInputError(
+                    f"hits must be the result of a search, not `{type(hits).__name__}`"
+                )
         figure: Figure = _needed("scores").draw(
-            list(hits), getattr(hits, "query", ""), check.whole(limit, "limit", 1, 50), theme
+            chosen, getattr(hits, "query", ""), check.whole(limit, "limit", 1, 50), theme
         )
         return figure
 

@@ -46,7 +46,19 @@ pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
         session_id: optional(options, "session_id")?,
         agent_id: optional(options, "agent_id")?,
         metadata,
+        kind: fact_kind(options)?,
+        attribute: optional(options, "attribute")?,
     })
+}
+
+fn fact_kind(options: &Bound<'_, PyDict>) -> PyResult<Option<MemoryKind>> {
+    let name: Option<String> = optional(options, "kind")?;
+    let found = name.map(|name| {
+        let known = MemoryKind::ALL.into_iter().find(|kind| kind.name() == name);
+        known
+            .ok_or_else(|| errors::invalid(options.py(), format!("unknown kind of fact: `{name}`")))
+    });
+    found.transpose()
 }
 
 fn hit_kind(py: Python<'_>, kind: &str) -> PyResult<HitKind> {
@@ -116,11 +128,6 @@ pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
 /// A fact to add.
 pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
     let py = fact.py();
-    let kind: Option<String> = optional(fact, "kind")?;
-    let kind = kind.map(|name| {
-        let known = MemoryKind::ALL.into_iter().find(|kind| kind.name() == name);
-        known.ok_or_else(|| errors::invalid(py, format!("unknown kind of fact: `{name}`")))
-    });
     let metadata: Option<String> = optional(fact, "metadata")?;
     let metadata =
         metadata.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
@@ -128,7 +135,7 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
         })?;
     Ok(Statement {
         content: optional(fact, "content")?.unwrap_or_default(),
-        kind: kind.transpose()?,
+        kind: fact_kind(fact)?,
         valid_from: moment(fact, "valid_from")?,
         metadata: metadata.unwrap_or_default(),
     })

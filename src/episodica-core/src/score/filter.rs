@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Moment;
 use crate::index::MessageIndex;
-use crate::model::{Episode, Message, SemanticMemory};
+use crate::model::{Episode, MemoryKind, Message, SemanticMemory};
 use crate::score::Where;
 
 /// Conditions on a record; all of them must hold.
@@ -21,6 +21,10 @@ pub struct Filter {
     pub agent_id: Option<String>,
     /// Conditions on the record's metadata.
     pub metadata: Where,
+    /// The required category of facts.
+    pub kind: Option<MemoryKind>,
+    /// The attribute that facts must state.
+    pub attribute: Option<String>,
 }
 
 impl Filter {
@@ -31,6 +35,8 @@ impl Filter {
             && self.session_id.is_none()
             && self.agent_id.is_none()
             && self.metadata.is_empty()
+            && self.kind.is_none()
+            && self.attribute.is_none()
     }
 
     /// True if the interval from `start` to `end` overlaps the filter's interval.
@@ -56,13 +62,15 @@ impl Filter {
                 || messages.iter().any(|message| self.admits_metadata_of(message)))
     }
 
-    /// Tests a fact by the interval in which it held, its metadata, and the session and agent that
+    /// Tests a fact by the interval in which it held, its metadata, kind and attribute, and the session and agent that
     /// its metadata names or that one of the messages has that prove it.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let mut proofs = fact.source_messages.iter().filter_map(|id| said.slot(id));
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && self.metadata.admits(&fact.metadata)
+            && self.kind.is_none_or(|kind| fact.kind == kind)
+            && self.attribute.as_ref().is_none_or(|attribute| fact.attribute == *attribute)
             && (self.admits_every_origin()
                 || self.admits_origin(named("session_id"), named("agent_id"))
                 || proofs.any(|slot| self.admits_origin_of(said.get(slot))))

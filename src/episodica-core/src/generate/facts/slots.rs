@@ -63,7 +63,7 @@ const MACROS: [(&str, &str); 9] = [
         "{NOW}",
         "(?: ?(?:now|just|finally|recently|currently|still|only|officially|actually|also|happily|\
          mostly|all|already|jetzt|nun|inzwischen|mittlerweile|ahora|actualmente|maintenant|\
-         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|上个?月|上周|\
+         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|上个?月|上周[一二三四五六日天末]?|\
          去年|今年|前天|昨天|\
          下周|下个?月|这个?月|今天|早就|的)*",
     ),
@@ -311,6 +311,8 @@ mod tests {
             ("Wir sind im Mai nach Erfurt gezogen.", "home", "erfurt"),
             ("Nos hemos mudado a Oviedo.", "home", "oviedo"),
             ("我们家上周搬到长沙了。", "home", "长沙"),
+            ("我们上周六搬到青岛了。", "home", "青岛"),
+            ("我叫周敏，住在成都，在一家出版社当编辑。", "home", "成都"),
             ("Priya, she's my line manager.", "contact:manager", "priya"),
             ("Odile, c'est elle la trésorière.", "contact:treasurer", "odile"),
             ("我们的班主任换成秦老师了。", "contact:班主任", "秦老师"),

@@ -10,7 +10,9 @@ use crate::generate::episode::{is_common_word, is_stop_char};
 use crate::generate::facts::{Candidate, Cues, is_paired};
 use crate::index::stem;
 use crate::model::{MemoryKind, SemanticMemory};
+use crate::text::Language;
 use crate::text::script::is_unspaced;
+use crate::text::vocabulary::months;
 use crate::text::words::{for_each_bigram, for_each_word};
 
 use super::decide::known_value;
@@ -161,14 +163,22 @@ fn quantities(text: &str) -> Vec<(String, String)> {
             _ if number.len() < end => String::new(),
             _ => stem(&behind[..length].to_lowercase()).into_owned(),
         };
-        if unit.chars().count() > 1 && is_function_like(&unit) {
-            // "in 2023 we", "7 of them": no unit.
+        if is_function_like(&unit) || is_of_date(&behind[..length]) {
+            // "in 2023 we", "7 of them", "3 March": no unit.
         } else if !unit.is_empty() {
             found.push((unit, number.to_owned()));
         }
         rest = &rest[end..];
     }
     found
+}
+
+/// True for a part of a date: the name of a month in any language, 年, 月, 日 and 号.
+fn is_of_date(word: &str) -> bool {
+    use Language::{English, French, German, Spanish};
+    let names = [English, French, German, Spanish].into_iter().flat_map(months);
+    matches!(word, "年" | "月" | "日" | "号")
+        || names.into_iter().any(|name| name.to_lowercase() == word.to_lowercase())
 }
 
 /// Words after a number that are not units.
@@ -260,6 +270,8 @@ mod tests {
         assert!(ended(&choir, "The choir is down to 19 singers.", "", ""));
         assert!(!ended(&choir, "The choir has 24 singers and 2 dogs now.", "", ""));
         assert!(!ended(&choir, "The choir sang 3 songs now.", "", ""));
+        let start = fact("", "", "Nora starts on 3 March 2025.");
+        assert!(!ended(&start, "We moved on 9 March, Nora says it's lovely.", "", ""));
     }
 
     #[test]

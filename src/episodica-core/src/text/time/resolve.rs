@@ -69,10 +69,10 @@ fn with_dates(text: &str, found: &[TimeMention]) -> String {
 
 /// The part of a month or year at the end of a Chinese expression: 上个月底.
 fn part_of(surface: &str) -> &str {
-    ["底", "末", "初", "中旬", "上旬", "下旬"]
-        .into_iter()
-        .find(|part| surface.ends_with(part))
-        .unwrap_or_default()
+    let mut parts = ["底", "末", "初", "中旬", "上旬", "下旬"].into_iter();
+    let part = parts.find(|part| surface.ends_with(part)).unwrap_or_default();
+    // 周末 is the weekend, no end of anything longer.
+    if surface.ends_with("周末") { "" } else { part }
 }
 
 #[cfg(test)]
@@ -95,6 +95,10 @@ mod tests {
             ("We met in March and talked.", "We met in March 2023 and talked."),
             ("We met on May 5 and talked.", "We met on May 5, 2023 and talked."),
             ("We met on the 5th of May.", "We met on the 5th of May 2023."),
+            (
+                "We sail in June, from the 9th to the 12th.",
+                "We sail in June, from the 9th to the 12th, 2023.",
+            ),
             ("We danced on New Year's Eve.", "We danced on New Year's Eve [31 December 2022]."),
             ("A few days ago I fell.", "A few days ago [4 to 6 May 2023] I fell."),
             ("Gestern war ich beim Arzt.", "Gestern [7. Mai 2023] war ich beim Arzt."),
@@ -109,6 +113,7 @@ mod tests {
             ("昨晚下雨了", "昨晚（2023年5月7日）下雨了"),
             ("上周很忙", "上周（2023年5月1日至7日）很忙"),
             ("上个月底很忙", "上个月底（2023年4月底）很忙"),
+            ("上周末去玩", "上周末（2023年5月6日至7日）去玩"),
             ("六月三号我要去杭州", "2023年6月3日我要去杭州"),
             ("我是2021年毕业的", "我是2021年毕业的"),
             ("nothing here", "nothing here"),

@@ -1,16 +1,52 @@
 //! Chinese in the third person: verbs have no endings, so only the pronouns change.
 
 /// Chinese fillers at the start of a sentence.
-const FILLERS_HAN: [&str; 9] = ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的", "唉"];
+const FILLERS_HAN: [&str; 12] =
+    ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的", "唉", "是啊", "不错", "谢谢"];
 
 /// A Chinese sentence that holds one of these is quoted.
 const QUOTED_HAN: [&str; 12] =
     ["我们", "咱", "你", "您", "自我", "“", "\"", "？", "?", "吗", "…", "`"];
 
 /// Words for relatives, which follow 我 without 的: 我妈 is somebody's mother, not a name.
-const KIN_HAN: [char; 18] = [
-    '妈', '爸', '哥', '姐', '弟', '妹', '奶', '爷', '外', '老', '同', '朋', '妻', '婆', '叔', '姑',
-    '舅', '姨',
+const KIN_HAN: [&str; 37] = [
+    "妈",
+    "爸",
+    "哥",
+    "姐",
+    "弟",
+    "妹",
+    "奶",
+    "爷",
+    "外婆",
+    "外公",
+    "外甥",
+    "外孙",
+    "老婆",
+    "老公",
+    "老师",
+    "老板",
+    "同学",
+    "同事",
+    "朋友",
+    "妻",
+    "婆婆",
+    "公公",
+    "叔",
+    "姑",
+    "舅",
+    "姨",
+    "先生",
+    "丈夫",
+    "太太",
+    "女儿",
+    "儿子",
+    "女朋友",
+    "男朋友",
+    "孩子",
+    "爱人",
+    "父亲",
+    "母亲",
 ];
 
 /// The third-person form of `name`'s Chinese sentence, or `None` if it must be quoted.
@@ -29,7 +65,8 @@ pub(in crate::generate::episode) fn chinese(sentence: &str, name: &str) -> Optio
         return None;
     }
     let (before, after) = text.split_once('我')?;
-    let kin = after.starts_with(KIN_HAN);
+    let is_kin = |text: &str| KIN_HAN.iter().any(|kin| text.starts_with(kin));
+    let kin = is_kin(after);
     let mut rest = String::with_capacity(after.len());
     let mut pieces = after.split('我').peekable();
     while let Some(piece) = pieces.next() {
@@ -39,7 +76,7 @@ pub(in crate::generate::episode) fn chinese(sentence: &str, name: &str) -> Optio
             rest.push_str("自己");
         } else if !next.starts_with("自己") {
             let opens = piece.ends_with(['，', ',', '；', '。', '！']);
-            if !opens || kin || next.starts_with(KIN_HAN) {
+            if !opens || kin || is_kin(next) {
                 return None;
             }
         }
@@ -66,6 +103,9 @@ mod tests {
         for (said, name, told) in [
             ("我上周五提了辞职!", "林晓禾", "林晓禾上周五提了辞职。"),
             ("我妈买了一箱芒果", "林晓禾", "林晓禾的妈买了一箱芒果。"),
+            ("我先生叫李强", "周敏", "周敏的先生叫李强。"),
+            ("我同意他的计划", "周敏", "周敏同意他的计划。"),
+            ("不错，我女儿六岁", "周敏", "周敏的女儿六岁。"),
             ("嗯，我搬到了我的新家", "Maya", "Maya 搬到了自己的新家。"),
             ("上个月老板让我去上海", "林晓禾", "上个月老板让林晓禾去上海。"),
             ("我辞职了，我打算休息", "林晓禾", "林晓禾辞职了，打算休息。"),

@@ -286,6 +286,11 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
             Meaning::Date,
         ),
         (
+            "(?:in )?{mon},? (?:from|between) the {d} (?:to|until|till|through|and) (?:the \
+             )?{d2}(?:,? {y})?",
+            Meaning::Date,
+        ),
+        (
             "(?:from|between) {mon}(?: {y})? (?:to|until|till|through|and) {mon2}(?:,? {y2})?",
             Meaning::Months,
         ),
