@@ -386,6 +386,18 @@ def test_labels_are_cut_to_fit() -> None:
     assert plot_style.drawable("a\u200db\U0001f468") in ("ab\N{WHITE SQUARE}", "ab\U0001f468")
 
 
+def test_letters_without_a_font_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(plot_style, "_known", lambda char: char.isascii())
+    plot_style._warn_of_fonts.cache_clear()
+    assert plot_style.drawable("Map of 小红") == "Map of □□"
+    assert plot_style.drawable("😀") == "□"
+    plot_style.drawable("小红")
+    assert [record.name for record in caplog.records] == ["episodica.plot"]
+    assert "Noto Sans CJK" in caplog.text
+
+
 def test_the_theme_follows_matplotlib(memory: MemorySystem) -> None:
     assert plot_style.theme_of(None).name == "light"
     with matplotlib.rc_context({"figure.facecolor": "black"}):

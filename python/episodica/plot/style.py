@@ -6,6 +6,7 @@ Called by the other modules of this package only.
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -62,6 +63,7 @@ _HELPERS = (
     "Symbola",
     "Arial Unicode MS",
 )
+_log = logging.getLogger("episodica.plot")
 _MISSING = "\N{WHITE SQUARE}"
 _INVISIBLE = dict.fromkeys((0x200B, 0x200C, 0x200D, 0xFE0E, 0xFE0F))
 
@@ -233,7 +235,19 @@ def drawable(words: str) -> str:
     text = words.translate(_INVISIBLE)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if _known(char) else _MISSING for char in text)
+    shown = "".join(char if _known(char) else _MISSING for char in text)
+    if any(char.isalpha() and not _known(char) for char in text):
+        _warn_of_fonts()
+    return shown
+
+
+@lru_cache(maxsize=1)
+def _warn_of_fonts() -> None:
+    """Says once why there are squares, and what helps."""
+    _log.warning(
+        "no installed font has some letters of a chart, which are drawn as squares; "
+        "for Chinese, Japanese and Korean install Noto Sans CJK (Debian: fonts-noto-cjk)"
+    )
 
 
 @lru_cache(maxsize=4096)
