@@ -62,8 +62,8 @@ impl Filter {
                 || messages.iter().any(|message| self.admits_metadata_of(message)))
     }
 
-    /// Tests a fact by the interval in which it held, its metadata, kind and attribute, and the session and agent that
-    /// its metadata names or that one of the messages has that prove it.
+    /// Tests a fact by the interval in which it held, its metadata, kind and attribute, and the
+    /// session and agent that its metadata names or that one of the messages has that prove it.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let mut proofs = fact.source_messages.iter().filter_map(|id| said.slot(id));

@@ -63,7 +63,8 @@ const MACROS: [(&str, &str); 9] = [
         "{NOW}",
         "(?: ?(?:now|just|finally|recently|currently|still|only|officially|actually|also|happily|\
          mostly|all|already|jetzt|nun|inzwischen|mittlerweile|ahora|actualmente|maintenant|\
-         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|上个?月|上周[一二三四五六日天末]?|\
+         désormais|ora|adesso|agora)\\b|现在|目前|已经|刚刚?|最近|就|又|都|终于|上个?月|\
+         上周[一二三四五六日天末]?|\
          去年|今年|前天|昨天|\
          下周|下个?月|这个?月|今天|早就|的)*",
     ),
