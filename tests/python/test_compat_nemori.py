@@ -277,6 +277,8 @@ def test_row_15_a_key_without_a_named_model_is_told_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Scripts worked offline and never knew."""
+    for name in ("LLM_API_KEY", "OPENROUTER_API_KEY", "LLM_BASE_URL", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(nemori_config, "_told_offline", [])
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with pytest.warns(UserWarning, match="OPENAI_API_KEY is set, but no field names a model"):
@@ -296,6 +298,8 @@ def test_row_15_a_key_without_a_named_model_is_told_once(
 def test_the_variables_of_the_later_versions_reach_model_and_embedder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for name in ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     for name, value in {
         "LLM_API_KEY": "sk-1",
         "LLM_BASE_URL": "http://localhost:1/v1",
@@ -312,6 +316,13 @@ def test_the_variables_of_the_later_versions_reach_model_and_embedder(
         "sk-2",
     )
     assert (config.llm_api_key, config.llm_base_url) == ("sk-1", "http://localhost:1/v1")
+    # A server without a key is reached by its address alone.
+    for name in ("LLM_API_KEY", "EMBEDDING_API_KEY", "LLM_BASE_URL", "EMBEDDING_BASE_URL"):
+        monkeypatch.delenv(name)
+    with pytest.warns(UserWarning, match="no effect in episodica: llm_model$"):
+        assert MemoryConfig(llm_model="m").llm() is None
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:3/v1")
+    assert MemoryConfig(llm_model="m").llm() is not None
 
 
 def test_every_setting_of_nemori_is_in_one_group_and_in_the_docs() -> None:
