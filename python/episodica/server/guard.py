@@ -37,6 +37,8 @@ class Guard:
         self._settings = settings
         self._metrics = metrics
         self._under_way = 0
+        self._buffered = 0
+        self._slots = asyncio.Semaphore(settings.max_concurrency)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
@@ -50,17 +52,24 @@ class Guard:
         is_limited = scope["path"] not in _UNLIMITED and scope["path"] != "/v1/events"
         self._under_way += is_limited
         try:
-            if is_limited and self._under_way > self._settings.max_concurrency:
+            most = self._settings.max_concurrency + self._settings.max_waiting
+            if is_limited and self._under_way > most:
                 raise ServiceError(503, "busy", "too many requests at the same time")
-            body = await self._body(scope, receive)
-            await self._app(scope, _replay(body, receive), outcome.send)
+            # Without a slot, so that clients that stall keep nobody waiting.
+            body = await self._body(scope, receive, outcome)
+            if not is_limited:
+                await self._app(scope, _replay(body, receive), outcome.send)
+                return
+            async with self._slots:
+                await self._app(scope, _replay(body, receive), outcome.send)
         except ServiceError as failure:
             await failure.response()(scope, receive, outcome.send)
         finally:
             self._under_way -= is_limited
+            self._buffered -= outcome.held
             self._note(scope, outcome, time.perf_counter() - started)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive, outcome: _Outcome) -> bytes:
         """The body, if it is within its limits."""
         headers = dict(scope["headers"])
         most = self._settings.max_body_bytes
@@ -69,7 +78,7 @@ class Guard:
             raise _too_large(most)
         try:
             async with asyncio.timeout(self._settings.body_timeout_seconds):
-                body = await _read(receive, most)
+                body = await self._read(receive, most, outcome)
         except TimeoutError:
             raise ServiceError(408, "too_slow", "the body did not arrive in time") from None
         if not body:
@@ -88,6 +97,23 @@ class Guard:
                 f"the JSON is nested more than {self._settings.max_nesting} levels deep",
             )
         return body
+
+    async def _read(self, receive: Receive, most: int, outcome: _Outcome) -> bytes:
+        parts: list[bytes] = []
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ServiceError(400, "invalid_input", "the client went away")
+            part = message.get("body", b"")
+            outcome.held += len(part)
+            self._buffered += len(part)
+            if outcome.held > most:
+                raise _too_large(most)
+            if self._buffered > self._settings.max_buffered_bytes:
+                raise ServiceError(503, "busy", "too many large bodies at the same time")
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
 
     def _note(self, scope: Scope, outcome: _Outcome, seconds: float) -> None:
         """A line of the access log: no path, no query, no body, as these name users."""
@@ -118,6 +144,8 @@ class _Outcome:
         self._send = send
         self.status = 499
         self.bytes = 0
+        # Bytes of the body that are in memory.
+        self.held = 0
 
     async def send(self, message: Message) -> None:
         """Passes a message on."""
@@ -127,22 +155,6 @@ class _Outcome:
         else:
             self.bytes += len(message.get("body", b""))
         await self._send(message)
-
-
-async def _read(receive: Receive, most: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ServiceError(400, "invalid_input", "the client went away")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

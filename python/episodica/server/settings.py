@@ -44,8 +44,10 @@ class ServerSettings:
         Largest body, and deepest JSON in it.
     max_batch : int
         Most messages in a request.
-    max_concurrency : int
-        Requests worked on at the same time; others are told to come back.
+    max_concurrency, max_waiting : int
+        Requests worked on at the same time, and those that wait meanwhile; others get 503.
+    max_buffered_bytes : int
+        Bytes of all bodies that are held at the same time.
     max_streams : int
         Clients that follow events at the same time.
     rate_per_minute : int
@@ -70,6 +72,8 @@ class ServerSettings:
     max_nesting: int = 64
     max_batch: int = 10_000
     max_concurrency: int = 128
+    max_waiting: int = 2_000
+    max_buffered_bytes: int = 256 << 20
     max_streams: int = 1_000
     rate_per_minute: int = 6_000
     body_timeout_seconds: float = 30.0

@@ -34,7 +34,7 @@ class Stream:
 
     def start(self) -> None:
         """Begins to look."""
-        self._task = asyncio.create_task(self._look())
+        self._task = asyncio.create_task(self._look_again())
 
     async def stop(self) -> None:
         """Ends the followers and the looking."""
@@ -52,19 +52,23 @@ class Stream:
             self._version += 1
             self._changed.notify_all()
 
-    async def _look(self) -> None:
+    async def _look_again(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            is_new = self._memories.is_draining
-            for memory in self._memories.all():
-                if not memory.closed:
-                    # Reads a list in memory: no thread is needed.
-                    page = memory._memory.events(self._ends.get(memory.tenant))
-                    is_new |= len(page) > 0
-                    self._ends[memory.tenant] = page.cursor
-                    self._metrics.changes(page)
-            if is_new:
-                await self._wake()
+            await self.look()
+
+    async def look(self) -> None:
+        """Counts what is new, and wakes the followers."""
+        is_new = self._memories.is_draining
+        for memory in self._memories.all():
+            if not memory.closed:
+                # Reads a list in memory: no thread is needed.
+                page = memory._memory.events(self._ends.get(memory.tenant))
+                is_new |= len(page) > 0
+                self._ends[memory.tenant] = page.cursor
+                self._metrics.changes(page)
+        if is_new:
+            await self._wake()
 
     async def follow(
         self, memory: AsyncMemorySystem, since: str | None, user: str | None

@@ -201,7 +201,8 @@ async def test_a_body_that_does_not_arrive_is_given_up(store: Path) -> None:
 
 
 async def test_too_many_requests_at_once_are_told_to_come_back(store: Path) -> None:
-    async with opened(ServerSettings(store=str(store), max_concurrency=2)) as client:
+    settings = ServerSettings(store=str(store), max_concurrency=1, max_waiting=1)
+    async with opened(settings) as client:
         body = {"messages": SAID}
         answers = await asyncio.gather(
             *(client.post(f"/v1/users/u{n}/messages", json=body) for n in range(20))
@@ -210,6 +211,21 @@ async def test_too_many_requests_at_once_are_told_to_come_back(store: Path) -> N
         assert set(codes) == {201, 503}
         assert all(one.headers["retry-after"] for one in answers if one.status_code == 503)
         await client.json("POST", f"{ALICE}/messages", 201, json=body)
+
+
+async def test_requests_wait_for_their_turn(store: Path) -> None:
+    async with opened(ServerSettings(store=str(store), max_concurrency=1)) as client:
+        body = {"messages": SAID}
+        answers = await asyncio.gather(
+            *(client.post(f"/v1/users/u{n}/messages", json=body) for n in range(20))
+        )
+        assert {one.status_code for one in answers} == {201}
+
+
+async def test_large_bodies_have_a_limit_together(store: Path) -> None:
+    async with opened(ServerSettings(store=str(store), max_buffered_bytes=100)) as client:
+        await client.json("POST", f"{ALICE}/messages", 503, json={"messages": SAID})
+        await client.json("POST", f"{ALICE}/search", json={"query": "x"})
 
 
 async def test_the_access_log_names_nobody(

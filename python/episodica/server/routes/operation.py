@@ -68,6 +68,7 @@ async def metrics(service: TheService) -> Response:
     """Prometheus metrics of this worker."""
     if not service.metrics.enabled:
         raise not_found("page")
+    await service.stream.look()
     stores = [(await memory.stats(), await memory.usage()) for memory in service.memories.all()]
     pending = await service.memories.pending()
     text = await asyncio.to_thread(
