@@ -48,7 +48,6 @@ NOT_RUN = {
     "docs/performance.md": 1,
     "docs/serve.md": 2,
     "docs/start/chatbot.md": 1,
-    "docs/start/coming_from.md": 1,
     "docs/start/install.md": 2,
     "evaluation/README.md": 4,
 }
