@@ -250,7 +250,7 @@ fn assert_silent(engine: &Engine, disk: &Disk, gone: &BTreeSet<&String>, case: &
 #[test]
 fn no_word_of_a_deleted_message_is_left_in_what_was_derived_from_it() {
     let mut deletions = 0;
-    for seed in 0..rounds(20, 125) {
+    for seed in 0..rounds(20, 140) {
         deletions += audit(2 * seed + 1, None);
         let model = ScriptedModel::new(repeating);
         deletions += audit(2 * seed + 2, Some(Arc::new(model)));

@@ -283,6 +283,15 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     }
 }
 
+/// Changes one of the user's caches; seven times of eight the snapshot.
+fn change(random: &mut Random, disk: &MemoryBackend, path: &Path, snapshot: &[u8]) {
+    if random.below(8) == 0 {
+        change_vectors(random, disk);
+    } else {
+        disk.put(path, &changed_snapshot(random, snapshot));
+    }
+}
+
 /// The lines of a log, without a deleted one.
 fn acknowledged(disk: &MemoryBackend) -> Vec<String> {
     let log = disk.files().remove(&PathBuf::from(LOG)).unwrap();
@@ -302,11 +311,7 @@ fn a_cache_changed_on_purpose_is_used_or_left_aside() {
         let (mut changed, mut aside) = (0, 0);
         for round in 0..rounds(1_000, 100_000) {
             let disk = Disk::new(written.inner().after_process_death());
-            if random.below(8) == 0 {
-                change_vectors(&mut random, disk.inner());
-            } else {
-                disk.inner().put(&path, &changed_snapshot(&mut random, &snapshot));
-            }
+            change(&mut random, disk.inner(), &path, &snapshot);
             let mut told = Vec::new();
             let engine = open(&disk).unwrap();
             use_it(&engine, &mut random, &mut told);
@@ -323,4 +328,29 @@ fn a_cache_changed_on_purpose_is_used_or_left_aside() {
         assert!(aside > 0, "no record behind its compression was changed");
         report("caches", &[("changed", changed), ("errors", aside), ("panics", 0), ("losses", 0)]);
     });
+}
+
+/// Of the changes above, the first that hid an episode from the deletion of one of its messages.
+#[test]
+fn a_deletion_from_which_a_snapshot_hides_an_episode_reads_the_logs() {
+    let (written, mut random) = (furnished(), Random::new(29));
+    let (layout, owner) = layout();
+    let path = layout.snapshot_path(&owner);
+    let snapshot = written.inner().files().remove(&path).unwrap();
+    for round in 0..=10_815 {
+        let disk = Disk::new(written.inner().after_process_death());
+        change(&mut random, disk.inner(), &path, &snapshot);
+        if round < 10_815 {
+            random.below(5);
+            continue;
+        }
+        let engine = open(&disk).unwrap();
+        let delete = || engine.guarded(|engine| engine.delete("alice", "m1", &NOW));
+        let report = delete().or_else(|error| {
+            assert!(error.to_string().contains("snapshot"), "{error:?}");
+            delete()
+        });
+        assert_eq!(report.unwrap().messages, 1);
+        engine.close(Duration::from_secs(5), &NOW).unwrap();
+    }
 }

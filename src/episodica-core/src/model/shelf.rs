@@ -140,7 +140,7 @@ pub struct Shelf<R> {
     pages: Pages,
     records: Box<[OnceLock<Arc<R>>]>,
     read: Read<R>,
-    /// Set when a row could not be read.
+    /// Set when a row could not be read, or the logs say something else.
     unsound: AtomicBool,
 }
 
@@ -193,10 +193,18 @@ impl<R> Shelf<R> {
             if let Some(record) = unread.row(row).and_then(|row| (self.read)(row)) {
                 return Arc::new(record);
             }
-            self.unsound.store(true, Ordering::Relaxed);
-            // Without the message that a panic prints: the engine tells of it as an error.
-            std::panic::resume_unwind(Box::new(Unsound))
+            self.distrust()
         })
+    }
+
+    /// Gives up on a snapshot that contradicts the logs.
+    ///
+    /// # Panics
+    /// Always, with [`Unsound`].
+    pub(crate) fn distrust(&self) -> ! {
+        self.unsound.store(true, Ordering::Relaxed);
+        // Without the message that a panic prints: the engine tells of it as an error.
+        std::panic::resume_unwind(Box::new(Unsound))
     }
 
     /// The rows as they were written.

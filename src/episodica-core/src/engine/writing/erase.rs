@@ -11,7 +11,7 @@ use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::derived::{TextsLost, episode_without};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::generate::reconcile::restore;
 use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
 use crate::store::{Erasure, StateRecord};
@@ -111,7 +111,15 @@ impl Services {
         let learned = self.still_learned(user, &erasure.replace_episodes);
         user.store.append_semantic(&[], &[], &learned)?;
         let outcome = user.store.erase(erasure.clone());
-        if outcome.is_err() && !user.store.is_erasing() {
+        if let Err(error) = &outcome
+            && !user.store.is_erasing()
+        {
+            // The logs have an episode with the message, and the view does not: what it was read
+            // from was changed.
+            let view = user.view.read();
+            if error.kind() == ErrorKind::Internal && !view.messages.shelf().is_empty() {
+                view.messages.shelf().distrust();
+            }
             return outcome.map(|files| DeleteReport { files, ..report });
         }
         // The records are gone from the disk, or will be before the next append: they go from
