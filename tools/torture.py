@@ -33,6 +33,7 @@ ATTACKS = {
     "in_place": "Compare what is found after deletions with a fresh opening",
     "interrupts": "Press Ctrl-C in every call at six moments",
     "kills": "Kill the process while it writes",
+    "linear": "Give every call n, 4n and 16n of a shape and compare the processor's time",
     "model": "Random operations with failures and kills against a simple model of the store",
     "mutations": "Feed changed files, answers and texts to every reader",
     "readers": "Flip bits of every kind of cache and search",
@@ -40,7 +41,7 @@ ATTACKS = {
     "users": "Open more users than the memory budget has room for",
 }
 # Counts that have to be 0.
-FAULTS = ("losses", "leaks", "panics", "crashes", "differences", "later_than_1_s")
+FAULTS = ("losses", "leaks", "panics", "crashes", "differences", "later_than_1_s", "superlinear")
 TABLE = re.compile(r"(## Attacks\n\n).*?(?=\n## |\Z)", re.DOTALL)
 
 

@@ -120,7 +120,8 @@ pub(crate) struct Conflicts {
 
 impl Conflicts {
     fn concern(&self, candidate: &Candidate, fresh: &Fresh) -> bool {
-        (fresh.text == self.text || self.stated.may_concern(&fresh.stated))
+        fresh.memory.is_current()
+            && (fresh.text == self.text || self.stated.may_concern(&fresh.stated))
             && concerns(candidate, &fresh.memory)
     }
 

@@ -247,11 +247,14 @@ fn without_captions(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
+    let (mut rest, mut is_closed) = (text, true);
     while let Some((before, after)) = rest.split_once('[') {
         out.push_str(before);
         let label = after[..floor(after, 16)].to_lowercase();
-        let end = after.find(']').filter(|_| CAPTIONS.iter().any(|word| label.starts_with(word)));
+        let is_caption = is_closed && CAPTIONS.iter().any(|word| label.starts_with(word));
+        let end = if is_caption { after.find(']') } else { None };
+        // Where no bracket closes, none later does: thousands of open ones are read once.
+        is_closed &= !is_caption || end.is_some();
         if end.is_none() {
             out.push('[');
         }
