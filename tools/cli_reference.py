@@ -47,14 +47,23 @@ def page() -> str:
     common = [one for one in parser._actions if one is not commands]
     names = {name for one in common for name in one.option_strings}
     parts = [HEAD, table(common)]
-    for name in sorted(commands.choices):
-        command = commands.choices[name]
-        own = [one for one in command._actions if not names.intersection(one.option_strings)]
-        line = command.usage or usage(name, own)
-        parts.append(f"\n## {name}\n\n{command.description}\n\n```text\n{line}\n```\n")
-        if own:
-            parts.append(f"\n{table(own)}")
+    parts += [section(name, commands.choices[name], names) for name in sorted(commands.choices)]
     return "".join(parts)
+
+
+def section(name: str, command: argparse.ArgumentParser, common: set[str]) -> str:
+    """A command, and after it its actions."""
+    mine = [one for one in command._actions if not common.intersection(one.option_strings)]
+    own = [one for one in mine if not isinstance(one, argparse._SubParsersAction)]
+    line = command.usage or usage(name, own)
+    text = f"\n## {name}\n\n{command.description}\n\n```text\n{line}\n```\n"
+    if own:
+        text += f"\n{table(own)}"
+    for action in mine:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in sorted(action.choices):
+                text += section(f"{name} {inner}", action.choices[inner], common)
+    return text
 
 
 def usage(name: str, actions: Iterable[argparse.Action]) -> str:

@@ -45,6 +45,7 @@ NOT_RUN = {
     "docs/facts.md": 1,
     "docs/guide/command_line.md": 1,
     "docs/nemori.md": 1,
+    "docs/mcp.md": 2,
     "docs/performance.md": 1,
     "docs/serve.md": 2,
     "docs/start/chatbot.md": 1,

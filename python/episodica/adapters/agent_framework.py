@@ -9,10 +9,11 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from episodica.fence import fenced
+
 from .shared.connection import Connection, Where, guard, missing, settle
 from .shared.content import words
 from .shared.log import Entry, SessionLog, item_of
-from .shared.prompt import fenced
 
 try:
     from agent_framework import ContextProvider, HistoryProvider, Message

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from episodica.fence import fenced
+
 from .shared.connection import Connection, Where, missing, settle
 from .shared.identity import following
-from .shared.prompt import fenced
 
 try:
     from crewai.tools import BaseTool

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from episodica.fence import fenced
+
 from .shared.connection import Connection, Where, missing, settle
 from .shared.content import words
 from .shared.log import Entry, SessionLog, item_of
-from .shared.prompt import fenced
 
 try:
     from agents.items import TResponseInputItem

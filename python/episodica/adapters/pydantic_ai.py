@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from episodica.fence import fenced
+
 from .shared.connection import Connection, Where, missing, settle
 from .shared.items import Draft, ItemTable
-from .shared.prompt import fenced
 
 try:
     from pydantic import TypeAdapter

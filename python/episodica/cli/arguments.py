@@ -11,7 +11,7 @@ from .. import _native
 from ..inputs.facts import FACT_KINDS
 from ..inputs.options import FORMATS, KINDS, METHODS
 from ..readers import FORMATS as FILE_FORMATS
-from . import commands, completion, demo, service, transfers, upkeep, views
+from . import agents, commands, completion, demo, service, transfers, upkeep, views
 from .output import COLOURS, Output
 from .parser import Parser
 
@@ -58,6 +58,7 @@ class CommandLine:
         self._add_transfers()
         self._add_upkeep()
         self._add_service()
+        self._add_agents()
 
     def completion(self, shell: str) -> str:
         """The completion script for a shell."""
@@ -219,6 +220,12 @@ class CommandLine:
         keys = self._add("keys", service.list_keys, "make, list and revoke keys of the service")
         for verb in service.add_keys_arguments(keys):
             self._add_common(verb, first=False)
+
+    def _add_agents(self) -> None:
+        server = self._add("mcp", agents.serve, "serve a user's memory to agents (MCP)")
+        install, file = agents.add_arguments(server)
+        self._add_common(install, first=False)
+        self.files.append(file)
 
     def _add_upkeep(self) -> None:
         self._add("users", upkeep.users, "list the users of the store")

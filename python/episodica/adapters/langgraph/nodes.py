@@ -9,10 +9,10 @@ from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from episodica import InvalidInputError
+from episodica.fence import fenced
 
 from ..shared.chat_messages import last_question, to_messages
 from ..shared.connection import Connection, Where, settle
-from ..shared.prompt import fenced
 
 
 def pre_model_hook(

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from episodica import EpisodicaError
+from episodica.fence import fenced
 
 from .connection import Connection, settle
-from .prompt import fenced
 from .protocol import Protocol
 from .streams import (
     AsyncRememberingManager,

@@ -1,0 +1,152 @@
+"""``episodica mcp``: serves a memory to agents, and enters it in the settings of their clients."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+
+from ..aio import AsyncMemorySystem
+from ..errors import InvalidInputError, MissingExtraError
+from ..mcp.clients import CLIENTS
+from ..mcp.installing import Change, entry_for, installation, removal
+from .output import Output
+from .stores import settings_of, store_of
+
+TRANSPORTS = ("stdio", "http")
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser,
+) -> tuple[argparse.ArgumentParser, argparse.Action]:
+    """The arguments; returns the parser of ``install``, and the one of these that is a file."""
+    parser.add_argument(
+        "--user", metavar="U", help="whose memory; agents see no other (or $EPISODICA_USER)"
+    )
+    parser.add_argument(
+        "--transport",
+        choices=TRANSPORTS,
+        default="stdio",
+        help="for the client that starts it, or for several over HTTP (default stdio)",
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="where to listen (default 127.0.0.1); beyond this machine only with a token "
+        "in $EPISODICA_MCP_TOKEN",
+    )
+    parser.add_argument("--port", type=int, default=8765, metavar="N", help="(default 8765)")
+    parser.add_argument(
+        "--max-tokens",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="maximum length of an answer, unless a call asks for another (default 1000)",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=False)
+    entering = actions.add_parser(
+        "install",
+        help="enter the server in the settings of a client",
+        description="Enter the server in the settings of a client. Shows the change first.",
+    )
+    entering.set_defaults(command=install)
+    entering.add_argument("client", choices=tuple(CLIENTS), help="the client")
+    entering.add_argument(
+        "--user", metavar="U", default=argparse.SUPPRESS, help="whose memory it sees"
+    )
+    entering.add_argument(
+        "--project", action="store_true", help="for the project in this directory only"
+    )
+    entering.add_argument(
+        "--name", default="episodica", help="the server's name there (default episodica)"
+    )
+    file = entering.add_argument("--file", metavar="FILE", help="the settings, if elsewhere")
+    entering.add_argument("--undo", action="store_true", help="make the settings what they were")
+    entering.add_argument("--yes", action="store_true", help="do not ask")
+    return entering, file
+
+
+def serve(args: argparse.Namespace, out: Output) -> int:
+    """Serves one user's memory by the Model Context Protocol."""
+    user = _user(args)
+    try:
+        serving = importlib.import_module("episodica.mcp.serving")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "episodica":
+            raise
+        raise MissingExtraError(
+            f"the server needs the package `{error.name}`", hint="pip install 'episodica[mcp]'"
+        ) from error
+    token = os.environ.get("EPISODICA_MCP_TOKEN") or None
+
+    def memory() -> AsyncMemorySystem:
+        return AsyncMemorySystem(store_of(args), tenant=args.tenant, **settings_of(args))
+
+    if args.transport == "stdio":
+        serving.serve_stdio(memory, user, args.max_tokens)
+    else:
+        serving.serve_http(
+            memory,
+            user,
+            args.max_tokens,
+            host=args.host,
+            port=args.port,
+            token=token,
+            announce=lambda address: out.note(f"serving {user} on {address}"),
+        )
+    return 0
+
+
+def install(args: argparse.Namespace, out: Output) -> int:
+    """Shows a change of a client's settings, and makes it if that is wanted."""
+    client = CLIENTS[args.client]
+    project = Path.cwd() if args.project else None
+    file = Path(args.file) if args.file else client.file(project)
+    if args.undo:
+        change = removal(client, file, args.name)
+    else:
+        options = {}
+        if args.tenant != "default":
+            options["--tenant"] = args.tenant
+        if args.timezone is not None:
+            options["--timezone"] = args.timezone
+        entry = entry_for(client, store_of(args), _user(args), options)
+        change = installation(client, file, args.name, entry)
+    written = not change.empty and _wanted(args, out, change)
+    if written:
+        change.write()
+    _report(change, written, out)
+    return 0 if written or change.empty else 1
+
+
+def _wanted(args: argparse.Namespace, out: Output, change: Change) -> bool:
+    if not out.as_json:
+        out.line(change.diff())
+    if args.yes:
+        return True
+    if not sys.stdin.isatty():
+        return False
+    out.ask(f"Write {change.file}? [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _report(change: Change, written: bool, out: Output) -> None:
+    if out.as_json:
+        out.json({"file": str(change.file), "diff": change.diff(), "written": written})
+    if change.empty:
+        out.note(f"{change.file} is as it should be")
+    elif written:
+        out.note(f"{change.file} is {'removed' if change.after is None else 'written'}")
+    else:
+        out.note("nothing was written; `--yes` writes without asking")
+
+
+def _user(args: argparse.Namespace) -> str:
+    user: str | None = args.user or os.environ.get("EPISODICA_USER")
+    if not user:
+        raise InvalidInputError(
+            "whose memory?", hint="name the user with `--user`, or in EPISODICA_USER"
+        )
+    return user

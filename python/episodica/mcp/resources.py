@@ -1,0 +1,153 @@
+"""What a person can attach to a chat: a profile, episodes and facts; and the prompt ``recall``.
+
+Texts are fenced like those of the tools, and have a maximum length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import quote, unquote
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+)
+
+from .. import _native
+from ..aio import AsyncMemorySystem
+from ..errors import InvalidInputError
+from ..fence import fenced
+from ..hints import shown
+from ..records import SemanticMemory
+from ..value import clip
+from .answers import longest, text_of
+from .arguments import MAX_TOKENS, Recall
+from .tools import Tools
+
+_MARKDOWN = "text/markdown"
+# Episodes that the list of resources names.
+_LISTED = 20
+_FOLDERS = ("episodes", "facts", "messages")
+
+PROMPT = Prompt(
+    name="recall",
+    title="Recall",
+    description="What is remembered about a topic, for the conversation that follows.",
+    arguments=[PromptArgument(name="topic", description="a question or a topic", required=True)],
+)
+
+
+class Resources:
+    """The resources and the prompt of one user.
+
+    Parameters
+    ----------
+    memory
+        The memory.
+    tools
+        The tools of the user.
+    """
+
+    def __init__(self, memory: AsyncMemorySystem, tools: Tools) -> None:
+        self._memory = memory
+        self._tools = tools
+        self._root = f"episodica://{quote(tools.user, safe='')}"
+
+    def templates(self) -> list[ResourceTemplate]:
+        """The addresses of all records."""
+        return [
+            ResourceTemplate(
+                name=name,
+                title=title,
+                uri_template=f"{self._root}/{name}/{{id}}",
+                mime_type=_MARKDOWN,
+            )
+            for name, title in (("episodes", "An episode"), ("facts", "A fact"))
+        ]
+
+    async def listed(self) -> list[Resource]:
+        """The profile, and the newest episodes."""
+        profile = Resource(
+            name="profile",
+            title="Profile",
+            uri=f"{self._root}/profile",
+            description="The facts that hold, by kind.",
+            mime_type=_MARKDOWN,
+        )
+        episodes = self._memory.episodes(self._tools.user, newest_first=True, limit=_LISTED)
+        return [profile] + [
+            Resource(
+                name=one.episode_id,
+                title=f"{one.timestamp:%Y-%m-%d}: {clip(one.title)}",
+                uri=f"{self._root}/episodes/{quote(one.episode_id, safe='')}",
+                mime_type=_MARKDOWN,
+            )
+            async for one in episodes
+        ]
+
+    async def read(self, uri: str) -> TextResourceContents:
+        """The text behind an address of this user; records' own URIs are understood as well."""
+        if uri == f"{self._root}/profile":
+            text = await self._profile()
+        else:
+            text = await self._record(uri)
+        return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
+
+    async def _record(self, uri: str) -> str:
+        folder, mark, name = uri.removeprefix(f"{self._root}/").partition("/")
+        known = uri.startswith(f"{self._root}/") and mark and folder in _FOLDERS
+        try:
+            record = await self._tools.record(unquote(name) if known else uri)
+        except InvalidInputError as error:
+            raise MCPError(INVALID_PARAMS, f"no such resource: `{shown(uri)}`") from error
+        moment = record.valid_from if isinstance(record, SemanticMemory) else record.timestamp
+        text = text_of(record, "L2")
+        return _capped(text, lambda part: fenced(part, source=uri, time=moment.isoformat()))
+
+    async def _profile(self) -> str:
+        kinds: dict[str, list[str]] = {}
+        facts = self._memory.semantic_memories(self._tools.user, newest_first=True)
+        size = 0
+        async for fact in facts:
+            line = f"- {fact.valid_from:%Y-%m-%d}: {clip(fact.content, 500)}"
+            size += _native.count_tokens(line)
+            if size > MAX_TOKENS:
+                break
+            kinds.setdefault(fact.kind, []).append(line)
+        return _capped("\n".join(_sections(kinds)), fenced) or "No facts are known yet."
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> GetPromptResult:
+        """The prompt, with the context of its topic."""
+        if name != PROMPT.name:
+            raise MCPError(INVALID_PARAMS, f"no such prompt: `{shown(name)}`")
+        topic = arguments.get("topic", "")
+        try:
+            recalled = await self._tools.context(Recall(query=topic))
+        except InvalidInputError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        text = recalled.text or "Nothing is remembered about this topic."
+        return GetPromptResult(
+            description=PROMPT.description,
+            messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))],
+        )
+
+
+def _sections(kinds: dict[str, list[str]]) -> Iterator[str]:
+    for kind in sorted(kinds):
+        yield f"## {kind}"
+        yield from kinds[kind]
+
+
+def _capped(text: str, write: Callable[[str], str]) -> str:
+    """``write(text)``, of as much text as fits."""
+    length = longest(len(text), lambda n: _native.count_tokens(write(text[:n])) < MAX_TOKENS)
+    whole = length == len(text)
+    return write(text if whole else f"{text[:length]}…")

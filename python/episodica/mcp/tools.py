@@ -1,0 +1,338 @@
+"""The seven tools: what each does for one user of one memory.
+
+The user is bound when the server starts; no argument names one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+from urllib.parse import quote
+
+from .. import _native
+from ..aio import AsyncMemorySystem
+from ..errors import InvalidInputError
+from ..fence import fenced
+from ..hints import shown
+from ..records import Episode, Message, Record, SemanticMemory
+from ..results import Hit
+from . import answers
+from .answers import Item, filled, item
+from .arguments import (
+    Arguments,
+    Fetch,
+    Forget,
+    Layer,
+    Recall,
+    Remember,
+    Search,
+    Status,
+    Timeline,
+)
+
+# Hits that a search can return, and candidates of one deletion.
+_MAX_HITS = 1000
+_CANDIDATES = 10
+# Messages that prove a fact, as far as an answer names them.
+_EVIDENCE = 5
+# Other reasons than length make a context's JSON longer than its text: quotes, line feeds.
+_ATTEMPTS = 6
+
+
+class Tools:
+    """The tools of one user.
+
+    Parameters
+    ----------
+    memory
+        The memory.
+    user
+        Whose memories; no call sees others.
+    max_tokens
+        Maximum length of an answer in tokens, unless a call asks for another.
+    """
+
+    def __init__(self, memory: AsyncMemorySystem, user: str, max_tokens: int) -> None:
+        self._memory = memory
+        self._user = user
+        self._max_tokens = max_tokens
+
+    @property
+    def user(self) -> str:
+        """Whose memories these are."""
+        return self._user
+
+    async def remember(self, asked: Remember) -> answers.Remembered:
+        """Stores messages. A repeated call stores nothing twice."""
+        added = await self._memory.add_messages(
+            self._user, _identified(asked, _said(asked)), session_id=asked.session_id
+        )
+        return answers.Remembered(
+            messages_added=added.messages_added,
+            known_already=added.duplicates,
+            buffered=added.buffered,
+            episodes_completed=list(added.episodes[:_CANDIDATES]),
+            hint="to store the same words as a new occasion, give its `timestamp`"
+            if added.duplicates
+            else None,
+        )
+
+    async def search(self, asked: Search) -> answers.Found:
+        """Finds messages, episodes and facts."""
+        start = answers.place(asked, int) or 0
+        wanted = min(start + asked.limit, _MAX_HITS)
+        found = await self._memory.search(
+            self._user,
+            asked.query,
+            top_k=min(wanted + 1, _MAX_HITS),
+            kinds=asked.kinds or None,
+            since=asked.since,
+            until=asked.until,
+        )
+        hits = found[start:wanted]
+        degraded = list(found.degraded) or None
+
+        def answer(results: list[Item], left_out: int, seen: int) -> answers.Found:
+            more = start + seen < len(found)
+            return answers.Found(
+                results=results,
+                left_out=left_out or None,
+                next_cursor=answers.cursor(asked, start + seen) if more else None,
+                degraded=degraded,
+            )
+
+        items = (self._hit(hit, asked.layer) for hit in hits)
+        return answer(*filled(items, self._budget(asked), answer))
+
+    async def context(self, asked: Recall) -> answers.Recalled:
+        """Packs the memories that bear on a question."""
+        budget = self._budget(asked)
+        length = budget
+        for _ in range(_ATTEMPTS):
+            packed = await self._memory.context(
+                self._user,
+                asked.query,
+                max_tokens=max(1, length),
+                since=asked.since,
+                until=asked.until,
+            )
+            answer = answers.Recalled(
+                text=fenced(packed.text),
+                token_count=packed.token_count,
+                messages=len(packed.messages),
+                facts=len(packed.facts),
+            )
+            excess = answer.tokens() - budget
+            if excess <= 0:
+                return answer
+            length = min(length, packed.token_count) - excess
+        return answers.Recalled(text="", token_count=0, messages=0, facts=0)
+
+    async def fetch(self, asked: Fetch) -> answers.Fetched:
+        """Reads one record."""
+        if (asked.id is None) == (asked.uri is None):
+            raise InvalidInputError("give either `id` or `uri`")
+        record = await self.record(asked.id or asked.uri or "")
+        one = item(record, self._url(record), asked.layer)
+        start = answers.place(asked, int) or 0
+        rest = one.text[start:]
+
+        def answer(length: int) -> answers.Fetched:
+            after = start + length
+            return answers.Fetched(
+                id=one.id,
+                kind=one.kind,
+                title=one.title,
+                url=one.url,
+                time=one.time,
+                text=fenced(rest[:length], source=one.url, time=one.time),
+                metadata=_about(record),
+                next_cursor=answers.cursor(asked, after) if length < len(rest) else None,
+            )
+
+        budget = self._budget(asked)
+        length = answers.longest(len(rest), lambda n: answer(n).tokens() <= budget)
+        if not length and rest:
+            raise InvalidInputError(
+                f"the record does not fit into `max_tokens`: `{budget}`", hint="ask for more"
+            )
+        return answer(length or 0)
+
+    async def timeline(self, asked: Timeline) -> answers.Moments:
+        """Lists episodes, newest first."""
+        after = answers.place(asked, list)
+        until, known = after if after else (asked.until, [])
+        listing = self._memory.episodes(
+            self._user,
+            since=asked.since,
+            until=until,
+            newest_first=True,
+            limit=asked.limit + len(known) + 1,
+        )
+        episodes = [one async for one in listing if one.episode_id not in known]
+        shown_episodes = episodes[: asked.limit]
+        buffered = (await self._memory.stats(self._user))["buffered"]
+
+        def answer(results: list[Item], left_out: int, seen: int) -> answers.Moments:
+            more = 0 < seen < len(episodes)
+            return answers.Moments(
+                results=results,
+                left_out=left_out or None,
+                buffered=buffered,
+                next_cursor=answers.cursor(asked, place(seen)) if more else None,
+            )
+
+        def place(seen: int) -> list[Any]:
+            """Where the next answer starts: a time, and the episodes of that time shown so far."""
+            moment = shown_episodes[seen - 1].timestamp
+            same = [one.episode_id for one in shown_episodes[:seen] if one.timestamp == moment]
+            earlier = known if until == moment.isoformat() else []
+            return [moment.isoformat(), [*earlier, *same]]
+
+        items = (item(one, one.uri) for one in shown_episodes)
+        return answer(*filled(items, self._budget(asked), answer))
+
+    async def forget(self, asked: Forget) -> answers.Candidates:
+        """Lists what could be deleted, or deletes what was confirmed."""
+        if asked.confirm_ids is not None:
+            return await self._delete(asked.confirm_ids)
+        if (asked.id is None) == (asked.query is None):
+            raise InvalidInputError("give `id` or `query` to list candidates, or `confirm_ids`")
+        if asked.id is not None:
+            record = await self.record(asked.id)
+            candidates = [item(record, self._url(record))]
+        else:
+            found = await self._memory.search(
+                self._user, asked.query or "", top_k=_CANDIDATES, include_superseded=True
+            )
+            candidates = [self._hit(hit, "L0") for hit in found]
+
+        def answer(results: list[Item], left_out: int, _: int) -> answers.Candidates:
+            return answers.Candidates(
+                candidates=results,
+                left_out=left_out or None,
+                next_step="nothing was deleted: show these to the person, then call `forget` with "
+                "`confirm_ids`; an episode goes with its messages, a message with what was "
+                "learned from it alone",
+            )
+
+        return answer(*filled(candidates, self._budget(asked), answer))
+
+    async def _delete(self, ids: list[str]) -> answers.Candidates:
+        if not ids:
+            raise InvalidInputError("confirm_ids is empty")
+        unknown = [one for one in ids if await self._memory.get(self._user, one) is None]
+        report = await self._memory.delete(self._user, ids)
+        return answers.Candidates(
+            deleted_messages=report.messages,
+            deleted_episodes=report.episodes,
+            deleted_facts=report.semantic_memories,
+            unknown_ids=[shown(one) for one in unknown[:_CANDIDATES]] or None,
+        )
+
+    async def status(self, asked: Status) -> answers.Standing:
+        """Counts what is remembered."""
+        del asked
+        stats: Any = await self._memory.stats(self._user)
+        health = await self._memory.health()
+        return answers.Standing(
+            user=self._user,
+            messages=stats.messages,
+            buffered=stats.buffered,
+            episodes=stats.episodes,
+            facts=stats.semantic_memories,
+            outdated_facts=stats.superseded,
+            pending=stats.pending_semantic + stats.pending_llm + stats.pending_vectors,
+            healthy=health.status == "ok",
+            failing=list(health.failing),
+            version=_native.version(),
+        )
+
+    async def record(self, id: str) -> Record:
+        """The record with this id or URI.
+
+        Raises
+        ------
+        InvalidInputError
+            If the user has none.
+        """
+        found = await self._memory.get(self._user, id)
+        if found is None:
+            raise InvalidInputError(
+                f"no such record: `{shown(id)}`", hint="`search` and `timeline` return ids"
+            )
+        return found
+
+    def _hit(self, hit: Hit, layer: Layer) -> Item:
+        return item(hit.record, hit.uri, layer, hit.score)
+
+    def _url(self, record: Record) -> str:
+        if not isinstance(record, Message):
+            return record.uri
+        owner = f"{quote(self._memory.tenant, safe='')}/{quote(self._user, safe='')}"
+        return f"episodica://{owner}/message/{quote(record.message_id, safe='')}"
+
+    def _budget(self, asked: Arguments) -> int:
+        return self._max_tokens if asked.max_tokens is None else asked.max_tokens
+
+
+def _said(asked: Remember) -> list[dict[str, Any]]:
+    """The messages of a call."""
+    about = {
+        "message_id": asked.message_id,
+        "timestamp": asked.timestamp,
+        "role": asked.role,
+        "name": asked.name,
+    }
+    given = {name: value for name, value in about.items() if value is not None}
+    if (asked.content is None) == (asked.messages is None):
+        raise InvalidInputError("give either `content` or `messages`")
+    if asked.messages is None:
+        return [{"role": "user", "content": asked.content, **given}]
+    if given:
+        raise InvalidInputError(
+            f"`{next(iter(given))}` belongs to `content`",
+            hint="each of `messages` has its own",
+        )
+    return asked.messages
+
+
+def _identified(asked: Remember, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Undated messages with ids that follow from the call, as clients repeat calls.
+
+    The store knows a dated message by its words, speaker, time and session; an undated one would
+    be new each time.
+    """
+    call = json.dumps([asked.session_id, messages], sort_keys=True)
+    digest = hashlib.sha256(call.encode()).hexdigest()[:24]
+    names = ("message_id", "id", "timestamp", "created_at")
+    return [
+        one
+        if any(one.get(name) is not None for name in names)
+        else {**one, "message_id": f"mcp-{digest}-{place}"}
+        for place, one in enumerate(messages)
+    ]
+
+
+def _about(record: Record) -> dict[str, Any]:
+    """What else a record says about itself."""
+    about: dict[str, Any]
+    if isinstance(record, Episode):
+        about = {
+            "ended": None if record.ended_at is None else record.ended_at.isoformat(),
+            "messages": record.message_count,
+            "session_id": record.session_id,
+            "boundary_reason": record.boundary_reason,
+        }
+    elif isinstance(record, SemanticMemory):
+        about = {
+            "holds": record.is_current,
+            "valid_to": None if record.valid_to is None else record.valid_to.isoformat(),
+            "superseded_by": record.superseded_by,
+            "evidence": list(record.source_messages[:_EVIDENCE]),
+            "episodes": list(record.source_episodes[:_EVIDENCE]),
+        }
+    else:
+        about = {"speaker": record.speaker, "session_id": record.session_id}
+    return {name: value for name, value in about.items() if value is not None}

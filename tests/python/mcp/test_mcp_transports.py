@@ -1,0 +1,283 @@
+"""The server in a process of its own: both transports, both generations, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from episodica import MemorySystem
+
+MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+TOKEN = "a-token-of-the-test"
+ATTEMPTS_SECONDS = 20
+
+
+def command(store: Path, *options: str) -> list[str]:
+    own = ["--store", str(store), "--user", "alice"]
+    return [sys.executable, "-W", "error", "-m", "episodica", "mcp", *own, *options]
+
+
+def by_stdio(store: Path) -> StdioServerParameters:
+    program, *arguments = command(store)
+    return StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
+
+
+async def told(client: Client, tool: str, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def walk(client: Client) -> None:
+    """Every tool once."""
+    assert len((await client.list_tools()).tools) == 7
+    assert await told(client, "remember", content="I moved to Lyon.", message_id="m1")
+    [hit] = (await told(client, "search", query="Lyon"))["results"]
+    assert "I moved to Lyon." in (await told(client, "fetch", id=hit["id"]))["text"]
+    assert "I moved to Lyon." in (await told(client, "context", query="Lyon"))["text"]
+    assert (await told(client, "timeline"))["buffered"] == 1
+    assert (await told(client, "forget", query="Lyon"))["candidates"]
+    assert (await told(client, "status"))["messages"] == 1
+    assert (await client.read_resource("episodica://alice/profile")).contents
+    failed = await client.call_tool("search", {"qurey": "x"})
+    assert failed.is_error
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_stdio(store: Path, mode: str) -> None:
+    async with Client(by_stdio(store), mode=mode) as client:  # type: ignore[arg-type]
+        assert client.protocol_version == MODES[mode]
+        await walk(client)
+
+
+class Process:
+    """A server, and what it writes."""
+
+    def __init__(self, arguments: list[str], **environment: str) -> None:
+        self.popen = subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+            text=True,
+            encoding="utf-8",
+        )
+
+    def ask(self, id: int, method: str, **params: Any) -> Any:
+        """Sends one request and reads one answer; anything else on the stream is an error."""
+        assert self.popen.stdin is not None
+        assert self.popen.stdout is not None
+        request = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        self.popen.stdin.write(json.dumps(request) + "\n")
+        self.popen.stdin.flush()
+        answer = json.loads(self.popen.stdout.readline())
+        assert (answer["jsonrpc"], answer["id"]) == ("2.0", id)
+        return answer
+
+    def handshake(self) -> None:
+        assert self.popen.stdin is not None
+        info = {"name": "test", "version": "1"}
+        self.ask(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info)
+        self.popen.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        self.popen.stdin.flush()
+
+    def remember(self, id: int) -> None:
+        arguments = {"content": f"Note {id}.", "message_id": f"m{id}"}
+        answer = self.ask(id, "tools/call", name="remember", arguments=arguments)
+        assert answer["result"]["structuredContent"]["messages_added"] == 1
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit status, the rest of standard output, and standard error."""
+        out, error = self.popen.communicate(timeout=ATTEMPTS_SECONDS)
+        return self.popen.returncode, out, error
+
+
+@contextlib.contextmanager
+def process(arguments: list[str], **environment: str) -> Iterator[Process]:
+    started = Process(arguments, **environment)
+    try:
+        yield started
+    finally:
+        started.popen.kill()
+        started.popen.communicate()
+
+
+def messages(store: Path) -> list[str]:
+    with MemorySystem(store) as memory:
+        assert memory.verify().errors == 0
+        return sorted(one.message_id for one in memory.messages("alice"))
+
+
+@pytest.mark.parametrize("end", ["eof", signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_a_server_loses_nothing_acknowledged(store: Path, end: Any) -> None:
+    with process(command(store)) as server:
+        server.handshake()
+        for n in range(1, 21):
+            server.remember(n)
+        if end == "eof":
+            status, out, error = server.end()
+        else:
+            server.popen.send_signal(end)
+            status, out, error = server.end()
+        assert status == (-signal.SIGKILL if end == signal.SIGKILL else 0), error
+        assert (out, error) == ("", "")
+    assert messages(store) == sorted(f"m{n}" for n in range(1, 21))
+
+
+def test_standard_output_has_only_the_protocol(store: Path, tmp_path: Path) -> None:
+    """Rubbish on the stream is answered, and warnings of others go to standard error."""
+    with process(command(store)) as server:
+        server.handshake()
+        assert server.popen.stdin is not None
+        assert server.popen.stdout is not None
+        for rubbish in ("no json", "[]", '{"jsonrpc": "2.0"}', '"\\ud800"', "{" * 5_000, "\x00"):
+            server.popen.stdin.write(rubbish + "\n")
+        server.popen.stdin.flush()
+        server.popen.stdin.write('{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}\n')
+        server.popen.stdin.flush()
+        answers = []
+        while not answers or answers[-1].get("id") != 7:
+            answers.append(json.loads(server.popen.stdout.readline()))
+        assert all(one["jsonrpc"] == "2.0" for one in answers)
+        unknown = server.ask(8, "tools/call", name="rm", arguments={})
+        assert "no such tool" in unknown["error"]["message"]
+        server.remember(10)
+        _, out, error = server.end()
+        assert out == ""
+        assert "Traceback" not in error
+    assert messages(store) == ["m10"]
+
+
+def test_errors_of_the_start_go_to_standard_error(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    bad = command(tmp_path / "file")
+    nobody = [part for part in command(store) if part not in ("--user", "alice")]
+    for arguments, word in (
+        (bad, "error"),
+        (nobody, "whose memory?"),
+        (command(store, "--max-tokens", "5"), "max-tokens is not in 200 to 10,000"),
+        (command(store, "--transport", "http", "--host", "0.0.0.0"), "without a token"),
+        (command(store, "--transport", "http", "--port", "99999"), "port is not in 0 to 65535"),
+    ):
+        with process(arguments) as server:
+            status, out, error = server.end()
+            assert (status, out) == (1, ""), arguments
+            assert word in error
+            assert "Traceback" not in error
+
+
+@contextlib.contextmanager
+def http(store: Path, *options: str, **environment: str) -> Iterator[tuple[Process, str]]:
+    """A server on a free port, and its address."""
+    arguments = command(store, "--transport", "http", "--port", "0", *options)
+    with process(arguments, **environment) as server:
+        assert server.popen.stderr is not None
+        line = server.popen.stderr.readline()
+        assert line.startswith("serving alice on http://"), line
+        yield server, line.split()[-1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_http(store: Path, mode: str) -> None:
+    with http(store) as (server, address):
+        async with Client(address, mode=mode) as client:  # type: ignore[arg-type]
+            assert client.protocol_version == MODES[mode]
+            await walk(client)
+        server.popen.send_signal(signal.SIGTERM)
+        status, out, error = server.end()
+        assert (status, out, error) == (0, "", "")
+    assert messages(store) == ["m1"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_several_clients_over_http_at_once(store: Path, mode: str) -> None:
+    async def write(address: str, name: str) -> None:
+        async with Client(address, mode=mode) as client:  # type: ignore[arg-type]
+            for n in range(10):
+                await told(client, "remember", content=f"{name} says {n}.", message_id=f"{name}{n}")
+
+    with http(store) as (server, address):
+        await asyncio.gather(*(write(address, f"c{n}-") for n in range(6)))
+        server.popen.send_signal(signal.SIGTERM)
+        assert server.end()[0] == 0
+    assert messages(store) == sorted(f"c{c}-{n}" for c in range(6) for n in range(10))
+
+
+async def test_sigterm_under_load_loses_nothing_acknowledged(store: Path) -> None:
+    acknowledged: list[str] = []
+    loaded = asyncio.Event()
+
+    async def write(address: str, name: str) -> None:
+        with contextlib.suppress(Exception):
+            async with Client(address) as client:
+                for n in range(10_000):
+                    await told(client, "remember", content=f"Note {n}.", message_id=f"{name}{n}")
+                    acknowledged.append(f"{name}{n}")
+                    if len(acknowledged) == 60:
+                        loaded.set()
+
+    with http(store) as (server, address):
+        writers = [asyncio.create_task(write(address, f"c{n}-")) for n in range(4)]
+        await loaded.wait()
+        server.popen.send_signal(signal.SIGTERM)
+        status, out, error = await asyncio.to_thread(server.end)
+        assert (status, out) == (0, ""), error
+        for writer in writers:
+            writer.cancel()
+        await asyncio.gather(*writers, return_exceptions=True)
+    assert len(acknowledged) >= 60
+    assert set(acknowledged) <= set(messages(store))
+
+
+async def test_a_token_is_required(store: Path) -> None:
+    with http(store, EPISODICA_MCP_TOKEN=TOKEN) as (_, address):
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient() as web:
+            for given in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}):
+                refused = await web.post(address, json=ping, headers={**accept, **given})
+                assert refused.status_code == 401
+                assert refused.headers["WWW-Authenticate"] == "Bearer"
+                assert TOKEN not in refused.text
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as web,
+            Client(streamable_http_client(address, http_client=web)) as client,
+        ):
+            await walk(client)
+
+
+async def test_other_hosts_and_origins_are_refused(store: Path) -> None:
+    """A page in a browser can't reach the server by a name that it points at this machine."""
+    with http(store) as (_, address):
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        async with httpx2.AsyncClient() as web:
+            for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+                refused = await web.post(address, json=ping, headers=headers)
+                assert refused.status_code in (403, 421)
+
+
+def test_a_server_starts_quickly(store: Path) -> None:
+    """Clients give up after some seconds; and a client that sends nothing is no error."""
+    begun = time.perf_counter()
+    with process(command(store)) as server:
+        server.handshake()
+        taken = time.perf_counter() - begun
+        assert server.end()[0] == 0
+    assert taken < 10
