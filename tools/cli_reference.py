@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "command_line.md"
 HEAD = """# Commands
@@ -47,23 +48,26 @@ def page() -> str:
     common = [one for one in parser._actions if one is not commands]
     names = {name for one in common for name in one.option_strings}
     parts = [HEAD, table(common)]
-    parts += [section(name, commands.choices[name], names) for name in sorted(commands.choices)]
-    return "".join(parts)
+    return "".join([*parts, *sections(commands, "", names)])
 
 
-def section(name: str, command: argparse.ArgumentParser, common: set[str]) -> str:
-    """A command, and after it its actions."""
-    mine = [one for one in command._actions if not common.intersection(one.option_strings)]
-    own = [one for one in mine if not isinstance(one, argparse._SubParsersAction)]
-    line = command.usage or usage(name, own)
-    text = f"\n## {name}\n\n{command.description}\n\n```text\n{line}\n```\n"
-    if own:
-        text += f"\n{table(own)}"
-    for action in mine:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in sorted(action.choices):
-                text += section(f"{name} {inner}", action.choices[inner], common)
-    return text
+def sections(
+    commands: argparse._SubParsersAction[Any], before: str, common: set[str]
+) -> Iterator[str]:
+    """The commands, each with its own commands after it."""
+    helps = {one.dest: one.help or "" for one in commands._choices_actions}
+    for name in sorted(commands.choices):
+        command, title = commands.choices[name], f"{before}{name}"
+        mine = [one for one in command._actions if not common.intersection(one.option_strings)]
+        inner = [one for one in mine if isinstance(one, argparse._SubParsersAction)]
+        own = [one for one in mine if one not in inner]
+        text = command.description or f"{helps[name][:1].upper()}{helps[name][1:]}."
+        line = command.usage or usage(title, own)
+        yield f"\n## {title}\n\n{text}\n\n```text\n{line}\n```\n"
+        if own:
+            yield f"\n{table(own)}"
+        for one in inner:
+            yield from sections(one, f"{title} ", common)
 
 
 def usage(name: str, actions: Iterable[argparse.Action]) -> str:

@@ -23,7 +23,7 @@ def add_arguments(
 ) -> tuple[argparse.ArgumentParser, argparse.Action]:
     """The arguments; returns the parser of ``install``, and the one of these that is a file."""
     parser.add_argument(
-        "--user", metavar="U", help="whose memory; agents see no other (or $EPISODICA_USER)"
+        "--user", metavar="U", help="whose memory; agents see no other (or $EPISODICA_MCP_USER)"
     )
     parser.add_argument(
         "--transport",
@@ -144,9 +144,9 @@ def _report(change: Change, written: bool, out: Output) -> None:
 
 
 def _user(args: argparse.Namespace) -> str:
-    user: str | None = args.user or os.environ.get("EPISODICA_USER")
+    user: str | None = args.user or os.environ.get("EPISODICA_MCP_USER")
     if not user:
         raise InvalidInputError(
-            "whose memory?", hint="name the user with `--user`, or in EPISODICA_USER"
+            "whose memory?", hint="name the user with `--user`, or in EPISODICA_MCP_USER"
         )
     return user

@@ -14,10 +14,10 @@ from ..hints import nearest_hint
 from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 
 _PREFIX = "EPISODICA_"
-# Read elsewhere: this module's own file name, and the command line's store, tenant, user and token.
-_OTHER_VARIABLES = ("CONFIG", "MCP_TOKEN", "STORE", "TENANT", "USER")
-# Variables of the project's own tests, and of the HTTP service.
-_OTHER_PREFIXES = ("TEST_", "SERVER_")
+# Read elsewhere: this module's own file name, and the command line's store and tenant.
+_OTHER_VARIABLES = ("CONFIG", "STORE", "TENANT")
+# Variables of the project's own tests, of the HTTP service and of the MCP server.
+_OTHER_PREFIXES = ("TEST_", "SERVER_", "MCP_")
 # The table of the HTTP service in the file.
 _SERVER = "server"
 _FLAGS = {
