@@ -84,7 +84,11 @@ class ConfigError(EpisodicaError, ValueError):
 
 
 class StoreLockedError(EpisodicaError, RuntimeError):
-    """Another process, or another ``MemorySystem`` of this one, has the store open for writing."""
+    """Another process holds a lock for longer than it takes to write: it may have been stopped.
+
+    Any number of processes may write a store; each holds a user's lock while it appends. The
+    message names the process that holds it.
+    """
 
     kind = "store_locked"
 
@@ -170,15 +174,6 @@ class ClosedError(EpisodicaError, RuntimeError):
     kind = "closed"
 
 
-class ForkedError(EpisodicaError, RuntimeError):
-    """The process was forked from one that had used a memory system.
-
-    The engine's threads do not survive a fork; start the process with ``spawn``.
-    """
-
-    kind = "forked"
-
-
 class MissingExtraError(EpisodicaError, ImportError):
     """An optional package is missing; the hint is the command that installs it."""
 
@@ -207,7 +202,6 @@ _BY_KIND: dict[str, type[EpisodicaError]] = {
         LLMError,
         InterruptedOperationError,
         ClosedError,
-        ForkedError,
         MissingExtraError,
         InternalError,
     )

@@ -1,9 +1,8 @@
-"""The lifetime of a native engine: open, closed, or lost to a fork.
+"""The lifetime of a native engine: open, closed, or made anew after a fork.
 
-A forked child has none of the engine's threads and shares file positions with its parent, so it
-must neither use nor finalise the inherited engine. It cannot open a new one either: the thread pool
-that all engines of a process share believes that it is running, and would wait for ever. Both raise
-``ForkedError``.
+A forked child has none of the engine's threads, and its locks may be held by threads that it does
+not have. So a child neither uses nor frees the inherited engine: it opens one of its own at its
+first use, with the same arguments. It is just another process on the store.
 """
 
 from __future__ import annotations
@@ -15,76 +14,86 @@ import weakref
 from typing import Any
 
 from . import _native
-from .errors import ClosedError, ForkedError
+from .errors import ClosedError
 
 # Time limit for persisting the state of a memory system that was collected without `close`.
 _FINALIZER_TIMEOUT_SECONDS = 2.0
 
 _forks = 0
-# Whether this process ever had an engine, and whether its parent had one before the fork.
-_used = False
-_forked_after_use = False
-_HINT = "start the process with the `spawn` method, or fork before the first memory is opened"
 _open: weakref.WeakSet[EngineHandle] = weakref.WeakSet()
-# Engines of the parent, referenced so that a forked child never frees them.
-_abandoned: list[_native.Engine] = []
 
 
 class EngineHandle:
     """Returns the engine while it is usable, and closes it once."""
 
-    __slots__ = ("__weakref__", "_engine", "_finalizer", "_forks", "_lock", "_owner")
+    __slots__ = (
+        "__weakref__",
+        "_arguments",
+        "_engine",
+        "_finalizer",
+        "_forks",
+        "_lock",
+        "_owner",
+    )
 
     def __init__(self, owner: object, *args: Any, **kwargs: Any) -> None:
-        global _used
         self._owner = type(owner).__name__
-        if _forked_after_use:
-            raise ForkedError(
-                f"no {self._owner} can be opened: the process was forked from one that had used "
-                "episodica",
-                hint=_HINT,
-            )
-        _used = True
+        self._arguments = (args, kwargs)
         self._lock = threading.Lock()
+        self._open()
+
+    def _open(self) -> _native.Engine:
+        args, kwargs = self._arguments
+        engine = _native.Engine(*args, **kwargs)
         self._forks = _forks
-        self._engine: _native.Engine | None = _native.Engine(*args, **kwargs)
-        self._finalizer = weakref.finalize(self, _close_quietly, self._engine, _forks)
+        self._engine: _native.Engine | None = engine
+        self._finalizer = weakref.finalize(self, _close_quietly, engine, _forks)
         _open.add(self)
+        return engine
 
     @property
     def closed(self) -> bool:
-        """Whether the engine is closed or belongs to the parent process."""
-        return self._engine is None or self._forks != _forks
+        """Whether the engine is closed."""
+        return self._engine is None
 
     def get(self) -> _native.Engine:
-        """The engine.
+        """The engine; one of its own for a process that was forked.
 
         Raises
         ------
-        ClosedError, ForkedError
-            If the engine is closed or belongs to the parent process.
+        ClosedError
+            If the engine is closed.
         """
         engine = self._engine
-        if self._forks != _forks:
-            raise ForkedError(
-                f"this {self._owner} was opened before the process was forked",
-                hint=_HINT,
-            )
         if engine is None:
             raise ClosedError(
                 f"this {self._owner} is closed", hint=f"open it again with `{self._owner}(path)`"
             )
-        return engine
+        if self._forks == _forks:
+            return engine
+        with self._lock:
+            if self._engine is not None and self._forks == _forks:
+                return self._engine
+            return self._open()
 
     def close(self, timeout: float) -> None:
-        """Closes the engine; does nothing the second time or in a forked child."""
-        if self._forks != _forks:
-            return
+        """Closes the engine; does nothing the second time.
+
+        In a forked child that has not used it, the parent's engine stays as it is.
+        """
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
             self._finalizer.detach()
-            engine.close(timeout)
+            if self._forks == _forks:
+                engine.close(timeout)
+
+    def _abandon(self) -> None:
+        """After a fork: the engine is the parent's, and its lock may be held by a lost thread."""
+        self._lock = threading.Lock()
+        self._finalizer.detach()
+        if self._engine is not None:
+            self._engine.abandon()
 
 
 def _close_quietly(engine: _native.Engine, forks: int) -> None:
@@ -99,10 +108,27 @@ def _close_quietly(engine: _native.Engine, forks: int) -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _forks, _forked_after_use
+    global _forks
     _forks += 1
-    _forked_after_use = _forked_after_use or _used
-    _abandoned.extend(handle._engine for handle in _open if handle._engine is not None)
+    _native.after_fork()
+    _give_up_locks(_native.locked_files())
+    for handle in list(_open):
+        handle._abandon()
+
+
+def _give_up_locks(files: list[int]) -> None:
+    """Lets go of the locks that the parent held at the fork.
+
+    The child shares the open files; if the parent were killed, its locks would last as long as the
+    child.
+    """
+    if not files:
+        return
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for file in files:
+        with contextlib.suppress(OSError):
+            os.dup2(nothing, file, inheritable=False)
+    os.close(nothing)
 
 
 if hasattr(os, "register_at_fork"):

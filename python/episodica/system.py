@@ -23,8 +23,8 @@ from .reports import AddResult, ImportReport, RebuildReport
 class MemorySystem(PendingWork):
     """Remembers conversations and finds the right moment again.
 
-    Opens or creates a store in a directory. Needs no server, no key and no network. Several threads
-    may use it; one process writes a store at a time.
+    Opens or creates a store in a directory. Needs no server, no key and no network. Any number of
+    threads and processes may use it at once.
 
     Parameters
     ----------
@@ -55,7 +55,9 @@ class MemorySystem(PendingWork):
     ConfigError
         For unknown settings (the hint names the nearest one) and values out of bounds.
     StoreLockedError
-        If the store is open for writing elsewhere.
+        If another process has the store alone, for longer than ten seconds.
+    StoreIOError
+        If the directory can't be written, or is on a file system of a network.
     EmbeddingMismatchError
         If the vectors on disk come from another model.
 

@@ -23,7 +23,6 @@ from episodica import (
     ReadOnlyStoreError,
     SemanticMemory,
     StoreIOError,
-    StoreLockedError,
 )
 
 
@@ -326,12 +325,35 @@ def test_a_store_opens_again(lyon: MemorySystem, store: Path, talk: list[dict[st
         assert again.load_user_data_and_indices("alice").users == 1
 
 
-def test_one_writer(memory: MemorySystem, store: Path) -> None:
-    with pytest.raises(StoreLockedError) as caught:
-        MemorySystem(store)
-    assert caught.value.hint
-    with pytest.raises(StoreLockedError):
-        MemorySystem(store, tenant="other")
+def test_two_writers_see_and_find_what_the_other_has_acknowledged(
+    lyon: MemorySystem, store: Path, talk: list[dict[str, Any]]
+) -> None:
+    with MemorySystem(store) as other, MemorySystem(store, tenant="other") as stranger:
+        assert list(other.episodes("alice")) == list(lyon.episodes("alice"))
+        for number, (writer, reader) in enumerate([(other, lyon), (lyon, other)] * 3):
+            content = f"The parcel number{number} came today."
+            writer.add_messages("alice", [{**talk[0], "content": content, "session_id": "s3"}])
+            found = reader.search("alice", f"parcel number{number}", kinds=["message"])
+            assert found[0].content == content
+            assert list(writer.messages("alice")) == list(reader.messages("alice"))
+        formed = other.flush("alice")
+        assert lyon.get("alice", formed[0].episode_id) == formed[0]
+        fact = next(iter(lyon.semantic_memories("alice")))
+        other.update("alice", fact.memory_id, "They moved to Nice.")
+        assert lyon.update("alice", fact.memory_id, "They moved to Oslo.").revision_count == 2
+        assert [one.content for one in other.history("alice", fact.memory_id)][1:] == [
+            "They moved to Nice.",
+            "They moved to Oslo.",
+        ]
+        first = next(iter(other.messages("alice"))).message_id
+        lyon.delete("alice", first)
+        assert other.get("alice", first) is None
+        assert list(stranger.users()) == []
+        lyon.delete_user_data("alice")
+        assert list(other.search("alice", "parcel", kinds=["message"])) == []
+        assert list(other.messages("alice")) == []
+    for file in store.rglob("*"):
+        assert not file.is_file() or b"parcel" not in file.read_bytes()
 
 
 def test_readers_beside_a_writer(lyon: MemorySystem, store: Path) -> None:

@@ -56,7 +56,7 @@ ADAPTER_LEVELS = [
 # The top-level modules of the core, lowest level first.
 CORE_LEVELS = [
     "error",
-    "clock control ids matrix",
+    "clock control ids matrix parallel",
     "config pack",
     "model",
     "remote",
@@ -74,7 +74,7 @@ ENGINE_ROOMS = {
     "asking": "services user",
     "writing": "asking callout counters feed memory services user",
     "reading": "lifecycle memory services user",
-    "background": "panics services user writing",
+    "background": "memory panics services user writing",
 }
 # Packages that a user may lack; only they are imported where they are used.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}

@@ -18,7 +18,7 @@ pub enum ErrorKind {
     InvalidInput,
     /// A configuration value is unknown or out of its range.
     Config,
-    /// Another process holds the writer lock of the store.
+    /// Another process holds a lock of the store for too long: it may have been stopped.
     StoreLocked,
     /// A file of the store holds bytes that its format doesn't allow.
     CorruptStore,
@@ -40,6 +40,9 @@ pub enum ErrorKind {
     Interrupted,
     /// The memory system was closed before the call.
     Closed,
+    /// Somebody else changed what a decision rested on. Never leaves the engine, which decides
+    /// again.
+    Conflict,
     /// A promise of the engine to itself does not hold: a bug worth reporting.
     Internal,
 }
@@ -61,7 +64,7 @@ impl ErrorKind {
             Self::Llm => "llm",
             Self::Interrupted => "interrupted",
             Self::Closed => "closed",
-            Self::Internal => "internal",
+            Self::Conflict | Self::Internal => "internal",
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The engine of episodica: messages in, episodes and semantic memories out, found again.
 //!
 //! Data flows one way through the modules, and each depends only on those before it:
-//! `error, control, ids, clock, config, matrix, pack -> {remote, model} -> text -> {store, index,
-//! llm -> embed} -> score -> {boundary, generate} -> engine`. ARCHITECTURE.md at the top of the
-//! repository is the map.
+//! `error, control, ids, clock, config, matrix, pack, parallel -> {remote, model} -> text ->
+//! {store, index, llm -> embed} -> score -> {boundary, generate} -> engine`. ARCHITECTURE.md at the
+//! top of the repository is the map.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ pub mod llm;
 pub(crate) mod matrix;
 pub mod model;
 pub(crate) mod pack;
+pub mod parallel;
 pub mod remote;
 pub mod score;
 pub mod store;

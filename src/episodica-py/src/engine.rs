@@ -116,6 +116,11 @@ impl Engine {
         Ok(Self { core: Arc::new(core), tenant, zone })
     }
 
+    /// Keeps the engine as it is until the process ends: it is another process's.
+    fn abandon(&self) {
+        std::mem::forget(Arc::clone(&self.core));
+    }
+
     #[getter]
     fn path(&self) -> PathBuf {
         self.core.path().to_owned()

@@ -71,6 +71,18 @@ mod _native {
         Ok(tables)
     }
 
+    /// Notes that this process was forked: what its parent's threads did is made anew.
+    #[pyfunction]
+    fn after_fork() {
+        episodica_core::parallel::after_fork();
+    }
+
+    /// The numbers of the files whose locks this process holds.
+    #[pyfunction]
+    fn locked_files() -> Vec<i32> {
+        episodica_core::store::locked_files()
+    }
+
     /// The package's version.
     #[pyfunction]
     fn version() -> &'static str {

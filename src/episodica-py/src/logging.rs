@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use episodica_core::parallel::PerProcess;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -26,19 +27,25 @@ struct Told {
     thread: String,
 }
 
+#[derive(Default)]
 struct Line {
     waiting: Mutex<VecDeque<Told>>,
     any: AtomicBool,
     dropped: AtomicU64,
 }
 
-static LINE: Line = Line {
-    waiting: Mutex::new(VecDeque::new()),
-    any: AtomicBool::new(false),
-    dropped: AtomicU64::new(0),
-};
+/// The line of each process: a thread that a forked child does not have may hold its parent's.
+struct Lines(PerProcess<Line>);
 
-impl Log for Line {
+static LINES: Lines = Lines(PerProcess::new());
+
+impl Lines {
+    fn own(&self) -> &Line {
+        self.0.place().get_or_init(Line::default)
+    }
+}
+
+impl Log for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Other crates' records are their own business.
         metadata.target().starts_with("episodica")
@@ -58,13 +65,14 @@ impl Log for Line {
             seconds,
             thread,
         };
-        let mut waiting = self.waiting.lock();
+        let line = self.own();
+        let mut waiting = line.waiting.lock();
         if waiting.len() < MOST_WAITING {
             waiting.push_back(told);
         } else {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            line.dropped.fetch_add(1, Ordering::Relaxed);
         }
-        self.any.store(true, Ordering::Release);
+        line.any.store(true, Ordering::Release);
     }
 
     fn flush(&self) {}
@@ -86,7 +94,7 @@ fn logger_name(target: &str) -> &'static str {
 /// Begins to listen. Doing it twice is fine.
 pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
     // Fails if a logger is set already, which can only be this one.
-    drop(log::set_logger(&LINE));
+    drop(log::set_logger(&LINES));
     follow_level(py)
 }
 
@@ -108,11 +116,12 @@ fn follow_level(py: Python<'_>) -> PyResult<()> {
 
 /// Hands on what waits. The caller holds the interpreter and no lock of the engine.
 pub(crate) fn hand_on(py: Python<'_>) {
-    if !LINE.any.swap(false, Ordering::AcqRel) {
+    let line = LINES.own();
+    if !line.any.swap(false, Ordering::AcqRel) {
         return;
     }
-    let told: Vec<Told> = LINE.waiting.lock().drain(..).collect();
-    let dropped = LINE.dropped.swap(0, Ordering::Relaxed);
+    let told: Vec<Told> = line.waiting.lock().drain(..).collect();
+    let dropped = line.dropped.swap(0, Ordering::Relaxed);
     let outcome = follow_level(py).and_then(|()| {
         for one in told {
             emit(py, one)?;

@@ -15,6 +15,7 @@ mod in_place;
 mod lifetimes;
 mod llm;
 mod model;
+mod processes;
 mod snapshot;
 mod support;
 mod verify;

@@ -186,10 +186,12 @@ impl Embedder for StaticEmbedder {
         if texts.len() <= TEXTS_PER_TASK {
             fill((cells, texts));
         } else {
-            cells
-                .par_chunks_mut(TEXTS_PER_TASK)
-                .zip(texts.par_chunks(TEXTS_PER_TASK))
-                .for_each(fill);
+            crate::parallel::run(|| {
+                cells
+                    .par_chunks_mut(TEXTS_PER_TASK)
+                    .zip(texts.par_chunks(TEXTS_PER_TASK))
+                    .for_each(fill);
+            });
         }
         Ok(rows)
     }

@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::embed::Embedder;
 use crate::engine::asking::gate::Gate;
 use crate::engine::background::queue::Queue;
+use crate::engine::background::snapshots::Snapshots;
 use crate::engine::callout::Callouts;
 use crate::engine::counters::Counters;
 use crate::engine::feed::{EventPage, Feed};
@@ -60,6 +61,7 @@ pub struct Engine {
     pub(crate) services: Arc<Services>,
     pub(crate) users: Registry,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) snapshots: Arc<Snapshots>,
     closed: AtomicBool,
 }
 
@@ -97,6 +99,7 @@ impl Engine {
             services: Arc::new(services),
             users: Registry::default(),
             queue: Arc::default(),
+            snapshots: Arc::default(),
             closed: AtomicBool::new(false),
         }))
     }
@@ -162,6 +165,7 @@ impl Engine {
         // An interrupted call waits no longer.
         let deadline = if outcome.is_ok() { deadline } else { Instant::now() };
         self.queue.stop(deadline);
+        self.snapshots.stop(deadline);
         for user in self.users.close() {
             if outcome.is_ok() {
                 outcome = self.save(&user, deadline, control);
@@ -208,7 +212,8 @@ impl Engine {
         self.check_open()?;
         match self.users.open(&self.services, user_id, Missing::Ignore, control)? {
             Found::Open(user) => Ok(Some(user)),
-            Found::Opened(user) => self.resume(user, control).map(Some),
+            Found::Followed(user) => Ok(Some(self.followed(user))),
+            Found::Opened(user, earlier) => self.resume(user, earlier, control).map(Some),
             Found::Nobody => Ok(None),
         }
     }
@@ -218,13 +223,83 @@ impl Engine {
         self.check_open()?;
         match self.users.open(&self.services, user_id, Missing::Create, control)? {
             Found::Open(user) => Ok(user),
-            Found::Opened(user) => self.resume(user, control),
+            Found::Followed(user) => Ok(self.followed(user)),
+            Found::Opened(user, earlier) => self.resume(user, earlier, control),
             Found::Nobody => Err(Error::internal("a user was not created")),
         }
     }
 
+    /// Works on a user again where another process has changed what the work rested on, or the
+    /// user was opened anew meanwhile; `None` without records.
+    ///
+    /// # Errors
+    /// Those of `work`, `Conflict` excepted.
+    pub(crate) fn with_user<T>(
+        &self,
+        user_id: &str,
+        control: &dyn Control,
+        mut work: impl FnMut(&UserGuard) -> Result<T>,
+    ) -> Result<Option<T>> {
+        loop {
+            let Some(user) = self.known_user(user_id, control)? else { return Ok(None) };
+            match work(&user) {
+                Err(error) if self.is_to_be_repeated(&user, &error) => control.check()?,
+                outcome => return outcome.map(Some),
+            }
+        }
+    }
+
+    /// [`Engine::with_user`] for a user who is created if need be.
+    ///
+    /// # Errors
+    /// As [`Engine::with_user`].
+    pub(crate) fn with_user_or_new<T>(
+        &self,
+        user_id: &str,
+        control: &dyn Control,
+        mut work: impl FnMut(&UserGuard) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let user = self.user_or_new(user_id, control)?;
+            match work(&user) {
+                Err(error) if self.is_to_be_repeated(&user, &error) => control.check()?,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// True if an error only says that another process was faster.
+    pub(crate) fn is_to_be_repeated(&self, user: &UserGuard, error: &Error) -> bool {
+        match error.kind() {
+            ErrorKind::Conflict => true,
+            ErrorKind::Closed | ErrorKind::Interrupted => {
+                user.is_outdated() && self.check_open().is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// A user to whom another process has added records: without a local embedder their vectors
+    /// come in the background.
+    fn followed(&self, user: UserGuard) -> UserGuard {
+        if !self.services.embedder.is_local() && !self.services.read_only {
+            self.enqueue(&user);
+        }
+        user
+    }
+
     /// Continues what a crash cut off, when a user was opened.
-    fn resume(&self, user: UserGuard, control: &dyn Control) -> Result<UserGuard> {
+    fn resume(
+        &self,
+        user: UserGuard,
+        earlier: Option<UserGuard>,
+        control: &dyn Control,
+    ) -> Result<UserGuard> {
+        if let Some(earlier) = earlier {
+            self.queue.forget(&earlier);
+            self.services.counters.forget(&earlier.owner.user);
+            self.services.feed.forget(&earlier.owner.user);
+        }
         let is_done = {
             let view = user.view.read();
             view.backlog.is_empty()
@@ -236,7 +311,11 @@ impl Engine {
         if self.services.has_background_work() {
             self.enqueue(&user);
         } else {
-            self.services.resume(&user, control)?;
+            match self.services.resume(&user, control) {
+                // Another process is at work on it.
+                Err(error) if self.is_to_be_repeated(&user, &error) => {}
+                outcome => outcome?,
+            }
         }
         Ok(user)
     }
@@ -295,6 +374,8 @@ impl std::ops::Deref for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.queue.stop(Instant::now() + DROP_TIMEOUT);
+        let deadline = Instant::now() + DROP_TIMEOUT;
+        self.0.queue.stop(deadline);
+        self.0.snapshots.stop(deadline);
     }
 }

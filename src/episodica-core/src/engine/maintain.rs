@@ -90,13 +90,14 @@ impl Engine {
         let users = self.selected(user_id)?;
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
-            if let Some(user) = self.rebuilt_user(&user_id, control)? {
+            let rebuilt = self.services.decide(control, || self.rebuilt_user(&user_id, control))?;
+            if let Some(user) = rebuilt {
                 if user.view.read().lacks_vectors() {
                     return Err(self.cannot_embed());
                 }
                 count(&user, &mut report);
                 report.embedded = report.vectors;
-                user.save_caches(&self.services.store, &self.services.indexing())?;
+                user.replace_caches(&self.services.store, &self.services.indexing())?;
             }
             self.services.callouts.progress(control, "users", done + 1, total);
         }
@@ -143,21 +144,27 @@ impl Engine {
         let control = &WhileOpen { queue: &self.queue, inner: control };
         let mut pending = 0;
         for user_id in self.selected(user_id)? {
-            let Some(user) = self.known_user(&user_id, control)? else { continue };
-            if self.services.has_background_work() {
-                self.services.retry_all(&user, control)?;
-            } else {
-                self.services.form(&user, Cut::Finished, control)?;
-            }
-            let missing = {
-                let _turn = user.turns.take(control)?;
-                user.embed_missing(&self.services.indexing(), control)?
-            };
-            self.services.settle_letters(&user, missing)?;
-            let view = user.view.read();
-            pending += missing + view.backlog.unlearned().len() + view.backlog.pending_llm();
+            let left = self.with_user(&user_id, control, |user| self.retry(user, control))?;
+            pending += left.unwrap_or_default();
         }
         Ok(pending)
+    }
+}
+
+impl Engine {
+    fn retry(&self, user: &UserGuard, control: &dyn Control) -> Result<usize> {
+        if self.services.has_background_work() {
+            self.services.retry_all(user, control)?;
+        } else {
+            self.services.form(user, Cut::Finished, control)?;
+        }
+        let missing = {
+            let _turn = user.turns.take(control)?;
+            user.embed_missing(&self.services.indexing(), control)?
+        };
+        self.services.settle_letters(user, missing)?;
+        let view = user.view.read();
+        Ok(missing + view.backlog.unlearned().len() + view.backlog.pending_llm())
     }
 }
 

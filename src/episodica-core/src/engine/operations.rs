@@ -73,6 +73,7 @@ impl Engine {
             report.pending_semantic = view.backlog.unlearned().len();
         }
         user.measure();
+        self.snapshots.note(&self.services, &user);
         Ok(report)
     }
 
@@ -83,6 +84,10 @@ impl Engine {
     /// does not fail the call. The next call forms the episodes.
     fn follow_up(&self, user: &UserGuard, control: &dyn Control) -> Result<Vec<String>> {
         match self.form_or_enqueue(user, control) {
+            // Whoever has the user next goes on with it.
+            Err(error) if self.is_to_be_repeated(user, &error) => {
+                control.check().map(|()| Vec::new())
+            }
             Err(error) if !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Internal) => {
                 self.services.counters.note_failure(Some(&user.owner.user), &error);
                 Ok(Vec::new())
@@ -110,8 +115,9 @@ impl Engine {
     /// `Io`; `ReadOnly`; `Interrupted`.
     pub fn flush(&self, user_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
         self.check_writable()?;
-        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
-        self.form_and_enqueue(&user, Cut::All, control)
+        let formed =
+            self.with_user(user_id, control, |user| self.form_and_enqueue(user, Cut::All, control));
+        formed.map(Option::unwrap_or_default)
     }
 
     /// Flushes every user of the store, in the order of their ids.
@@ -142,13 +148,15 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
         self.check_writable()?;
-        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
-        if !user.view.read().messages.has_session(session_id) {
-            return Ok(Vec::new());
-        }
-        self.services.mark_session(&user, session_id, SessionState::Closing)?;
-        user.view.write().backlog.session_closing(session_id);
-        self.form_and_enqueue(&user, Cut::Session(session_id), control)
+        let formed = self.with_user(user_id, control, |user| {
+            if !user.view.read().messages.has_session(session_id) {
+                return Ok(Vec::new());
+            }
+            self.services.mark_session(user, session_id, SessionState::Closing)?;
+            user.view.write().backlog.session_closing(session_id);
+            self.form_and_enqueue(user, Cut::Session(session_id), control)
+        });
+        formed.map(Option::unwrap_or_default)
     }
 
     fn form_and_enqueue(
@@ -183,8 +191,8 @@ impl Engine {
         if content.trim().is_empty() {
             return Err(Error::invalid("content is empty: ``"));
         }
-        let user = self.known_user(user_id, control)?.ok_or_else(|| unknown(id))?;
-        self.services.update(&user, id, content, control)
+        let update = |user: &UserGuard| self.services.update(user, id, content, control);
+        self.with_user(user_id, control, update)?.ok_or_else(|| unknown(id))
     }
 
     /// Deletes a record with all its versions, and what was derived from it.
@@ -249,14 +257,12 @@ impl Engine {
     fn delete_chosen(
         &self,
         user_id: &str,
-        choose: impl FnOnce(&User) -> Vec<AnyRecord>,
+        choose: impl Fn(&User) -> Vec<AnyRecord>,
         control: &dyn Control,
     ) -> Result<DeleteReport> {
         self.check_writable()?;
-        let Some(user) = self.known_user(user_id, control)? else {
-            return Ok(DeleteReport::default());
-        };
-        self.services.delete(&user, choose, control)
+        let delete = |user: &UserGuard| self.services.delete(user, &choose, control);
+        self.with_user(user_id, control, delete).map(Option::unwrap_or_default)
     }
 
     /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::control::Control;
+use crate::engine::memory::follow::Freshness;
 use crate::engine::memory::turn::{Turn, Turns};
 use crate::engine::memory::user::UserMemory;
 use crate::engine::services::Services;
@@ -24,8 +25,10 @@ pub(crate) enum Missing {
 pub(crate) enum Found {
     /// Open already.
     Open(UserGuard),
-    /// Opened by this call: work may be left from before.
-    Opened(UserGuard),
+    /// Opened by this call: work may be left from before. The second is who was given up for it.
+    Opened(UserGuard, Option<UserGuard>),
+    /// Open already; another process has added records.
+    Followed(UserGuard),
     /// Without records.
     Nobody,
 }
@@ -46,7 +49,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// A user, opened if need be. A reader's user is opened again when the files have changed.
+    /// A user as the logs are now: opened if need be, and anew when records were taken out.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
@@ -59,10 +62,12 @@ impl Registry {
     ) -> Result<Found> {
         let owner = services.owner(user_id)?;
         let stale = match self.get(user_id) {
-            Some(user) if !services.read_only || user.store.is_fresh()? => {
-                return Ok(Found::Open(user));
-            }
-            stale => stale,
+            Some(user) => match user.refresh(&services.indexing(), control)? {
+                Freshness::Current => return Ok(Found::Open(user)),
+                Freshness::Followed => return Ok(Found::Followed(user)),
+                Freshness::Outdated => Some(user),
+            },
+            None => None,
         };
         let _turn = self.opening.take(control)?;
         // Another thread may have opened or refreshed the user in between.
@@ -73,10 +78,12 @@ impl Registry {
             return Ok(Found::Open(user));
         }
         if missing == Missing::Ignore && !services.store.has_files(&owner)? {
+            stale.iter().for_each(UserGuard::give_up);
             self.forget(user_id);
             return Ok(Found::Nobody);
         }
         let outdated = stale.as_ref().map(|stale| &***stale);
+        outdated.iter().for_each(|stale| stale.store.let_go());
         let trusted = !self.distrusted.lock().contains(user_id);
         let indexing = services.indexing();
         let memory =
@@ -91,8 +98,9 @@ impl Registry {
             }
             users.insert(user_id.to_owned(), user);
         }
+        stale.iter().for_each(UserGuard::give_up);
         self.evict(services);
-        Ok(Found::Opened(guard))
+        Ok(Found::Opened(guard, stale))
     }
 
     /// A user, if open.

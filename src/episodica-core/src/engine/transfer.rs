@@ -36,10 +36,11 @@ impl Engine {
                 statement.content.len()
             )));
         }
-        let user = self.user_or_new(user_id, control)?;
-        let fact = self.services.remember(&user, statement, control)?;
-        user.measure();
-        Ok(fact)
+        self.with_user_or_new(user_id, control, |user| {
+            let fact = self.services.remember(user, statement.clone(), control)?;
+            user.measure();
+            Ok(fact)
+        })
     }
 
     /// Adds the records of an export that the user does not have, with their ids and versions.
@@ -55,16 +56,18 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<ImportReport> {
         self.check_writable()?;
-        let parsed = Parsed::read(imported, &self.services.owner(user_id)?, path)?;
+        let mut parsed = Parsed::read(imported, &self.services.owner(user_id)?, path)?;
         if imported.is_empty() {
             return Ok(ImportReport::default());
         }
-        let user = self.user_or_new(user_id, control)?;
-        let report = self.services.import(&user, parsed, &imported.unlearned, path, control)?;
-        if self.services.has_background_work() {
-            self.enqueue(&user);
-        }
-        Ok(report)
+        self.with_user_or_new(user_id, control, |user| {
+            let unlearned = &imported.unlearned;
+            let report = self.services.import(user, &mut parsed, unlearned, path, control)?;
+            if self.services.has_background_work() {
+                self.enqueue(user);
+            }
+            Ok(report)
+        })
     }
 
     /// Copies the whole store, all tenants, to a directory that opens as a store. Others may write
@@ -98,11 +101,11 @@ impl Engine {
         let total = owners.len();
         for (done, owner) in owners.into_iter().enumerate() {
             control.check()?;
-            // Without the writer's lock another thread could be in the middle of a line.
+            // Without the writer's lock another thread or process could be in the middle of a line.
             let ends = || {
                 let open = (owner.tenant == self.services.tenant && !self.services.read_only)
                     .then(|| self.users.get(&owner.user))??;
-                let _writer = open.writer.lock();
+                let _writer = open.lock_writer(&self.services.indexing()).ok()?;
                 Some(LogKind::ALL.map(|kind| open.store.position(kind).bytes))
             };
             backup.copy_user(store, &owner, ends)?;

@@ -40,6 +40,8 @@ pub(crate) struct User {
     pub recalled: Mutex<Recalled>,
     /// Place in the queue of background work.
     pub place: Place,
+    /// How long the last snapshot took.
+    pub snapshot_took: Mutex<Duration>,
     /// For eviction: when the user was last asked for.
     pub last_used: AtomicU64,
     holders: Arc<Holders>,
@@ -56,6 +58,7 @@ impl User {
             notes: Mutex::default(),
             recalled: Mutex::default(),
             place: Place::default(),
+            snapshot_took: Mutex::default(),
             last_used: AtomicU64::new(0),
             holders: Arc::default(),
             size: Size { own: AtomicUsize::new(0), total: Arc::clone(total) },
@@ -139,6 +142,17 @@ impl Drop for Hold {
 impl UserGuard {
     pub fn new(user: &Arc<User>) -> Self {
         Self { hold: Hold::new(&user.holders), user: Arc::clone(user) }
+    }
+
+    /// A reference that does not keep the user open.
+    pub fn downgrade(&self) -> std::sync::Weak<User> {
+        Arc::downgrade(&self.user)
+    }
+
+    /// Stops what works on a user whose view is outdated: nothing of it may be written any more.
+    pub fn give_up(&self) {
+        self.place.leaving.store(true, Ordering::SeqCst);
+        self.notes.lock().close_for_good();
     }
 
     /// Do both guard the same open user?

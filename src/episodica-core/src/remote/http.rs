@@ -5,7 +5,6 @@ use std::error::Error as _;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
@@ -19,6 +18,7 @@ use super::retry::retry_after;
 use super::timer::{CHECK_INTERVAL, Timer};
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::PerProcess;
 
 /// The largest answer that is read; a larger one is an error.
 pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
@@ -27,32 +27,28 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// The runtime that drives all connections, and the process that it belongs to: its threads don't
-/// survive a fork.
-static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+/// The runtime that drives all connections of a process: its threads don't survive a fork.
+static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
 fn runtime() -> Result<&'static Runtime> {
-    let mut slot = RUNTIME.lock();
-    match *slot {
-        Some((pid, runtime)) if pid == std::process::id() => Ok(runtime),
-        Some(_) => Err(Error::internal("connections can't be used after a fork")
-            .with_hint("make the memory system in the child process")),
-        None => {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(1)
-                .max_blocking_threads(4)
-                .thread_name("episodica-http")
-                .enable_all()
-                .build()
-                .map_err(|error| {
-                    Error::new(ErrorKind::Io, "cannot start the thread for connections")
-                        .caused_by(error)
-                })?;
-            let runtime: &'static Runtime = Box::leak(Box::new(runtime));
-            *slot = Some((std::process::id(), runtime));
-            Ok(runtime)
+    let place = RUNTIME.place();
+    if place.get().is_none() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(4)
+            .thread_name("episodica-http")
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                Error::new(ErrorKind::Io, "cannot start the thread for connections")
+                    .caused_by(error)
+            })?;
+        // Another thread may have been faster; dropping one here waits for nothing.
+        if let Err(second) = place.set(runtime) {
+            second.shutdown_background();
         }
     }
+    place.get().ok_or_else(|| Error::internal("the runtime for connections is missing"))
 }
 
 /// A pool of connections to one server.

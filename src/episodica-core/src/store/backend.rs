@@ -55,6 +55,15 @@ pub trait BackendFile: fmt::Debug + Send {
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
 }
 
+/// With whom a lock is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// Nobody else has it.
+    Alone,
+    /// Others who share it may have it, too.
+    WithOthers,
+}
+
 /// Keeps a lock until it is dropped.
 pub trait LockGuard: fmt::Debug + Send + Sync {}
 
@@ -122,12 +131,24 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// `DirectoryNotEmpty`, `NotFound`; any error of the operating system.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Takes the exclusive lock of the file at `path` and writes `holder` into it; `None` if
-    /// somebody else has it.
+    /// Takes the lock of the file at `path`, which is made if there is none; `None` if somebody
+    /// else has it. Whoever has it alone writes `holder` into the file.
     ///
     /// # Errors
-    /// Any error of the operating system.
-    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>>;
+    /// `NotFound` without the directory; any error of the operating system.
+    fn try_lock(
+        &self,
+        path: &Path,
+        share: Share,
+        holder: &str,
+    ) -> io::Result<Option<Box<dyn LockGuard>>>;
+
+    /// The kind of the network's file system that `path` is on, whose locks and lengths can't be
+    /// relied on; `None` for a local one.
+    fn network_file_system(&self, path: &Path) -> Option<&'static str> {
+        let _ = path;
+        None
+    }
 
     /// The whole file.
     ///
@@ -194,8 +215,16 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         (**self).remove_dir(path)
     }
-    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
-        (**self).try_lock(path, holder)
+    fn try_lock(
+        &self,
+        path: &Path,
+        share: Share,
+        holder: &str,
+    ) -> io::Result<Option<Box<dyn LockGuard>>> {
+        (**self).try_lock(path, share, holder)
+    }
+    fn network_file_system(&self, path: &Path) -> Option<&'static str> {
+        (**self).network_file_system(path)
     }
 }
 

@@ -7,7 +7,7 @@
 //! compares rows with records, embeds missing or changed records, and drops rows without a record.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -145,6 +145,15 @@ impl<'a> Manifest<'a> {
             rows: self.rows.into_owned(),
         }
     }
+}
+
+/// The model that a manifest names; a manifest is long, and this stands at its beginning.
+pub(super) fn model(backend: &dyn Backend, paths: &CachePaths) -> Option<String> {
+    const KEY: &[u8] = b"\"model\":";
+    let mut bytes = Vec::new();
+    backend.read_from(&paths.manifest, 0).ok()?.take(4_096).read_to_end(&mut bytes).ok()?;
+    let at = bytes.windows(KEY.len()).position(|window| window == KEY)?;
+    serde_json::Deserializer::from_slice(&bytes[at + KEY.len()..]).into_iter().next()?.ok()
 }
 
 /// The vectors in a file of this checksum and shape; what is wrong with it, for people, otherwise.

@@ -1,5 +1,6 @@
 //! The files of a user beside the logs: vector caches, the snapshot, dead letters, model answers.
 
+use super::backend::LockGuard;
 use super::cache::{self, VectorCache, VectorCacheHead, WriteIndex};
 use super::dead_letter::{DeadLetter, DeadLetters};
 use super::files::Sum;
@@ -32,6 +33,21 @@ impl Store {
         self.shared.check_writable()?;
         let paths = self.layout().cache_paths(owner, kind);
         cache::save(&**self.backend(), owner, &paths, head, vectors, write_index)
+    }
+
+    /// The right to write the caches of a user; `None` if another process has it and it is not to
+    /// be waited for.
+    ///
+    /// # Errors
+    /// `StoreLocked`; `Io`.
+    pub fn lock_caches(&self, owner: &Owner, wait: bool) -> Result<Option<Box<dyn LockGuard>>> {
+        let locks = self.shared.locks(owner);
+        if wait { locks.caches().map(Some) } else { locks.try_caches() }
+    }
+
+    /// The model whose vectors a cache holds, if there is one.
+    pub fn vectors_model(&self, owner: &Owner, kind: LogKind) -> Option<String> {
+        cache::model(&**self.backend(), &self.layout().cache_paths(owner, kind))
     }
 
     /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None`

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard};
+use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
 use super::files::errno;
 use super::handles::Handles;
 
@@ -75,8 +75,16 @@ impl Backend for Frugal {
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         self.inner.remove_dir(path)
     }
-    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
-        self.retry(|inner| inner.try_lock(path, holder))
+    fn try_lock(
+        &self,
+        path: &Path,
+        share: Share,
+        holder: &str,
+    ) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.retry(|inner| inner.try_lock(path, share, holder))
+    }
+    fn network_file_system(&self, path: &Path) -> Option<&'static str> {
+        self.inner.network_file_system(path)
     }
 }
 
@@ -175,8 +183,13 @@ mod tests {
         fn remove_dir(&self, path: &Path) -> io::Result<()> {
             self.disk.remove_dir(path)
         }
-        fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
-            self.disk.try_lock(path, holder)
+        fn try_lock(
+            &self,
+            path: &Path,
+            share: Share,
+            holder: &str,
+        ) -> io::Result<Option<Box<dyn LockGuard>>> {
+            self.disk.try_lock(path, share, holder)
         }
     }
 

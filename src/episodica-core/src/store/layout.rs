@@ -118,9 +118,14 @@ impl Layout {
         self.root.join("episodica.json")
     }
 
-    /// The file with the writer's lock.
+    /// The file with the lock that all writers share.
     pub fn lock_path(&self) -> PathBuf {
         self.root.join(".lock")
+    }
+
+    /// The directory of what processes agree on about users.
+    pub fn locks(&self) -> PathBuf {
+        self.root.join("locks")
     }
 
     /// The directory of deletions under way.

@@ -123,7 +123,7 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     let (conversation, facts) = if logs.head()?.ends.iter().sum::<u64>() < READ_IN_PARALLEL {
         (conversation(), facts())
     } else {
-        rayon::join(conversation, facts)
+        crate::parallel::join(conversation, facts)
     };
     let ((mut reading, mut messages, episodes), (facts_reading, facts)) = (conversation?, facts?);
     reading.states.extend(facts_reading.states);
@@ -157,7 +157,7 @@ pub(super) fn load_behind(
 ) -> Result<Result<LoadedUser, Vec<Problem>>> {
     let conversation = || conversation_behind(logs, owner, known);
     let facts = || facts_behind(logs, owner, known);
-    let (conversation, facts) = rayon::join(conversation, facts);
+    let (conversation, facts) = crate::parallel::join(conversation, facts);
     let ((whole, mut behind), (facts_whole, facts)) = (conversation?, facts?);
     behind.problems.extend(facts.problems);
     if !(whole && facts_whole) {
@@ -235,6 +235,63 @@ fn read_behind(
     let whole = recovery.is_some();
     behind.problems.extend(recovery.into_iter().flat_map(|found| found.problems));
     Ok(whole)
+}
+
+/// Records behind what is known, line by line, in the order of the logs.
+pub(super) struct Behind<'a> {
+    owner: &'a Owner,
+    messages: HashMap<String, Arc<Message>>,
+    loaded: LoadedUser,
+}
+
+impl<'a> Behind<'a> {
+    pub fn new(owner: &'a Owner) -> Self {
+        Self { owner, messages: HashMap::new(), loaded: LoadedUser::default() }
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Why it is not a record, or needs more than adding to what is known.
+    pub fn line(&mut self, kind: LogKind, line: &[u8]) -> Result<(), String> {
+        if is_deleted(line) {
+            return Err("a removal".into());
+        }
+        if is_state(line) {
+            let state =
+                serde_json::from_slice(line).map_err(|error| format!("not a state: {error}"))?;
+            if state != StateRecord::Unknown {
+                self.loaded.states.push(state);
+            }
+            return Ok(());
+        }
+        match kind {
+            LogKind::Messages => {
+                let message = read_message(self.owner, line)?;
+                check_placed(&message)?;
+                let message = Arc::new(message);
+                self.messages.insert(message.message_id.clone(), Arc::clone(&message));
+                self.loaded.next_seq = self.loaded.next_seq.max(message.seq + 1);
+                self.loaded.messages.push(message);
+            }
+            LogKind::Episodes => {
+                let known = self.messages.iter().map(|(id, message)| (id.as_str(), message));
+                let read = read_episode(self.owner, line, &known.collect())?;
+                let episode = faultless(read)?;
+                episode.original_messages.iter().try_for_each(|message| check_placed(message))?;
+                self.loaded.episodes.push(Arc::new(episode));
+            }
+            LogKind::Semantic => {
+                let fact = faultless(read_semantic(self.owner, line)?)?;
+                self.loaded.semantic.push(Arc::new(fact));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> LoadedUser {
+        self.loaded
+    }
 }
 
 fn check_placed(message: &Message) -> Result<(), String> {

@@ -1,18 +1,24 @@
-//! One writer per store, across processes: an operating-system lock on `.lock`, which says who
-//! holds it.
+//! Who has a store open for writing: an operating-system lock on `.lock` that all writers share.
+//! Only what concerns the store as a whole, such as a change of its format, needs it alone.
 //!
 //! The lock belongs to the open file, so the system releases it when its process dies for any
 //! reason; the file's content is then stale and harmless.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, LockGuard};
+use super::backend::{Backend, LockGuard, Share};
 use super::files::io_error;
 use super::layout::Layout;
 use crate::clock::Moment;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What the lock file says about the writer.
+/// Between two attempts to get the lock.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What a lock file says about who holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Holder {
     /// Its process id.
@@ -24,7 +30,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    fn this_process(now: Moment) -> Self {
+    /// This process.
+    pub(super) fn this_process(now: Moment) -> Self {
         let host = fs_err::read_to_string("/proc/sys/kernel/hostname")
             .ok()
             .map(|name| name.trim().to_owned());
@@ -37,44 +44,94 @@ impl Holder {
             started: now,
         }
     }
+
+    /// What it writes into a lock file.
+    pub(super) fn line(&self) -> Result<String> {
+        serde_json::to_string(self)
+            .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))
+    }
+
+    /// Who held a lock last, by its file; the process may be gone.
+    pub(super) fn read(backend: &dyn Backend, path: &Path) -> Option<Self> {
+        serde_json::from_slice(&backend.read(path).ok()?).ok()
+    }
 }
 
-/// Takes the writer's lock.
+/// The error of who waited in vain for a lock. `what` names what is written, with its verb.
+pub(super) fn locked(what: &str, holder: Option<Holder>) -> Error {
+    let who = match holder {
+        Some(holder) if holder.pid == std::process::id() => {
+            format!("this process, `{}`, since {}", holder.pid, holder.started)
+        }
+        Some(holder) => {
+            format!("process `{}` on host `{}` since {}", holder.pid, holder.host, holder.started)
+        }
+        None => "another process".into(),
+    };
+    Error::new(ErrorKind::StoreLocked, format!("{what} being written by {who}"))
+}
+
+/// The lock of a writer, and whether it is the only one now.
+pub(super) struct Acquired {
+    pub guard: Box<dyn LockGuard>,
+    pub is_alone: bool,
+}
+
+/// Takes a writer's lock: alone if nobody else has it, else shared.
 ///
 /// # Errors
-/// `StoreLocked`, naming the holder, when another opening has it, in this process or another; `Io`.
-pub(crate) fn acquire(
+/// `StoreLocked`, naming the holder, when another process has the store alone for longer than
+/// `patience`: an earlier version of this package, or one that was stopped; `Io`.
+pub(super) fn acquire(
     backend: &dyn Backend,
     layout: &Layout,
-    now: Moment,
-) -> Result<Box<dyn LockGuard>> {
+    holder: &str,
+    patience: Duration,
+) -> Result<Acquired> {
     let path = layout.lock_path();
-    let myself = serde_json::to_string(&Holder::this_process(now))
-        .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))?;
-    let guard = backend
-        .try_lock(&path, &myself)
-        .map_err(|error| io_error("cannot lock the store", &path, error))?;
-    guard.ok_or_else(|| {
-        let who = match holder(backend, layout) {
-            Some(holder) if holder.pid == std::process::id() => {
-                format!("this process, `{}`, since {}", holder.pid, holder.started)
+    let deadline = Instant::now() + patience;
+    loop {
+        for share in [Share::Alone, Share::WithOthers] {
+            let guard = backend
+                .try_lock(&path, share, holder)
+                .map_err(|error| io_error("cannot lock the store", &path, error))?;
+            if let Some(guard) = guard {
+                return Ok(Acquired { guard, is_alone: share == Share::Alone });
             }
-            Some(holder) => format!(
-                "process `{}` on host `{}` since {}",
-                holder.pid, holder.host, holder.started
-            ),
-            None => "another process".into(),
-        };
-        Error::new(ErrorKind::StoreLocked, format!("the store is being written by {who}"))
-            .at(layout.root(), None)
-            .with_hint(
+        }
+        if Instant::now() >= deadline {
+            let holder = Holder::read(backend, &path);
+            return Err(locked("the store is", holder).at(layout.root(), None).with_hint(
                 "close it there first, or open this one read-only with `LightweightSearchSystem`",
-            )
-    })
+            ));
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
-/// Who wrote the store last, by the lock file; the process may be gone.
-pub(crate) fn holder(backend: &dyn Backend, layout: &Layout) -> Option<Holder> {
-    let bytes = backend.read(&layout.lock_path()).ok()?;
-    serde_json::from_slice(&bytes).ok()
+/// Shares a lock that was taken alone.
+///
+/// # Errors
+/// As [`acquire`].
+pub(super) fn share(
+    acquired: Acquired,
+    backend: &dyn Backend,
+    layout: &Layout,
+    holder: &str,
+    patience: Duration,
+) -> Result<Box<dyn LockGuard>> {
+    let mut acquired = acquired;
+    while acquired.is_alone {
+        drop(acquired.guard);
+        let path = layout.lock_path();
+        let guard = backend
+            .try_lock(&path, Share::WithOthers, holder)
+            .map_err(|error| io_error("cannot lock the store", &path, error))?;
+        acquired = match guard {
+            Some(guard) => Acquired { guard, is_alone: false },
+            // Somebody else has just opened it alone, and will share it as well.
+            None => acquire(backend, layout, holder, patience)?,
+        };
+    }
+    Ok(acquired.guard)
 }

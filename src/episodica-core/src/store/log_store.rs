@@ -13,11 +13,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::backend::LockGuard;
 use super::erase::Erasure;
 use super::layout::LogKind;
 use super::lock::Holder;
 use super::log::{LogPosition, LogSum, Mode, Recovery};
-use super::scan::Visit;
+use super::scan::{Line, Visit};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::Problem;
@@ -77,21 +78,30 @@ pub enum Answer {
 
 /// Who forms a user's memories now. Advisory: correctness rests on [`Head`] alone, the turn keeps
 /// two processes from paying a model twice.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub enum Turn {
-    /// This process.
-    Mine,
+    /// This process, until the guard is dropped.
+    Mine(Box<dyn LockGuard>),
     /// Another process, as far as it says who it is.
     Other(Option<Holder>),
 }
 
+/// Is shown the lines of several logs.
+pub type FollowVisit<'a> = &'a mut dyn FnMut(LogKind, Line<'_>) -> Result<(), String>;
+
+/// Keeps others from appending until it is dropped.
+pub trait Held: fmt::Debug {}
+
+/// See [`UserLogs::hold`].
+pub type Hold<'a> = Box<dyn Held + 'a>;
+
 /// The logs of all users.
 pub trait LogStore: fmt::Debug + Send + Sync {
     /// Opens the logs of a user, who need not have any. Writing, it raises the epoch and finishes
-    /// deletions that were interrupted.
+    /// deletions that were interrupted. Any number of openings may write at once.
     ///
     /// # Errors
-    /// `Internal` if the user is open for writing already; `Io`.
+    /// `StoreLocked`; `Io`.
     fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)>;
 
     /// Up to `limit` users of a tenant after `after`, ordered by id.
@@ -100,11 +110,11 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `Io`.
     fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>>;
 
-    /// Removes everything of a user, who must not be open; returns how many files or rows there
+    /// Removes everything of a user and raises the generation; returns how many files or rows there
     /// were. When it returns no byte is left.
     ///
     /// # Errors
-    /// `ReadOnly`; `Internal` if the user is open; `Io`: then call again, or open the store again.
+    /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
     fn erase(&self, owner: &Owner) -> Result<usize>;
 }
 
@@ -113,12 +123,43 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// Whether the logs may be written.
     fn mode(&self) -> Mode;
 
-    /// How far the logs reach now. Read-only, this is how a view learns that it is out of date: the
-    /// head differs from that of the opening.
+    /// How far the logs reach now.
     ///
     /// # Errors
     /// `Io`.
     fn head(&self) -> Result<Head>;
+
+    /// How far this opening has read or written the logs. A view learns that it is out of date from
+    /// the difference to [`UserLogs::head`].
+    fn seen(&self) -> Head;
+
+    /// True if the logs still are as this opening has seen them: cheaper than comparing heads.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn is_current(&self) -> Result<bool>;
+
+    /// Shows what others have appended since, in the order of [`LogKind::ALL`], to `visit`: a
+    /// state that all logs had at one time. `None` if the logs are no continuation of what was seen
+    /// (another generation), or hold what is not a record: then the user has to be opened anew.
+    ///
+    /// # Errors
+    /// `Io`: then, too.
+    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<Head>>;
+
+    /// Keeps others from appending while it lives, where the medium can: whoever follows the logs
+    /// first then meets no conflict. Correctness never rests on it. Taken again by the same opening
+    /// it costs nothing.
+    ///
+    /// # Errors
+    /// `StoreLocked`, naming the holder; `Io`.
+    fn hold(&self) -> Result<Hold<'_>>;
+
+    /// Opening is over: all logs were read.
+    fn opened(&self) {}
+
+    /// Nothing will be written here any more: what keeps others out ends.
+    fn let_go(&self) {}
 
     /// Shows every record behind `known` to `visit`, oldest first; `None` if the log does not begin
     /// like `known`, or not everything behind it is sound. [`LogSum::default`], the empty
@@ -174,11 +215,11 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// The path of a log, for reports.
     fn path(&self, kind: LogKind) -> PathBuf;
 
-    /// Who forms this user's memories now.
+    /// Takes the turn to form this user's memories, if nobody has it.
     ///
     /// # Errors
     /// `Io`.
-    fn turn(&self) -> Result<Turn>;
+    fn try_turn(&self) -> Result<Turn>;
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! Records on disk: append-only JSONL logs that survive crashes. The store does not depend on
 //! indexes.
 //!
-//! [`Store`] is a directory with one writer; [`UserStore`] the three logs of one user, which are
-//! the truth; everything else on disk (vector caches, snapshots) can be made again from them.
-//! docs/format.md defines every byte, the sync promises and what recovery does.
+//! [`Store`] is a directory that any number of processes write; [`UserStore`] the three logs of one
+//! user, which are the truth; everything else on disk (vector caches, snapshots) can be made again
+//! from them. docs/format.md defines every byte, the sync promises and what recovery does.
 //!
 //! Each module depends only on those before it:
-//! `backend -> files -> {line, layout, codec, handles, real, root, reserve} -> scan -> quarantine
-//! -> log -> {legacy, side, dead_letter, cache, snapshot, lock} -> shared -> {adopt, format, erase}
-//! -> log_store -> {file_logs, fold} -> loading -> user -> store -> {backup, derived}`.
+//! `backend -> files -> {line, layout, codec, handles, held, real, root, reserve} -> scan ->
+//! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, lock} -> locks -> shared ->
+//! {adopt, format, erase} -> log_store -> {file_user_logs, fold} -> file_logs -> loading -> user ->
+//! store -> {backup, derived}`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!
@@ -23,16 +24,19 @@ mod dead_letter;
 mod derived;
 mod erase;
 mod file_logs;
+mod file_user_logs;
 mod files;
 mod fold;
 mod format;
 mod frugal;
 mod handles;
+mod held;
 pub mod layout;
 mod legacy;
 mod line;
 mod loading;
 mod lock;
+mod locks;
 mod log;
 pub mod log_store;
 mod npy;
@@ -60,10 +64,12 @@ pub use erase::Erasure;
 pub use files::Sum;
 pub use fold::{History, LoadedUser, Opened};
 pub use format::FORMAT_VERSION;
+pub use held::locked_files;
 pub use layout::{DEFAULT_TENANT, Layout, LogKind, SideFile};
 pub use line::MAX_LINE_BYTES;
 pub use lock::Holder;
 pub use log::{Log, LogPosition, LogSum, Mode, Recovery, Rewrite, encode_records};
+pub use log_store::{Hold, Turn};
 pub use real::RealBackend;
 pub use scan::Line;
 pub use side::{AnswerCache, CachedAnswer, Trace, TraceStep};

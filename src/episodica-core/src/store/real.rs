@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 
 use fs_err::{self as fs, OpenOptions};
 
-use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Refusal};
+use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Refusal, Share};
+use super::held::Registered;
+
+/// The most that is read of what a lock file says.
+const MAX_HOLDER_BYTES: u64 = 1_024;
 
 /// The operating system's files.
 #[derive(Debug, Clone)]
@@ -60,12 +64,19 @@ impl BackendFile for RealFile {
 }
 
 #[derive(Debug)]
-struct RealLock(
-    #[expect(dead_code, reason = "held for its effect: closing the file frees the lock")]
-    std::fs::File,
-);
+struct RealLock {
+    file: std::fs::File,
+    _registered: Registered,
+}
 
 impl LockGuard for RealLock {}
+
+impl Drop for RealLock {
+    fn drop(&mut self) {
+        // Closing the file would do, but not where a child that was forked has it open, too.
+        let _ = self.file.unlock();
+    }
+}
 
 #[cfg(unix)]
 fn file_number(metadata: &std::fs::Metadata) -> u64 {
@@ -104,6 +115,32 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> 
         }
     };
     if file.metadata()?.is_file() { Ok(file) } else { Err(Refusal::NotRegular.into()) }
+}
+
+/// Writes who holds a lock, unless the file says so: the same process takes a lock again and again.
+fn write_holder(file: &mut std::fs::File, holder: &str) -> io::Result<()> {
+    let mut written = Vec::new();
+    Read::by_ref(file).take(MAX_HOLDER_BYTES).read_to_end(&mut written)?;
+    if written == holder.as_bytes() {
+        return Ok(());
+    }
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(holder.as_bytes())
+}
+
+/// The name of a file system that is reached over a network, by the kernel's number of it.
+#[cfg(target_os = "linux")]
+fn network_name(number: u64) -> Option<&'static str> {
+    // As in linux/magic.h; the numbers of CIFS have 32 bits with the highest set.
+    match number & 0xffff_ffff {
+        0x6969 => Some("NFS"),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("SMB"),
+        0x00c3_6400 => Some("Ceph"),
+        0x5346_414f | 0x6b41_4653 => Some("AFS"),
+        0x0bd0_0bd0 => Some("Lustre"),
+        _ => None,
+    }
 }
 
 impl Backend for RealBackend {
@@ -217,19 +254,37 @@ impl Backend for RealBackend {
         std::fs::remove_dir(path)
     }
 
-    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
+    fn try_lock(
+        &self,
+        path: &Path,
+        share: Share,
+        holder: &str,
+    ) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.guard(path)?;
         let options = &mut OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = open_regular(options, path)?.into_file();
-        match file.try_lock() {
+        let registered = Registered::new(&file);
+        let taken = match share {
+            Share::Alone => file.try_lock(),
+            Share::WithOthers => file.try_lock_shared(),
+        };
+        match taken {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
-        file.set_len(0)?;
-        file.write_all(holder.as_bytes())?;
-        Ok(Some(Box::new(RealLock(file))))
+        if share == Share::Alone {
+            // On a full disk the lock holds all the same, without a name.
+            let _ = write_holder(&mut file, holder);
+        }
+        Ok(Some(Box::new(RealLock { file, _registered: registered })))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn network_file_system(&self, path: &Path) -> Option<&'static str> {
+        let place = path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
+        network_name(rustix::fs::statfs(place).ok()?.f_type as u64)
     }
 }
 
@@ -281,7 +336,7 @@ mod tests {
             let outcomes = [
                 backend.read(path).map(drop),
                 backend.open_append(path).map(drop),
-                backend.try_lock(path, "me").map(drop),
+                backend.try_lock(path, Share::Alone, "me").map(drop),
             ];
             for outcome in outcomes {
                 let error = io_error("cannot open", path, outcome.unwrap_err());
@@ -311,10 +366,26 @@ mod tests {
         let place = TempDir::new();
         let backend = RealBackend::new(place.path());
         let path = place.path().join(".lock");
-        let guard = backend.try_lock(&path, "one").unwrap().unwrap();
-        assert!(backend.try_lock(&path, "two").unwrap().is_none());
+        let lock = |share, holder| backend.try_lock(&path, share, holder).unwrap();
+        let guard = lock(Share::Alone, "one").unwrap();
+        assert!(lock(Share::Alone, "two").is_none() && lock(Share::WithOthers, "two").is_none());
         assert_eq!(backend.read(&path).unwrap(), b"one");
         drop(guard);
-        assert!(backend.try_lock(&path, "two").unwrap().is_some());
+        let shared = [lock(Share::WithOthers, "two"), lock(Share::WithOthers, "three")];
+        assert!(shared.iter().all(Option::is_some) && lock(Share::Alone, "four").is_none());
+        assert_eq!(backend.read(&path).unwrap(), b"one");
+        drop(shared);
+        assert!(lock(Share::Alone, "four").is_some());
+        assert_eq!(backend.read(&path).unwrap(), b"four");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn file_systems_of_networks_are_known() {
+        assert_eq!(network_name(0x6969), Some("NFS"));
+        assert_eq!(network_name(0xffff_ffff_ff53_4d42), Some("SMB"));
+        assert_eq!(network_name(0xef53), None);
+        let place = TempDir::new();
+        assert_eq!(RealBackend::new(place.path()).network_file_system(place.path()), None);
     }
 }

@@ -1,21 +1,26 @@
-//! What everything in an open store shares: the file operations, the layout, who has which user
-//! open.
+//! What everything in an open store shares: the file operations, the layout, the locks.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::backend::{Backend, LockGuard};
 use super::handles::Handles;
 use super::layout::{Layout, LogKind};
+use super::locks::UserLocks;
 use super::log::{LogFile, Mode};
 use super::reserve::Reserve;
 use super::root::Root;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
+
+/// How long a lock is waited for, unless the caller says otherwise. Locks are held for as long as
+/// the disk takes; who waits this long waits for a process that was stopped.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// An open store, below its users.
 #[derive(Debug)]
@@ -26,8 +31,12 @@ pub(super) struct Shared {
     pub mode: Mode,
     pub handles: Arc<Handles>,
     pub reserve: Reserve,
-    /// Users whose logs are open for writing.
-    open: Mutex<HashSet<Owner>>,
+    /// Users whose logs have to be mended: they are opened while nobody else writes them.
+    pub mending: Mutex<HashSet<Owner>>,
+    /// What this process writes into a lock file that it holds.
+    pub holder: Arc<str>,
+    /// How long a lock is waited for.
+    pub patience: Duration,
     /// Files of another program that stand in for a canonical one; only while read-only.
     pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
     /// Users whose deletion a dead writer began and the next writer finishes; only if read-only.
@@ -37,7 +46,7 @@ pub(super) struct Shared {
     /// True if the end of a deletion may not be durable: after a power cut the deletion would run
     /// again, and also remove lines written since.
     pub intents_dirty: Mutex<bool>,
-    /// The writer's lock; dropped last.
+    /// The lock that all writers share; dropped last.
     pub lock: Mutex<Option<Box<dyn LockGuard>>>,
 }
 
@@ -50,7 +59,9 @@ impl Shared {
             mode,
             reserve: Reserve::new(root),
             handles: Handles::new(),
-            open: Mutex::default(),
+            mending: Mutex::default(),
+            holder: Arc::from(""),
+            patience: LOCK_PATIENCE,
             foreign: BTreeMap::new(),
             deleted: HashSet::new(),
             problems: Vec::new(),
@@ -79,31 +90,13 @@ impl Shared {
             path,
             mode: self.mode,
             handles: Arc::clone(&self.handles),
+            until: None,
+            mends: self.mode == Mode::ReadWrite,
         }
     }
-}
 
-/// The right to have a user open for writing; ends when dropped.
-#[derive(Debug)]
-pub(super) struct Registration {
-    shared: Arc<Shared>,
-    owner: Owner,
-}
-
-impl Registration {
-    /// # Errors
-    /// `Internal` if the user is open already.
-    pub fn new(shared: &Arc<Shared>, owner: &Owner) -> Result<Self> {
-        if !shared.open.lock().insert(owner.clone()) {
-            let message = format!("the logs of this user are open already: `{}`", owner.user);
-            return Err(Error::internal(message));
-        }
-        Ok(Self { shared: Arc::clone(shared), owner: owner.clone() })
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.shared.open.lock().remove(&self.owner);
+    /// The lock files of a user.
+    pub fn locks(&self, owner: &Owner) -> UserLocks {
+        UserLocks::new(&self.backend, &self.layout, owner, &self.holder, self.patience)
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::log::{Log, LogFile};
+use super::scan::Visit;
 use crate::clock::Moment;
 use crate::error::Result;
 
@@ -39,12 +40,7 @@ impl AnswerCache {
     /// `Io`.
     pub(super) fn open(place: LogFile) -> Result<Self> {
         let mut answers = HashMap::new();
-        let (log, _) = Log::open(place, &mut |line| {
-            let answer: CachedAnswer = serde_json::from_slice(line.bytes)
-                .map_err(|error| format!("not a cached answer: {error}"))?;
-            answers.insert(answer.hash.clone(), answer);
-            Ok(())
-        })?;
+        let (log, _) = Log::open(place, &mut |line| read_answer(line.bytes, &mut answers))?;
         Ok(Self { log, answers })
     }
 
@@ -53,15 +49,40 @@ impl AnswerCache {
         self.answers.get(hash)
     }
 
-    /// Keeps an answer, durably.
+    /// Keeps an answer, durably. The caller keeps other processes from writing.
     ///
     /// # Errors
     /// As [`Log::append`].
     pub fn put(&mut self, answer: CachedAnswer) -> Result<()> {
+        let answers = &mut self.answers;
+        catch_up(&mut self.log, &mut |line| read_answer(line.bytes, answers))?;
         self.log.append(std::slice::from_ref(&answer))?;
         self.answers.insert(answer.hash.clone(), answer);
         Ok(())
     }
+}
+
+fn read_answer(line: &[u8], answers: &mut HashMap<String, CachedAnswer>) -> Result<(), String> {
+    let answer: CachedAnswer =
+        serde_json::from_slice(line).map_err(|error| format!("not a cached answer: {error}"))?;
+    answers.insert(answer.hash.clone(), answer);
+    Ok(())
+}
+
+fn read_step(line: &[u8]) -> Result<TraceStep, String> {
+    serde_json::from_slice(line).map_err(|error| format!("not a trace: {error}"))
+}
+
+/// Reads what other processes have written, so that the next append stands behind it.
+fn catch_up(log: &mut Log, visit: Visit<'_>) -> Result<()> {
+    let followed = match log.tail()? {
+        Some(tail) => log.take_tail(tail, true, visit)?,
+        None => false,
+    };
+    if !followed {
+        *log = log.reopen(visit)?;
+    }
+    Ok(())
 }
 
 /// One question and its answer, for inspection.
@@ -104,19 +125,16 @@ impl Trace {
     /// # Errors
     /// `Io`.
     pub(super) fn open(place: LogFile) -> Result<Self> {
-        let (log, _) = Log::open(place, &mut |line| {
-            serde_json::from_slice::<TraceStep>(line.bytes)
-                .map(drop)
-                .map_err(|error| format!("not a trace: {error}"))
-        })?;
+        let (log, _) = Log::open(place, &mut |line| read_step(line.bytes).map(drop))?;
         Ok(Self { log })
     }
 
-    /// Adds steps, durably.
+    /// Adds steps, durably. The caller keeps other processes from writing.
     ///
     /// # Errors
     /// As [`Log::append`].
     pub fn append(&mut self, steps: &[TraceStep]) -> Result<()> {
+        catch_up(&mut self.log, &mut |line| read_step(line.bytes).map(drop))?;
         self.log.append(steps).map(drop)
     }
 

@@ -3,22 +3,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::backend::{Backend, EntryKind, parent_of};
 use super::file_logs::FileLogs;
 use super::files::io_error;
 use super::fold::{LoadedUser, Opened};
 use super::frugal::Frugal;
 use super::layout::{DEFAULT_TENANT, Layout, LogKind};
+use super::lock::Holder;
 use super::log::{LogSum, Mode};
 use super::log_store::LogStore;
 use super::real::RealBackend;
 use super::shared::Shared;
 use super::user::UserStore;
-use super::{adopt, erase, format, legacy, lock};
+use super::{adopt, erase, files, format, legacy, lock};
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
 
@@ -39,12 +38,13 @@ impl Store {
         Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
     }
 
-    /// Opens the store at `root` on any files. Writing, it takes the lock, finishes deletions that
-    /// a crash interrupted, and renames files that Nemori wrote under unencoded names.
+    /// Opens the store at `root` on any files. Writing, if nobody else does, it finishes deletions
+    /// that a crash interrupted, and renames files that Nemori wrote under unencoded names.
     ///
     /// # Errors
-    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked` naming the holder; `Io`,
-    /// also for a read-only store that doesn't exist.
+    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked`, naming who has the store
+    /// alone; `Io`, also for a read-only store that doesn't exist, and for one on a file system of
+    /// a network.
     pub fn open_on(
         backend: Arc<dyn Backend>,
         root: &Path,
@@ -68,7 +68,7 @@ impl Store {
         self.shared.handles.set_limit(most);
     }
 
-    /// Frees the writer's lock before the last clone is dropped. Nothing may be written afterwards.
+    /// Frees the writers' lock before the last clone is dropped. Nothing may be written afterwards.
     pub fn release_lock(&self) {
         drop(self.shared.lock.lock().take());
     }
@@ -160,14 +160,23 @@ impl Store {
         Ok(problems)
     }
 
-    /// Opens the logs of a user, who need not have any, and reads them. A user can be open once at
-    /// a time for writing.
+    /// Opens the logs of a user, who need not have any, and reads them.
     ///
     /// # Errors
-    /// `Internal` if the user is open; `Io`.
+    /// `StoreLocked`; `Io`.
     pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
-        let (logs, head) = self.logs.open(owner)?;
-        UserStore::open(owner, logs, head)
+        self.mending(|| {
+            let (logs, head) = self.logs.open(owner)?;
+            UserStore::open(owner, logs, head)
+        })
+    }
+
+    /// Opens once more where the first look found that something has to be mended.
+    fn mending<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
+        match open() {
+            Err(error) if error.kind() == ErrorKind::Conflict => open(),
+            opened => opened,
+        }
     }
 
     /// [`Store::open_user`] for a caller that knows a prefix of the logs: only the lines after the
@@ -180,16 +189,18 @@ impl Store {
         owner: &Owner,
         known: &[LogSum; 3],
     ) -> Result<(UserStore, Opened)> {
-        let (logs, head) = self.logs.open(owner)?;
-        UserStore::open_behind(owner, logs, head, known)
+        self.mending(|| {
+            let (logs, head) = self.logs.open(owner)?;
+            UserStore::open_behind(owner, logs, head, known)
+        })
     }
 
     /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how
-    /// many there were. The user must not be open. When this returns no byte of theirs is left;
-    /// after a crash in between, opening the store goes on with it.
+    /// many there were. When this returns no byte of theirs is left, and whoever has the user open
+    /// finds out at the next look; after a crash in between, opening the store goes on with it.
     ///
     /// # Errors
-    /// `ReadOnly`; `Internal` if the user is open; `Io`: then call again, or open the store again.
+    /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
     pub fn erase_user(&self, owner: &Owner) -> Result<usize> {
         self.logs.erase(owner)
     }
@@ -232,18 +243,32 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
         }
         _ => {}
     }
+    if let Some(name) = backend.network_file_system(&root) {
+        let message =
+            format!("a store can't be written over a network: the directory is on {name}");
+        return Err(Error::new(ErrorKind::Io, message).at(&root, None).with_hint(
+            "locks and lengths of files can't be relied on there: put the store on a local disk",
+        ));
+    }
     // A store of a newer version is left as it is, lock file included.
     format::check(&*backend, &shared.layout)?;
-    shared.lock = Mutex::new(Some(lock::acquire(&*backend, &shared.layout, clock.now())?));
+    shared.holder = Holder::this_process(clock.now()).line()?.into();
+    let (holder, patience) = (Arc::clone(&shared.holder), shared.patience);
+    let acquired = lock::acquire(&*backend, &shared.layout, &holder, patience)?;
     shared.root.pin(&*backend)?;
     if format::check(&*backend, &shared.layout)?.is_none() {
         format::write(&*backend, &shared.layout)?;
     }
-    // Names first: a deletion finds a user's logs under the one name they have.
-    shared.problems = adopt::rename_foreign(&*backend, &shared.layout)?;
-    let unreadable = erase::finish_pending(shared)?;
-    shared.problems.extend(unreadable);
-    shared.reserve.refill(&*backend);
+    files::create_dir_all(&*backend, &shared.layout.locks())?;
+    if acquired.is_alone {
+        // Names first: a deletion finds a user's logs under the one name they have.
+        shared.problems = adopt::rename_foreign(&*backend, &shared.layout)?;
+        let unreadable = erase::finish_pending(shared)?;
+        shared.problems.extend(unreadable);
+        shared.reserve.refill(&*backend);
+    }
+    let guard = lock::share(acquired, &*backend, &shared.layout, &holder, patience)?;
+    *shared.lock.lock() = Some(guard);
     Ok(())
 }
 

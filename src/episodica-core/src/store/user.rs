@@ -14,9 +14,9 @@ use super::erase::Erasure;
 use super::fold::{LoadedUser, Opened};
 use super::layout::LogKind;
 use super::line::encode_line;
-use super::loading;
+use super::loading::{self, Behind};
 use super::log::{LogPosition, LogSum, Mode};
-use super::log_store::{Answer, Batch, BatchId, Head, UserLogs};
+use super::log_store::{Answer, Batch, BatchId, Head, Hold, Turn, UserLogs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, Message, Problem, SemanticMemory};
@@ -31,8 +31,6 @@ pub struct UserStore {
     /// The end of the caller's view, log by log. A log's lock is held during an append to it; all
     /// three, in this order, during a rewrite of the logs.
     ends: [Mutex<u64>; 3],
-    /// Generation of the view.
-    generation: AtomicU64,
     batches: AtomicU64,
 }
 
@@ -44,7 +42,7 @@ impl UserStore {
         opened: Head,
     ) -> Result<(Self, LoadedUser)> {
         let loaded = loading::load(&*logs, owner)?;
-        Ok((Self::over(owner, logs, opened)?, loaded))
+        Ok((Self::over(owner, logs, opened), loaded))
     }
 
     /// Opens the logs and reads the lines after their `known` prefix; all lines, if the logs begin
@@ -56,7 +54,7 @@ impl UserStore {
         known: &[LogSum; 3],
     ) -> Result<(Self, Opened)> {
         match loading::load_behind(&*logs, owner, known)? {
-            Ok(behind) => Ok((Self::over(owner, logs, opened)?, Opened::Behind(behind))),
+            Ok(behind) => Ok((Self::over(owner, logs, opened), Opened::Behind(behind))),
             Err(mended) => {
                 let (user, mut loaded) = Self::open(owner, logs, opened)?;
                 loaded.problems.splice(0..0, mended);
@@ -65,16 +63,16 @@ impl UserStore {
         }
     }
 
-    fn over(owner: &Owner, logs: Box<dyn UserLogs>, opened: Head) -> Result<Self> {
-        let head = logs.head()?;
-        Ok(Self {
+    fn over(owner: &Owner, logs: Box<dyn UserLogs>, opened: Head) -> Self {
+        let head = logs.seen();
+        logs.opened();
+        Self {
             owner: owner.clone(),
             logs,
             opened,
             ends: head.ends.map(Mutex::new),
-            generation: AtomicU64::new(head.generation),
             batches: AtomicU64::new(0),
-        })
+        }
     }
 
     /// Appends messages, then states, in one durable write. Without records, this makes the lines
@@ -156,22 +154,14 @@ impl UserStore {
         };
         match self.logs.append(&expected, &batch)? {
             Answer::Done(head) => *end = head.end(kind),
-            Answer::Conflict(_) => return Err(self.conflict(kind)),
+            Answer::Conflict(_) => return Err(conflict()),
         }
         Ok(self.logs.position(kind))
     }
 
     fn expected(&self) -> Head {
-        Head { generation: self.generation.load(Ordering::SeqCst), ..self.opened }
-    }
-
-    fn conflict(&self, kind: LogKind) -> Error {
-        Error::new(
-            ErrorKind::CorruptStore,
-            "the log was changed by another program while it was open",
-        )
-        .at(&self.logs.path(kind), None)
-        .with_hint("close the store and open it again; nothing was written")
+        // A rewrite of this process raises the generation for all views but its own.
+        Head { generation: self.logs.seen().generation, ..self.opened }
     }
 
     fn lock_ends(&self) -> [MutexGuard<'_, u64>; 3] {
@@ -192,10 +182,10 @@ impl UserStore {
     pub fn erase(&self, erasure: Erasure) -> Result<usize> {
         let mut ends = self.lock_ends();
         let outcome = self.logs.rewrite(&self.expected(), erasure);
-        self.follow(&mut ends)?;
+        self.note_rewrite(&mut ends);
         match outcome? {
             (Answer::Done(_), files) => Ok(files),
-            (Answer::Conflict(_), _) => Err(self.conflict(LogKind::Messages)),
+            (Answer::Conflict(_), _) => Err(conflict()),
         }
     }
 
@@ -214,18 +204,16 @@ impl UserStore {
         }
         let mut ends = self.lock_ends();
         let outcome = self.logs.finish_erasure();
-        self.follow(&mut ends)?;
+        self.note_rewrite(&mut ends);
         outcome
     }
 
-    /// Notes the generation and ends that a rewrite of this process left.
-    fn follow(&self, ends: &mut [MutexGuard<'_, u64>; 3]) -> Result<()> {
-        let head = self.logs.head()?;
-        self.generation.store(head.generation, Ordering::SeqCst);
+    /// Notes the ends that a rewrite of this process left.
+    fn note_rewrite(&self, ends: &mut [MutexGuard<'_, u64>; 3]) {
+        let head = self.logs.seen();
         for (end, new) in ends.iter_mut().zip(head.ends) {
             **end = new;
         }
-        Ok(())
     }
 
     /// Whether the logs may be written.
@@ -260,12 +248,63 @@ impl UserStore {
         self.logs.check()
     }
 
-    /// Do the logs still hold what was read? How a read-only view learns that it is out of date; it
-    /// then opens the user again.
+    /// True if the logs hold what was read and written here, and nothing else.
     ///
     /// # Errors
     /// `Io` when a file can't be asked.
-    pub fn is_fresh(&self) -> Result<bool> {
-        Ok(self.logs.head()? == self.opened)
+    pub fn is_current(&self) -> Result<bool> {
+        self.logs.is_current()
     }
+
+    /// True if nothing was taken out of the logs since they were read.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn is_continued(&self) -> Result<bool> {
+        Ok(self.logs.head()?.generation == self.logs.seen().generation)
+    }
+
+    /// What others have appended since; `None` if more than that was done to the logs: then the
+    /// user has to be opened anew. The caller adds all of it to the view.
+    ///
+    /// # Errors
+    /// `Io`: then, too.
+    pub fn follow(&self) -> Result<Option<LoadedUser>> {
+        let mut behind = Behind::new(&self.owner);
+        let Some(head) = self.logs.follow(&mut |kind, line| behind.line(kind, line.bytes))? else {
+            return Ok(None);
+        };
+        let mut ends = self.lock_ends();
+        for (end, new) in ends.iter_mut().zip(head.ends) {
+            **end = new;
+        }
+        Ok(Some(behind.finish()))
+    }
+
+    /// Lets others write although a failed append left something to be mended: whoever opens the
+    /// user next does. Nothing may be written here any more.
+    pub fn let_go(&self) {
+        self.logs.let_go();
+    }
+
+    /// Keeps other processes from appending until it is dropped.
+    ///
+    /// # Errors
+    /// `StoreLocked`, naming the holder; `Io`.
+    pub fn hold(&self) -> Result<Hold<'_>> {
+        self.logs.hold()
+    }
+
+    /// Takes the turn to form memories among processes, if nobody has it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn try_turn(&self) -> Result<Turn> {
+        self.logs.try_turn()
+    }
+}
+
+/// Somebody else has written in the meantime.
+fn conflict() -> Error {
+    Error::new(ErrorKind::Conflict, "somebody else has written to the logs meanwhile")
 }

@@ -14,6 +14,7 @@ use super::forward::Encoder;
 use super::weights::Weights;
 use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::run;
 
 /// Tokens that one thread computes at once: enough for full speed of the matrix products, while
 /// their results stay in the cache.
@@ -83,20 +84,21 @@ impl Embedder for TransformerEmbedder {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let sequences = texts.par_iter().map(|text| self.ids(text)).collect::<Result<Vec<_>>>()?;
+        let read = |text: &&str| self.ids(text);
+        let sequences = run(|| texts.par_iter().map(read).collect::<Result<Vec<_>>>())?;
         // Longest first, so that no thread starts the largest pack when the others are done. Empty
         // ones keep their rows of zeros.
         let mut order: Vec<usize> =
             (0..texts.len()).filter(|at| !sequences[*at].is_empty()).collect();
         order.sort_by_key(|at| Reverse(sequences[*at].len()));
-        let vectors: Vec<(&[usize], Array2<f32>)> = packs(&order, &sequences)
-            .into_par_iter()
-            .map(|pack| {
-                let pack_sequences: Vec<&[u32]> =
-                    pack.iter().map(|at| sequences[*at].as_slice()).collect();
-                (pack, self.encoder.embed(&pack_sequences))
-            })
-            .collect();
+        let embed = |pack: &'_ [usize]| {
+            let pack_sequences: Vec<&[u32]> =
+                pack.iter().map(|at| sequences[*at].as_slice()).collect();
+            self.encoder.embed(&pack_sequences)
+        };
+        let packs = packs(&order, &sequences);
+        let vectors: Vec<(&[usize], Array2<f32>)> =
+            run(|| packs.into_par_iter().map(|pack| (pack, embed(pack))).collect());
         let mut rows = Array2::zeros((texts.len(), self.encoder.dimension()));
         for (pack, vectors) in vectors {
             for (at, vector) in pack.iter().zip(vectors.rows()) {

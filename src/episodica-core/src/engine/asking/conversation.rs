@@ -98,6 +98,8 @@ impl Services {
         if asked.0.is_empty() {
             return;
         }
+        // Not about records that another process has erased meanwhile.
+        let Some(_hold) = user.hold_to_note() else { return };
         let mut notes = user.notes.lock();
         if notes.is_gone() {
             return;
@@ -159,6 +161,7 @@ impl Conversation<'_> {
         if !self.services.config.llm_cache || reply.cached {
             return;
         }
+        let Some(_hold) = self.user.hold_to_note() else { return };
         let mut notes = self.user.notes.lock();
         if notes.is_gone() {
             return;
@@ -233,6 +236,8 @@ impl Conversation<'_> {
         if !self.services.config.llm_cache {
             return None;
         }
+        // Opening mends the file, which nobody else may be writing then.
+        let _hold = self.user.hold_to_note()?;
         let mut notes = self.user.notes.lock();
         if notes.is_gone() {
             return None;

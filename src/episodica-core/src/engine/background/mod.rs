@@ -2,4 +2,5 @@
 
 pub(crate) mod pending;
 pub(crate) mod queue;
+pub(crate) mod snapshots;
 pub(crate) mod standing;

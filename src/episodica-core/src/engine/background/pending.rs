@@ -3,16 +3,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use crate::control::Control;
 use crate::engine::background::queue::Outcome;
+use crate::engine::memory::follow::Basis;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::compose::{OUTAGE, Text};
 use crate::engine::writing::form::{Cut, MOST_DRAFTS, WORTH_A_REQUEST};
 use crate::error::Result;
 use crate::model::{Episode, Message, REFUSED};
-use crate::store::DeadLetter;
+use crate::store::{DeadLetter, Turn};
+
+/// How long the background waits for another process that forms memories of the same user.
+const TURN_PATIENCE: Duration = Duration::from_secs(60);
+const TURN_PAUSE: Duration = Duration::from_millis(20);
 
 /// What the model is asked again about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +34,40 @@ enum Retry {
 const LEARNED_AT_ONCE: usize = 8;
 
 impl Services {
-    /// Works off a user's backlog; stops after a step where `is_crowded`: others wait.
+    /// Works off a user's backlog, and again where another process comes between; stops after a
+    /// step where `is_crowded`: others wait.
     pub(crate) fn work_on(
         &self,
         user: &User,
         control: &dyn Control,
         is_crowded: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
+        self.decide(control, || self.work_on_once(user, control, is_crowded))
+    }
+
+    /// Waits for its turn among processes, so that a model is not paid twice; with `None` goes on
+    /// without, since nothing but money rests on it.
+    fn take_turn(&self, user: &User, control: &dyn Control) -> Result<Option<Turn>> {
+        let until = Instant::now() + TURN_PATIENCE;
+        while self.llm.is_some() && Instant::now() < until {
+            if let turn @ Turn::Mine(_) = user.store.try_turn()? {
+                // What its holder before has formed.
+                user.refresh(&self.indexing(), control)?;
+                return Ok(Some(turn));
+            }
+            control.check()?;
+            std::thread::sleep(TURN_PAUSE);
+        }
+        Ok(None)
+    }
+
+    fn work_on_once(
+        &self,
+        user: &User,
+        control: &dyn Control,
+        is_crowded: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        let _turn_among_processes = self.take_turn(user, control)?;
         // A model needs no vectors to cut: they are asked for together with those of the episodes.
         let embeds_first = self.llm.is_none() || self.embedder.is_local();
         if embeds_first {
@@ -120,6 +153,7 @@ impl Services {
                 return Ok(true);
             }
             let _turn = user.turns.take(control)?;
+            let basis = user.basis();
             let current = |episode: &Arc<Episode>| {
                 let view = user.view.read();
                 view.episodes.by_id(&episode.episode_id).filter(|now| is_by_rules(now)).cloned()
@@ -131,7 +165,7 @@ impl Services {
             let asked = texts.len();
             let answered = texts.iter().filter(|text| text.provenance.fallback != OUTAGE).count();
             for (episode, text) in episodes.into_iter().zip(texts) {
-                self.write_over(user, &episode, text, control)?;
+                self.write_over(user, &episode, text, basis, control)?;
             }
             if answered == 0 && asked > 0 {
                 return Ok(true);
@@ -166,6 +200,7 @@ impl Services {
         user: &User,
         episode: &Arc<Episode>,
         text: Text,
+        basis: Basis,
         control: &dyn Control,
     ) -> Result<()> {
         self.write_trace(user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
@@ -191,7 +226,7 @@ impl Services {
             let known = (rewritten.revision, stated);
             user.progress.stated.lock().insert(episode.episode_id.clone(), known);
         }
-        self.commit_with_vectors(user, std::slice::from_ref(&rewritten), control)
+        self.commit_with_vectors(user, std::slice::from_ref(&rewritten), basis, control)
     }
 
     /// Episodes that the model is to write again, in order.
@@ -219,7 +254,7 @@ impl Services {
         }
         if has_unlearned {
             let _turn = user.turns.take(control)?;
-            self.learn(user, control)?;
+            self.decide(control, || self.learn(user, control))?;
             self.settle_sessions(user, control)?;
         }
         Ok(())
@@ -228,9 +263,11 @@ impl Services {
     /// Everything that is pending, including answers that were of no use the last time.
     pub(crate) fn retry_all(&self, user: &User, control: &dyn Control) -> Result<()> {
         self.work_on(user, control, &|| false)?;
-        self.write_again(user, Retry::All, control)?;
-        while self.learn_next(user, control)? {}
-        Ok(())
+        self.decide(control, || {
+            self.write_again(user, Retry::All, control)?;
+            while self.learn_next(user, control)? {}
+            Ok(())
+        })
     }
 
     /// Writes dead letters for the records that still lack a vector after the last attempt.
@@ -256,10 +293,10 @@ impl Services {
                 letters.len()
             );
         }
-        let writer = user.writer.lock();
-        if letters.is_empty() || writer.gone || user.place.leaving.load(Ordering::SeqCst) {
+        if letters.is_empty() || user.place.leaving.load(Ordering::SeqCst) {
             return;
         }
+        let Ok(_writer) = user.lock_writer(&self.indexing()) else { return };
         let outcome = self.store.dead_letters(&user.owner).and_then(|(mut log, known)| {
             let new: Vec<DeadLetter> = letters
                 .into_iter()
@@ -279,6 +316,7 @@ impl Services {
         if missing > 0 {
             return Ok(());
         }
+        let _writer = user.lock_writer(&self.indexing())?;
         let (mut letters, known) = self.store.dead_letters(&user.owner)?;
         if known.is_empty() { Ok(()) } else { letters.settle(&|_| true) }
     }

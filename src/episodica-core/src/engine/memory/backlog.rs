@@ -27,6 +27,10 @@ pub(crate) struct Backlog {
     relearn: BTreeSet<String>,
     /// Sessions that the caller closed and that are not settled yet.
     closing_sessions: BTreeSet<String>,
+    /// Revisions that are noted as learned from and have not been seen yet: the note is written
+    /// first, and the two logs are followed one after the other.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    learned_ahead: BTreeMap<String, u32>,
 }
 
 impl Backlog {
@@ -65,7 +69,18 @@ impl Backlog {
 
     /// The facts of an episode's revision are to be learned.
     pub fn await_learning(&mut self, id: &str, revision: u32) {
-        self.unlearned.insert(id.to_owned(), revision);
+        let ahead = self.learned_ahead.get(id).copied();
+        if ahead.is_some_and(|ahead| ahead <= revision) {
+            self.learned_ahead.remove(id);
+        }
+        if ahead.is_none_or(|ahead| ahead < revision) {
+            self.unlearned.insert(id.to_owned(), revision);
+        }
+    }
+
+    /// A revision of an episode that is still to come holds nothing new to learn.
+    pub fn learned_ahead(&mut self, id: &str, revision: u32) {
+        self.learned_ahead.insert(id.to_owned(), revision);
     }
 
     /// The facts of an episode were learned up to a revision: by the rules in a model's place if
@@ -88,6 +103,7 @@ impl Backlog {
         self.unwritten.remove(id);
         self.refused.remove(id);
         self.relearn.remove(id);
+        self.learned_ahead.remove(id);
     }
 
     /// The caller closed a session.
@@ -103,7 +119,9 @@ impl Backlog {
     /// Takes over what is known of episodes and sessions from the backlog of an earlier view of the
     /// same records; messages have other slots there.
     pub fn take_over(&mut self, earlier: &Self) {
-        let Self { unlearned, unwritten, refused, relearn, closing_sessions, .. } = earlier.clone();
+        let Self {
+            unlearned, unwritten, refused, relearn, closing_sessions, learned_ahead, ..
+        } = earlier.clone();
         *self = Self {
             buffer: std::mem::take(&mut self.buffer),
             unembedded: std::mem::take(&mut self.unembedded),
@@ -112,6 +130,7 @@ impl Backlog {
             refused,
             relearn,
             closing_sessions,
+            learned_ahead,
         };
     }
 
@@ -157,8 +176,11 @@ impl Backlog {
 
     /// True if nothing is to be done.
     pub fn is_empty(&self) -> bool {
-        // What was refused is not to be done.
-        *self == Self { refused: self.refused.clone(), ..Self::default() }
+        // What was refused is not to be done, nor what others are about to write.
+        let Self { buffer, unembedded, unlearned, unwritten, relearn, closing_sessions, .. } = self;
+        [buffer, unembedded].iter().all(|slots| slots.is_empty())
+            && unlearned.is_empty()
+            && [unwritten, relearn, closing_sessions].iter().all(|ids| ids.is_empty())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::memory::indexing::{Indexing, rows_of};
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms, text_key};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Posting, for_each_term};
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::store::{Erasure, LoadedUser};
@@ -130,13 +130,14 @@ impl UserMemory {
     /// The caller has the user's turn.
     ///
     /// # Errors
-    /// `Interrupted`; `Index`.
+    /// `Interrupted`; `Index`; `Conflict` if others have changed records since it began.
     pub fn rebuild(
         &self,
         known: KnownVectors,
         to: &Indexing<'_>,
         control: &dyn Control,
     ) -> Result<()> {
+        let basis = self.basis();
         let (loaded, backlog, slots) = {
             let view = self.view.read();
             let loaded = LoadedUser {
@@ -154,7 +155,10 @@ impl UserMemory {
         fresh.backlog.take_over(&backlog);
         let embedding = Indexing { opens_without_embedding: false, ..*to };
         fresh.fill_vectors(known, &embedding, control)?;
-        let _writer = self.writer.lock();
+        let (_writer, _following) = (self.writer.lock(), self.following.lock());
+        if self.basis() != basis || self.is_outdated() {
+            return Err(Error::new(ErrorKind::Conflict, "another process changed the records"));
+        }
         let mut view = self.view.write();
         let arrived: Vec<Arc<Message>> = view
             .messages

@@ -11,6 +11,7 @@ use crate::embed::Embedder;
 use crate::engine::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Field, MessageReading, VectorIndexFactory};
+use crate::parallel::run;
 use crate::score::TokenTable;
 
 /// Texts embedded between two checks for an interruption.
@@ -68,10 +69,11 @@ impl Indexing<'_> {
         let bytes = texts.clone().map(str::len).sum();
         if bytes < LONG_BYTES {
             control.check()?;
-            return Ok(texts.collect::<Vec<_>>().into_par_iter().map(read).collect());
+            let texts: Vec<&str> = texts.collect();
+            return Ok(run(|| texts.into_par_iter().map(read).collect()));
         }
         let texts: Vec<String> = texts.map(str::to_owned).collect();
-        patiently(bytes, control, move || texts.par_iter().map(|text| read(text)).collect())
+        patiently(bytes, control, move || run(|| texts.par_iter().map(|text| read(text)).collect()))
     }
 
     /// The vectors of texts in batches, one row per text; `None` (counted) when the embedder fails.

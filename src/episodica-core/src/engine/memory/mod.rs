@@ -3,7 +3,9 @@
 
 pub(crate) mod attributes;
 pub(crate) mod backlog;
+pub(crate) mod caches;
 pub(crate) mod erase;
+pub(crate) mod follow;
 pub(crate) mod indexing;
 pub(crate) mod listing;
 pub(crate) mod open;

@@ -12,6 +12,8 @@ use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms};
 use crate::error::Result;
 use crate::ids::Owner;
+use crate::model::Episode;
+use crate::parallel;
 use crate::store::{
     LoadedUser, Opened as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
 };
@@ -40,7 +42,7 @@ impl UserMemory {
             None => store.open_user(&owner)?,
             Some(head) => {
                 let open = || store.open_user_behind(&owner, &head.logs);
-                let (opened, restored) = rayon::join(open, || restore(store, &owner, head, to));
+                let (opened, restored) = parallel::join(open, || restore(store, &owner, head, to));
                 match (opened?, restored) {
                     ((user_store, Logs::Behind(behind)), Some(restored)) => {
                         let parts = (restored, behind);
@@ -68,7 +70,7 @@ impl UserMemory {
         owner: Owner,
         store: UserStore,
         head: &SnapshotHead,
-        (restored, behind): (Restored, LoadedUser),
+        (restored, mut behind): (Restored, LoadedUser),
         to: &Indexing<'_>,
         control: &dyn Control,
     ) -> Result<Self> {
@@ -78,13 +80,16 @@ impl UserMemory {
         let opened = Opened {
             view,
             next_seq: next_seq.max(behind.next_seq),
-            problems: behind.problems,
+            problems: std::mem::take(&mut behind.problems),
             vectors_changed: changed,
             snapshot: Some(head.logs.each_ref().map(|log| log.position)),
         };
         let user = Self::new(owner, store, opened);
+        if changed {
+            user.note_arrived(&behind, true);
+        }
         if changed && !to.opens_without_embedding {
-            user.embed_missing(to, control)?;
+            user.embed_arrived(to, control)?;
         }
         Ok(user)
     }
@@ -104,7 +109,7 @@ impl UserMemory {
         let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
             (known(), View::build(loaded, to, control))
         } else {
-            rayon::join(known, || View::build(loaded, to, control))
+            parallel::join(known, || View::build(loaded, to, control))
         };
         let (known, mut damaged) = known?;
         problems.append(&mut damaged);
@@ -129,7 +134,12 @@ impl View {
     }
 
     /// Adds loaded records and states, without vectors; a known id is its next revision.
-    fn add(&mut self, loaded: &LoadedUser, to: &Indexing<'_>, control: &dyn Control) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        loaded: &LoadedUser,
+        to: &Indexing<'_>,
+        control: &dyn Control,
+    ) -> Result<()> {
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
             let texts = batch.iter().map(|message| message.content.as_str());
             let readings = to.read_messages(texts, control)?;
@@ -137,7 +147,8 @@ impl View {
         }
         for batch in loaded.episodes.chunks(EMBED_BATCH) {
             control.check()?;
-            let terms: Vec<_> = batch.par_iter().map(|episode| episode_terms(episode)).collect();
+            let read = |episode: &Arc<Episode>| episode_terms(episode);
+            let terms: Vec<_> = parallel::run(|| batch.par_iter().map(read).collect());
             for (episode, terms) in batch.iter().zip(&terms) {
                 self.put_episode(Arc::clone(episode), terms, None, to)?;
                 // Another program's episodes come with that program's facts.
@@ -168,6 +179,9 @@ impl View {
                 let known = self.episodes.by_id(episode_id);
                 if known.is_some_and(|episode| episode.revision <= *revision) {
                     self.backlog.learned(episode_id, *revision, *pending_llm);
+                }
+                if known.is_none_or(|episode| episode.revision < *revision) {
+                    self.backlog.learned_ahead(episode_id, *revision);
                 }
             }
             StateRecord::Unknown => {}

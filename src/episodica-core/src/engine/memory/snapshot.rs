@@ -20,14 +20,12 @@ use crate::engine::memory::attributes::Attributes;
 use crate::engine::memory::backlog::Backlog;
 use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::table::Table;
-use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::{NONE, View};
-use crate::error::Result;
 use crate::ids::Owner;
-use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex, VectorIndexKind};
+use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex};
 use crate::model::{Episode, Message, SemanticMemory, Shelf, ShelfWriter};
 use crate::pack::{Packer, Unpacker};
-use crate::store::{LogKind, LogPosition, SnapshotHead, Store, Sum};
+use crate::store::{LogKind, LogPosition, LogSum, SnapshotHead, Store, Sum};
 
 /// What of a view is neither an index nor a record.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -84,8 +82,10 @@ pub(super) fn restore(
         return None;
     }
     let source = VectorSource { store, owner, head, to };
-    let (vectors, records) =
-        rayon::join(|| source.fields(labels), || restore_records(messages, episodes, facts));
+    let (vectors, records) = crate::parallel::join(
+        || source.fields(labels),
+        || restore_records(messages, episodes, facts),
+    );
     let (mut view, vectors) = (records?, vectors?);
     let fields =
         [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
@@ -146,7 +146,7 @@ impl VectorSource<'_> {
     /// Fields with the vectors of each, without words.
     fn fields(&self, labels: [Vec<u64>; 4]) -> Option<[Field; 4]> {
         let [messages, abstracts, narratives, statements] = labels;
-        let (messages, others) = rayon::join(
+        let (messages, others) = crate::parallel::join(
             || self.fields_of(LogKind::Messages, [messages]),
             || {
                 let episodes = self.fields_of(LogKind::Episodes, [abstracts, narratives])?;
@@ -190,51 +190,19 @@ impl VectorSource<'_> {
     }
 }
 
-impl UserMemory {
-    /// True if the user is large enough for a snapshot and one can be made.
-    pub(super) fn wants_snapshot(&self, to: &Indexing<'_>) -> bool {
-        let view = self.view.read();
-        let fields = [
-            (&view.messages.field, view.messages.len()),
-            (&view.abstracts, view.episodes.len()),
-            (&view.narratives, view.episodes.len()),
-            (&view.statements, view.facts.len()),
-        ];
-        // A graph is read from its own file, and what lacks a vector is embedded when the logs are
-        // read.
-        let is_flat = |field: &Field| {
-            field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
-        };
-        view.messages.len() >= to.config.snapshot_threshold
-            && !view.erased
-            && fields
-                .iter()
-                .all(|(field, records)| field.vector_count() == *records && is_flat(field))
-            && self.problems.is_empty()
-            && cfg!(target_endian = "little")
-    }
-
-    /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's
-    /// turn.
-    pub(super) fn save_snapshot(
-        &self,
-        store: &Store,
-        to: &Indexing<'_>,
-        vectors: VectorSums,
-    ) -> Result<()> {
-        let writer = self.writer.lock();
-        let view = self.view.read();
-        let (Some(packed), Some(logs)) = (pack(&view, writer.next_seq), self.store.sums()?) else {
-            return store.remove_snapshot(&self.owner);
-        };
-        let positions = logs.each_ref().map(|log| log.position);
-        let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
-        let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
-        let head = SnapshotHead { made_by: maker(to), logs, vectors, dimension, packs: sums };
-        store.save_snapshot(&self.owner, &head, &packs)?;
-        *self.snapshot.lock() = Some(positions);
-        Ok(())
-    }
+/// The snapshot of a view that reaches to the ends of the logs with these sums; `None` for what
+/// can't be written down.
+pub(super) fn packed(
+    view: &View,
+    next_seq: u64,
+    logs: Option<[LogSum; 3]>,
+    vectors: VectorSums,
+    to: &Indexing<'_>,
+) -> Option<(SnapshotHead, Vec<Vec<u8>>)> {
+    let (packed, logs) = (pack(view, next_seq)?, logs?);
+    let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
+    let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
+    Some((SnapshotHead { made_by: maker(to), logs, vectors, dimension, packs: sums }, packs))
 }
 
 /// Length and checksum of the vectors of each log; `None` where there are none.
@@ -256,9 +224,9 @@ fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
         merged: view.merged.clone(),
         backlog: view.backlog.clone(),
     });
-    let (messages, (episodes, facts)) = rayon::join(
+    let (messages, (episodes, facts)) = crate::parallel::join(
         || pack_messages(&view.messages),
-        || rayon::join(|| pack_episodes(view), || pack_facts(view)),
+        || crate::parallel::join(|| pack_episodes(view), || pack_facts(view)),
     );
     Some([first, messages?, episodes?, facts?])
 }
@@ -270,11 +238,11 @@ fn restore_records(
 ) -> Option<View> {
     let shelf = Arc::new(Shelf::unpack(&mut messages, Box::new(read_message))?);
     let spoken = Arc::clone(&shelf);
-    let (messages, (episodes, facts)) = rayon::join(
+    let (messages, (episodes, facts)) = crate::parallel::join(
         || whole(MessageIndex::unpack(&mut messages, shelf), messages),
         || {
             let episodes = || whole(unpack_episodes(&mut episodes, spoken), episodes);
-            rayon::join(episodes, || whole(unpack_facts(&mut facts), facts))
+            crate::parallel::join(episodes, || whole(unpack_facts(&mut facts), facts))
         },
     );
     let (messages, episodes, facts) = (messages?, episodes?, facts?);

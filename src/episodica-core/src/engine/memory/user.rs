@@ -1,21 +1,21 @@
 //! One user's memory: logs, view, and the locks of those who change them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 
+use crate::engine::memory::follow::Arrived;
 use crate::engine::memory::snapshot::Positions;
 use crate::engine::memory::turn::Turns;
 use crate::engine::memory::view::View;
-use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
 use crate::store::UserStore;
 
 /// The records of one user, in memory and on disk.
 ///
-/// Locks are taken in this order: [`turns`](Self::turns), [`writer`](Self::writer),
-/// [`view`](Self::view).
+/// Locks are taken in this order: [`turns`](Self::turns), [`writer`](Self::writer), the lock file
+/// that all processes share, [`following`](Self::following), [`view`](Self::view).
 pub(crate) struct UserMemory {
     pub owner: Owner,
     pub store: UserStore,
@@ -25,6 +25,18 @@ pub(crate) struct UserMemory {
     /// embedding.
     pub writer: Mutex<WriterState>,
     pub view: RwLock<View>,
+    /// Held from a record of another process in the log to its place in the view.
+    pub(super) following: Mutex<()>,
+    /// The number of the next message, as far as others have given numbers.
+    pub(super) followed_seq: AtomicU64,
+    /// Episodes, and facts with what was learned, that came from other processes.
+    pub(super) foreign_episodes: AtomicU64,
+    pub(super) foreign_facts: AtomicU64,
+    /// Records of others that may lack a vector.
+    pub(super) arrived: Mutex<Arrived>,
+    pub(super) has_arrived: AtomicBool,
+    /// The logs are no continuation of the view: the user has to be opened anew.
+    pub(super) outdated: AtomicBool,
     /// Damage found in the files at opening.
     pub problems: Vec<Problem>,
     /// True if vectors were added or removed since the caches were written.
@@ -58,22 +70,17 @@ impl UserMemory {
             turns: Turns::default(),
             writer: Mutex::new(WriterState { next_seq: opened.next_seq, gone: false }),
             view: RwLock::new(opened.view),
+            following: Mutex::default(),
+            followed_seq: AtomicU64::new(opened.next_seq),
+            foreign_episodes: AtomicU64::default(),
+            foreign_facts: AtomicU64::default(),
+            arrived: Mutex::default(),
+            has_arrived: AtomicBool::new(false),
+            outdated: AtomicBool::new(false),
             problems: opened.problems,
             vectors_changed: AtomicBool::new(opened.vectors_changed),
             snapshot: Mutex::new(opened.snapshot),
         }
-    }
-
-    /// The writer's lock.
-    ///
-    /// # Errors
-    /// `Closed` if the user was deleted or the engine closed in the meantime.
-    pub fn lock_writer(&self) -> Result<MutexGuard<'_, WriterState>> {
-        let writer = self.writer.lock();
-        if writer.gone {
-            return Err(Error::new(ErrorKind::Closed, "the memory system was closed meanwhile"));
-        }
-        Ok(writer)
     }
 
     /// Marks the vector caches as out of date.

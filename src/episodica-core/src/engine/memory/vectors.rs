@@ -2,8 +2,6 @@
 //! computed for others.
 
 use std::borrow::Cow;
-use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use ndarray::Axis;
 use rayon::prelude::*;
@@ -11,15 +9,15 @@ use rustc_hash::FxHashMap;
 
 use crate::control::Control;
 use crate::engine::memory::indexing::Indexing;
-use crate::engine::memory::snapshot::VectorSums;
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::View;
 use crate::error::Result;
 use crate::ids::{Owner, content_hash};
-use crate::index::{Field, VectorIndexKind};
+use crate::index::Field;
 use crate::matrix::Matrix;
-use crate::model::{Problem, Unsound};
-use crate::store::{CacheRow, LogKind, Mode, Store, VectorCache, VectorCacheHead};
+use crate::model::Problem;
+use crate::parallel;
+use crate::store::{CacheRow, LogKind, Store, VectorCache};
 
 /// Layers of an episode in the caches.
 const L0: &str = "L0";
@@ -196,103 +194,6 @@ impl UserMemory {
         self.note_change();
         Ok(left)
     }
-
-    /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
-    pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        catch_unsound(|| self.save_for_next(store, to))?;
-        if self.is_unsound() && self.store.mode() == Mode::ReadWrite {
-            store.remove_snapshot(&self.owner)?;
-        }
-        Ok(())
-    }
-
-    /// True once a record of the snapshot could not be read.
-    pub fn is_unsound(&self) -> bool {
-        self.view.read().is_unsound()
-    }
-
-    fn save_for_next(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        if self.store.is_erasing() {
-            return self.save_caches(store, to);
-        }
-        let wanted = self.wants_snapshot(to);
-        let stale = wanted
-            && *self.snapshot.lock() != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
-        if stale {
-            // The rows of the vector file must be in the order of its labels.
-            self.note_change();
-        }
-        // A wanted snapshot that is not written now is on disk already and valid.
-        match self.write_changed(store, to)? {
-            _ if self.store.mode() == Mode::ReadOnly => Ok(()),
-            _ if !wanted => store.remove_snapshot(&self.owner),
-            Some(vectors) => self.save_snapshot(store, to, vectors),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes the vector caches, if any vector changed.
-    pub fn save_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        self.write_changed(store, to).map(drop)
-    }
-
-    fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorSums>> {
-        if self.store.mode() == Mode::ReadOnly
-            || !self.vectors_changed.swap(false, Ordering::SeqCst)
-        {
-            return Ok(None);
-        }
-        *self.snapshot.lock() = None;
-        self.write_caches(store, to).map(Some).inspect_err(|_| self.note_change())
-    }
-
-    fn write_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<VectorSums> {
-        let (view, mut sums) = (self.view.read(), VectorSums::default());
-        for kind in LogKind::ALL {
-            let Some((rows, vectors)) = cached(&view, kind) else {
-                store.remove_vectors(&self.owner, kind)?;
-                continue;
-            };
-            let field = match kind {
-                LogKind::Messages => &view.messages.field,
-                LogKind::Episodes => &view.narratives,
-                LogKind::Semantic => &view.statements,
-            };
-            // The two layers of episodes share a cache but no index. There are never enough
-            // episodes for a graph to be worth a file.
-            let index = field.vectors().filter(|_| kind != LogKind::Episodes);
-            let head = VectorCacheHead {
-                model: to.embedder.model().to_owned(),
-                dimension: vectors.ncols(),
-                index_kind: match index.map(crate::index::VectorIndex::kind) {
-                    Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
-                    _ => "flat".to_owned(),
-                },
-                log: self.store.position(kind),
-                rows,
-            };
-            let mut write = |path: &Path| match index {
-                Some(index) => index.write(path),
-                None => {
-                    let labels = (0..vectors.nrows() as u64).collect();
-                    to.factory.restore(labels, vectors.view())?.write(path)
-                }
-            };
-            sums[kind as usize] =
-                Some(store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write))?);
-        }
-        Ok(sums)
-    }
-}
-
-/// Runs what may read records of a snapshot that somebody changed. Nothing is to be done for those
-/// that can't be read: the next opening reads the logs.
-fn catch_unsound(work: impl FnOnce() -> Result<()>) -> Result<()> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-        Ok(outcome) => outcome,
-        Err(panic) if panic.is::<Unsound>() => Ok(()),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
 }
 
 /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
@@ -308,7 +209,7 @@ fn fill(
     let hashes: Vec<String> = if known.rows.is_empty() {
         vec![String::new(); wanted.len()]
     } else {
-        wanted.par_iter().map(|one| content_hash(&one.text)).collect()
+        parallel::run(|| wanted.par_iter().map(|one| content_hash(&one.text)).collect())
     };
     let matches =
         |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
@@ -416,7 +317,7 @@ fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
 
 /// The contents of a log's cache: rows and vectors (those of the index itself, if each belongs to a
 /// record); `None` without any.
-fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
+pub(super) fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = EMBEDDED_FIELDS;
     let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {
         LogKind::Messages => vec![(&view.messages.field, "", messages(view))],
@@ -441,7 +342,7 @@ fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
             layer: (*layer).to_owned(),
             hash: content_hash(&one.text),
         };
-        rows.par_extend(known.par_iter().map(row));
+        parallel::run(|| rows.par_extend(known.par_iter().map(row)));
         parts.push(vectors.vectors().select(&known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
     }
     let vectors = Matrix::concatenate(parts).ok()?;

@@ -55,6 +55,7 @@ impl Engine {
     /// `Io` when the user's files can't be read.
     pub fn trace(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<TraceStep>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        let _hold = (!self.services.read_only).then(|| user.store.hold()).transpose()?;
         self.services.store.trace(&user.owner)?.of(&user.bare_id(id))
     }
 

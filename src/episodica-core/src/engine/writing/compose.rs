@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::generate::facts;
 use crate::model::{Message, Provenance, REFUSED};
+use crate::parallel;
 
 /// Why the rules wrote a text: the model did not answer. It is written again once the model is
 /// back.
@@ -47,7 +48,7 @@ impl Services {
             let bytes = bytes_of(episodes.iter().flatten());
             return patiently(bytes, control, move || {
                 let by_rules = |messages: &Vec<_>| by_rules(messages, "", Asked::default());
-                episodes.par_iter().map(by_rules).collect()
+                parallel::run(|| episodes.par_iter().map(by_rules).collect())
             });
         }
         self.at_the_same_time(user, episodes, control, |conversation, messages| {

@@ -28,6 +28,7 @@ impl Services {
         control: &dyn Control,
     ) -> Result<AnyRecord> {
         let _turn = user.turns.take(control)?;
+        let basis = user.basis();
         let provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
         match user.find(id).ok_or_else(|| unknown(id))? {
             AnyRecord::Message(_) => Err(Error::invalid(format!(
@@ -42,7 +43,7 @@ impl Services {
                 });
                 let to = self.indexing();
                 let rows = to.embed(&[content], control)?;
-                let _writer = user.lock_writer()?;
+                let _writer = user.lock_writer_on(basis, true, &to)?;
                 user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
                 let rows = rows.as_ref().map(|rows| rows.view());
                 user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
@@ -63,9 +64,8 @@ impl Services {
                 });
                 let edited = std::slice::from_ref(&episode);
                 let learned = self.still_learned(user, edited);
-                // Appended first: without it the next opening would learn from the edit.
-                user.store.append_semantic(&[], &[], &learned)?;
-                self.commit_with_vectors(user, edited, control)?;
+                let rows = self.embed_episodes(edited, control)?;
+                self.commit_episodes(user, edited, &learned, rows, basis)?;
                 if !learned.is_empty() {
                     user.view.write().backlog.nothing_to_learn(&episode.episode_id);
                 }
@@ -81,10 +81,11 @@ impl Services {
     pub(crate) fn delete(
         &self,
         user: &User,
-        choose: impl FnOnce(&User) -> Vec<AnyRecord>,
+        choose: &dyn Fn(&User) -> Vec<AnyRecord>,
         control: &dyn Control,
     ) -> Result<DeleteReport> {
         let _turn = user.turns.take(control)?;
+        let basis = user.basis();
         let mut erasure = erasure_of(choose(user));
         if erasure == Erasure::default() {
             return Ok(DeleteReport::default());
@@ -100,14 +101,12 @@ impl Services {
             files: 0,
         };
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
-        let writer = user.lock_writer()?;
+        let writer = user.lock_writer_on(basis, true, &self.indexing())?;
         // The erasure removes these files; what is kept of them in memory would bring them back.
         user.notes.lock().close();
         *user.recalled.lock() = Default::default();
         self.counters.forget(&user.owner.user);
         self.feed.forget(&user.owner.user);
-        // An erasure that failed earlier comes first, so that a pending one is this one.
-        user.store.finish_erasure()?;
         let learned = self.still_learned(user, &erasure.replace_episodes);
         user.store.append_semantic(&[], &[], &learned)?;
         let outcome = user.store.erase(erasure.clone());

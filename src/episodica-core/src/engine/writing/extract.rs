@@ -57,6 +57,7 @@ impl Services {
         episodes: &[Arc<Episode>],
     ) -> Result<()> {
         let (user, control) = (conversation.user, conversation.control);
+        let basis = user.basis();
         let mut stated: Vec<Option<Stated>> = {
             let mut known = user.progress.stated.lock();
             let of = |episode: &Arc<Episode>| {
@@ -75,7 +76,7 @@ impl Services {
         let relearned = episodes.iter().zip(&stated).filter(|(_, one)| one.provenance.is_some());
         let relearned: Vec<&str> =
             relearned.map(|(episode, _)| episode.episode_id.as_str()).collect();
-        self.withdraw_stand_ins(user, &relearned, control)?;
+        self.withdraw_stand_ins(user, &relearned, basis, control)?;
         let (mut candidates, mut origins) = (Vec::<Found<'_>>::new(), Vec::new());
         let (mut pending_llm, mut asked_of) = (HashSet::new(), Vec::new());
         for (episode, one) in episodes.iter().zip(stated) {
@@ -110,6 +111,7 @@ impl Services {
             pending_llm,
             asked: conversation.take_asked(),
             asked_of,
+            basis,
         };
         self.reconcile_and_commit(user, step, control)
     }

@@ -12,15 +12,17 @@ use crate::config::{BoundaryMode, Config};
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::feed::{Change, Event};
+use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::compose::Text;
 use crate::engine::writing::extract::Stated;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::ids::record_id;
 use crate::model::{BoundaryReason, Episode, Message};
+use crate::parallel;
 use crate::store::{SessionState, StateRecord};
 
 /// Episodes that enter the view under one lock; searches wait no longer than that.
@@ -94,7 +96,7 @@ impl Services {
     ) -> Result<()> {
         let record =
             StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
-        let _writer = user.lock_writer()?;
+        let _writer = user.lock_writer(&self.indexing())?;
         user.store.append_messages(&[], &[record]).map(drop)
     }
 
@@ -129,7 +131,7 @@ impl Services {
             self.mark_session(user, session, SessionState::Extracting)?;
         }
         if !self.has_background_work() {
-            self.learn(user, control)?;
+            self.decide(control, || self.learn(user, control))?;
             self.settle_sessions(user, control)?;
         }
         if !matches!(cut, Cut::Session(_)) {
@@ -138,6 +140,23 @@ impl Services {
             view.formed = first.map_or(slots, |first| slots.min(first));
         }
         Ok(episodes)
+    }
+
+    /// Decides again as long as another process changes what a decision rests on.
+    pub(crate) fn decide<T>(
+        &self,
+        control: &dyn Control,
+        mut decision: impl FnMut() -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            match decision() {
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    self.counters.count("decided_again", 1);
+                    control.check()?;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Forms episodes of all that can be cut. The caller has the user's turn.
@@ -168,6 +187,16 @@ impl Services {
         cut: Cut<'_>,
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
+        self.decide(control, || self.form_once(user, cut, control))
+    }
+
+    fn form_once(
+        &self,
+        user: &User,
+        cut: Cut<'_>,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
+        let basis = user.basis();
         let groups = self.groups(user, cut);
         let by_model = matches!(
             self.config.boundary_mode,
@@ -186,12 +215,12 @@ impl Services {
                 let (readings, config) = (Arc::clone(&user.progress.readings), self.config.clone());
                 let messages = groups.iter().flat_map(|group| &group.messages);
                 patiently(bytes_of(messages), control, move || {
-                    let groups = groups.into_par_iter();
-                    groups.flat_map_iter(|group| cut_by_rules(&readings, &config, group)).collect()
+                    let cut = |group| cut_by_rules(&readings, &config, group);
+                    parallel::run(|| groups.into_par_iter().flat_map_iter(cut).collect())
                 })?
             }
         };
-        let outcome = self.write_down(user, drafts, control);
+        let outcome = self.write_down(user, drafts, basis, control);
         if outcome.is_err() {
             // What could not be committed is cut again: the answers are in the cache.
             user.progress.seen.lock().clear();
@@ -204,6 +233,7 @@ impl Services {
         &self,
         user: &User,
         mut drafts: Vec<Draft>,
+        basis: Basis,
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
         if drafts.is_empty() {
@@ -226,10 +256,10 @@ impl Services {
             episodes.push(episode);
         }
         if self.config.merge_episodes {
-            return self.commit_merged(user, episodes, control);
+            return self.commit_merged(user, episodes, basis, control);
         }
         self.embed_ahead(user, &episodes, &stated, control)?;
-        self.commit_with_vectors(user, &episodes, control)?;
+        self.commit_with_vectors(user, &episodes, basis, control)?;
         let mut known = user.progress.stated.lock();
         for (episode, stated) in episodes.iter().zip(stated) {
             if let Some(stated) = stated {
@@ -273,10 +303,11 @@ impl Services {
         &self,
         user: &User,
         episodes: &[Arc<Episode>],
+        basis: Basis,
         control: &dyn Control,
     ) -> Result<()> {
         let rows = self.embed_episodes(episodes, control)?;
-        self.commit_episodes(user, episodes, rows)?;
+        self.commit_episodes(user, episodes, &[], rows, basis)?;
         let noted = |episode: &Arc<Episode>| Event {
             statement: episode.title.clone(),
             ..Event::of(Change::Episode, &episode.episode_id, self.clock.now())
@@ -299,15 +330,22 @@ impl Services {
         self.indexing().embed(&texts, control)
     }
 
-    /// Appends episodes to the log, then to the view. `rows` holds two vectors per episode.
-    fn commit_episodes(
+    /// Appends episodes to the log, then to the view. `rows` holds two vectors per episode. The
+    /// `notes` come first: without them the next opening would learn from the episodes.
+    pub(crate) fn commit_episodes(
         &self,
         user: &User,
         episodes: &[Arc<Episode>],
+        notes: &[StateRecord],
         rows: Option<Array2<f32>>,
+        basis: Basis,
     ) -> Result<()> {
-        let terms: Vec<_> = episodes.par_iter().map(|episode| episode_terms(episode)).collect();
-        let _writer = user.lock_writer()?;
+        let read = |episode: &Arc<Episode>| episode_terms(episode);
+        let terms: Vec<_> = parallel::run(|| episodes.par_iter().map(read).collect());
+        let _writer = user.lock_writer_on(basis, !notes.is_empty(), &self.indexing())?;
+        if !notes.is_empty() {
+            user.store.append_semantic(&[], &[], notes)?;
+        }
         user.store.append_episodes(episodes, &[], &[])?;
         log::debug!("{} episodes are in the log", episodes.len());
         user.note_change();

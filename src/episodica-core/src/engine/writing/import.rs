@@ -129,7 +129,7 @@ impl Services {
     pub(crate) fn import(
         &self,
         user: &User,
-        parsed: Parsed,
+        parsed: &mut Parsed,
         unlearned: &[String],
         path: &Path,
         control: &dyn Control,
@@ -137,7 +137,8 @@ impl Services {
         let _turn = user.turns.take(control)?;
         let to = self.indexing();
         let mut report = ImportReport::default();
-        let mut writer = user.lock_writer()?;
+        let mut writer = user.lock_writer(&to)?;
+        let parsed = std::mem::take(parsed);
         let new = Fresh::of(user, parsed, writer.next_seq, path, &mut report)?;
         let learned = new.learned(unlearned, self.clock.now());
         user.store.append_episodes(&new.episodes, &[], &[])?;

@@ -9,7 +9,7 @@ use crate::engine::feed::{Change, Event};
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::group_commit::{Batch, SharedBatch, Stored};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Owner, record_id};
 use crate::model::{Message, NewMessage};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
@@ -91,11 +91,17 @@ impl Services {
 
     /// Writes batches in their order with one sync, and settles each.
     fn write_batches(&self, user: &User, due: &[SharedBatch]) {
-        let mut writer = user.writer.lock();
-        if writer.gone {
-            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
-            return;
-        }
+        let settle = |error: &Error| {
+            due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
+        };
+        let mut writer = match user.lock_writer(&self.indexing()) {
+            Ok(writer) => writer,
+            Err(error) if error.kind() == ErrorKind::Closed => {
+                due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
+                return;
+            }
+            Err(error) => return settle(&error),
+        };
         let (mut messages, mut readings, mut outcomes) =
             (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
         {
@@ -118,12 +124,12 @@ impl Services {
                 outcomes.push(Stored { ids, added: messages.len() - before });
             }
         }
+        // Without any new ones, makes durable what another process has left: those that are
+        // acknowledged as duplicates.
+        if let Err(error) = user.store.append_messages(&messages, &[]) {
+            return settle(&changed_by_others(error));
+        }
         if !messages.is_empty() {
-            if let Err(error) = user.store.append_messages(&messages, &[]) {
-                due.iter()
-                    .for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
-                return;
-            }
             writer.next_seq += messages.len() as u64;
             for (messages, readings) in messages.chunks(VIEW_BATCH).zip(readings.chunks(VIEW_BATCH))
             {
@@ -182,6 +188,16 @@ impl Services {
         }
         Ok(())
     }
+}
+
+/// Whoever follows the logs and keeps others out meets no conflict, unless somebody writes who asks
+/// for no lock.
+fn changed_by_others(error: Error) -> Error {
+    if error.kind() != ErrorKind::Conflict {
+        return error;
+    }
+    Error::new(ErrorKind::CorruptStore, "the log was changed by another program while it was open")
+        .with_hint("call again; nothing was written")
 }
 
 /// Takes the messages of the next step.

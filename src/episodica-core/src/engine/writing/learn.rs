@@ -14,6 +14,7 @@ use crate::clock::Moment;
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::feed::{Change, Event, learned_event};
+use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
@@ -26,6 +27,7 @@ use crate::generate::facts::model::Occurred;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
 use crate::generate::reconcile::{Decision, apply, close, reconcile_offline};
 use crate::model::{Episode, Provenance, SemanticMemory};
+use crate::parallel;
 use crate::store::StateRecord;
 
 /// Nearest known facts that a candidate is compared with, as in Nemori.
@@ -65,6 +67,8 @@ pub(crate) struct LearningStep<'a> {
     /// For the trace: what was asked about all of them, and about single ones.
     pub asked: Asked,
     pub asked_of: Vec<(AskedOf, Asked)>,
+    /// What was known when it began.
+    pub basis: Basis,
 }
 
 /// The episode that a question was about.
@@ -91,15 +95,20 @@ impl Services {
     /// Learns by the rules from the episodes that were not learned from yet. The caller has the
     /// user's turn.
     pub(crate) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
-        Self::unlearned(user)
-            .chunks(STEP)
-            .try_for_each(|episodes| self.learn_step(user, episodes, control))
+        // Each step rests on what the ones before have learned; others may come between.
+        loop {
+            let basis = user.basis();
+            let unlearned = Self::unlearned(user);
+            let Some(episodes) = unlearned.chunks(STEP).next() else { return Ok(()) };
+            self.learn_step(user, episodes, basis, control)?;
+        }
     }
 
     fn learn_step(
         &self,
         user: &User,
         episodes: &[Arc<Episode>],
+        basis: Basis,
         control: &dyn Control,
     ) -> Result<()> {
         let messages: Vec<_> = episodes
@@ -108,7 +117,8 @@ impl Services {
             .collect();
         let (bytes, config) = (bytes_of(messages.iter().flatten()), self.config.clone());
         let extracted: Vec<Extraction> = patiently(bytes, control, move || {
-            messages.par_iter().map(|messages| extract_offline(messages, &config)).collect()
+            let extract = |messages: &Vec<_>| extract_offline(messages, &config);
+            parallel::run(|| messages.par_iter().map(extract).collect())
         })?;
         let mut found: Vec<Found<'_>> = Vec::new();
         for (episode, extraction) in episodes.iter().zip(extracted) {
@@ -124,6 +134,7 @@ impl Services {
             pending_llm: HashSet::new(),
             asked: Asked::default(),
             asked_of: Vec::new(),
+            basis,
         };
         self.reconcile_and_commit(user, step, control)
     }
@@ -143,6 +154,7 @@ impl Services {
         &self,
         user: &User,
         episodes: &[&str],
+        basis: Basis,
         control: &dyn Control,
     ) -> Result<()> {
         let (withdrawn, restored) = {
@@ -185,7 +197,7 @@ impl Services {
         let rows = self.indexing().embed(&texts, control)?;
         self.counters.count("facts_replaced", withdrawn.len() as u64);
         let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
-        let _writer = user.lock_writer()?;
+        let _writer = user.lock_writer_on(basis, true, &self.indexing())?;
         user.store.append_semantic(&restored, &gone, &[])?;
         user.note_change();
         let gone_events = gone.iter().map(|id| Event::of(Change::Delete, *id, self.clock.now()));
@@ -242,7 +254,7 @@ impl Services {
         let conflicts: Vec<Conflicts> = {
             let view = user.view.read();
             let find = |found: &Found<'_>| Conflicts::find(&view, &found.1);
-            step.found.par_iter().map(find).collect()
+            parallel::run(|| step.found.par_iter().map(find).collect())
         };
         let mut learned = Learned::default();
         let advice = std::mem::take(&mut step.advice);
@@ -366,7 +378,7 @@ impl Services {
                 pending_llm: step.pending_llm.contains(&episode.episode_id),
             })
             .collect();
-        let _writer = user.lock_writer()?;
+        let _writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
         user.store.append_semantic(&learned.records, &[], &notes)?;
         log::debug!("{} facts are in the log", learned.records.len());
         user.note_change();

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::boundary::Segment;
 use crate::control::Control;
 use crate::engine::asking::conversation::Asked;
+use crate::engine::memory::follow::Basis;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::form::Draft;
@@ -27,6 +28,7 @@ impl Services {
         &self,
         user: &User,
         episodes: Vec<Arc<Episode>>,
+        basis: Basis,
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
         let mut committed: Vec<Arc<Episode>> = Vec::with_capacity(episodes.len());
@@ -35,7 +37,7 @@ impl Services {
                 Some(earlier) => Arc::new(self.merged(user, &earlier, &episode, control)?),
                 None => episode,
             };
-            self.commit_with_vectors(user, std::slice::from_ref(&episode), control)?;
+            self.commit_with_vectors(user, std::slice::from_ref(&episode), basis, control)?;
             committed.retain(|other| other.episode_id != episode.episode_id);
             committed.push(episode);
         }

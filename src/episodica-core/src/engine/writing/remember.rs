@@ -46,6 +46,7 @@ impl Services {
         control: &dyn Control,
     ) -> Result<Arc<SemanticMemory>> {
         let _turn = user.turns.take(control)?;
+        let basis = user.basis();
         let now = self.clock.now();
         let names = names(&user.view.read(), &user.owner.user);
         let at = statement.valid_from.unwrap_or(now);
@@ -79,7 +80,7 @@ impl Services {
         let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
         let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
         let rows = to.embed(&texts, control)?;
-        let _writer = user.lock_writer()?;
+        let _writer = user.lock_writer_on(basis, true, &to)?;
         user.store.append_semantic(&records, &[], &[])?;
         user.note_change();
         let mut view = user.view.write();

@@ -22,7 +22,7 @@ pub(in crate::store) fn erase_records(
     owner: &Owner,
     mut erasure: Erasure,
     logs: [&mut Log; 3],
-    begun: impl FnOnce(),
+    begun: impl FnOnce() -> Result<()>,
 ) -> Result<usize> {
     shared.check_writable()?;
     let path = intent_path(&shared.layout, owner);
@@ -33,7 +33,7 @@ pub(in crate::store) fn erase_records(
     }
     let tainted = tainted_episodes(owner, &erasure, logs[1], true)?;
     place_intent(shared, owner, Some(erasure.clone()))?;
-    begun();
+    begun()?;
     sync_intent(shared)?;
     let files = apply(shared, owner, &erasure, &tainted, logs)?;
     remove_intent(shared, &path)?;

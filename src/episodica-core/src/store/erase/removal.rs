@@ -1,7 +1,5 @@
 //! Removes all files of a user, and finishes deletions that a crash or an error interrupted.
 
-use std::sync::Arc;
-
 use super::apply::finish;
 use super::intents::{
     Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intents,
@@ -14,17 +12,16 @@ use crate::store::backend::{Backend, parent_of};
 use crate::store::files::{io_error, remove};
 use crate::store::layout::{Layout, LogKind};
 use crate::store::log::Log;
-use crate::store::shared::{Registration, Shared};
+use crate::store::shared::Shared;
 use std::path::Path;
 
-/// Removes every file of a user, who must not be open; returns how many there were. After a crash
-/// in between, opening the store goes on with it.
+/// Removes every file of a user; returns how many there were. After a crash in between, opening the
+/// store goes on with it. The caller keeps others from writing.
 ///
 /// # Errors
-/// `ReadOnly`; `Internal` if the user is open; `Io`: then call again, or open the store again.
-pub(in crate::store) fn erase_user(shared: &Arc<Shared>, owner: &Owner) -> Result<usize> {
+/// `ReadOnly`; `Io`: then call again, or open the store again.
+pub(in crate::store) fn erase_user(shared: &Shared, owner: &Owner) -> Result<usize> {
     shared.check_writable()?;
-    let _registration = Registration::new(shared, owner)?;
     let (backend, path) = (&*shared.backend, intent_path(&shared.layout, owner));
     let begun = backend
         .stat(&path)
@@ -50,13 +47,13 @@ pub(in crate::store) fn finish_pending(shared: &Shared) -> Result<Vec<Problem>> 
     Ok(problems)
 }
 
-/// Finishes the deletion that an error interrupted in this process, before the user is opened
-/// again. The user is not open.
-pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Result<()> {
+/// Finishes the deletion that an error or a crash interrupted, before the user is opened again;
+/// `true` if there was one. The caller keeps others from writing.
+pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Result<bool> {
     let path = intent_path(&shared.layout, owner);
     match read_intent(&*shared.backend, &path)? {
-        Some(intent) => finish_intent(shared, &path, intent),
-        None => settle_intents(shared),
+        Some(intent) => finish_intent(shared, &path, intent).map(|()| true),
+        None => settle_intents(shared).map(|()| false),
     }
 }
 

@@ -14,12 +14,14 @@
 //! The log does not interpret its records.
 
 mod append;
+mod follow;
 mod open;
 mod rewrite;
 #[cfg(test)]
 mod tests;
 
 pub use append::encode_records;
+pub(crate) use follow::Tail;
 pub(crate) use open::LogFile;
 pub use open::{Log, LogPosition, LogSum, Mode, Recovery};
 pub use rewrite::Rewrite;

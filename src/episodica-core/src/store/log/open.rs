@@ -87,6 +87,10 @@ pub(crate) struct LogFile {
     pub mode: Mode,
     /// The cache of open files.
     pub handles: Arc<Handles>,
+    /// Opening reads so far, where others may be writing behind.
+    pub until: Option<u64>,
+    /// May opening remove what a dead writer left? Only while nobody else writes.
+    pub mends: bool,
 }
 
 /// An open log; see the module's documentation.
@@ -140,7 +144,7 @@ impl Log {
 
     fn load(&mut self, visit: Visit<'_>) -> Result<Recovery> {
         self.remove_leftovers()?;
-        let found = scan(&*self.place.backend, &self.place.path, None, visit)?;
+        let found = scan(&*self.place.backend, &self.place.path, self.place.until, visit)?;
         self.take_over(&found)?;
         let recovery = self.recovery(&found);
         if self.place.mode == Mode::ReadWrite {
@@ -167,6 +171,9 @@ impl Log {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
             other => other.map_err(fail)?,
         };
+        if let Some(until) = log.place.until {
+            source = Box::new(source.take(until));
+        }
         let Some(start) = read_beginning(&mut source, known).map_err(fail)? else {
             return Ok(None);
         };
@@ -203,6 +210,10 @@ impl Log {
 
     /// Cuts off an unfinished line and moves bad lines to the quarantine.
     fn mend(&mut self, found: &Scan) -> Result<()> {
+        if !self.place.mends && (found.torn_bytes > 0 || !found.bad.is_empty()) {
+            return Err(Error::new(ErrorKind::Conflict, "the log has to be mended")
+                .at(&self.place.path, None));
+        }
         if found.torn_bytes > 0 {
             self.health = Health::Cut;
             self.repair()?;
@@ -216,11 +227,24 @@ impl Log {
             };
             self.replace_file(&found.bad, &mut drop_bad)?;
         }
+        if self.unterminated {
+            // Others take a line for whole only with its line feed. On a full disk it is added
+            // before the next record.
+            let _ = self.terminate();
+        }
+        Ok(())
+    }
+
+    fn terminate(&mut self) -> io::Result<()> {
+        let mut file = self.place.backend.open_append(&self.place.path)?;
+        file.append(b"\n")?;
+        self.unterminated = false;
+        self.position.bytes += 1;
         Ok(())
     }
 
     fn remove_leftovers(&self) -> Result<()> {
-        if self.place.mode == Mode::ReadOnly {
+        if !self.place.mends {
             return Ok(());
         }
         let leftover = temporary(&self.place.path);

@@ -20,6 +20,8 @@ fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
         path: PATH.into(),
         mode: Mode::ReadWrite,
         handles: Handles::new(),
+        until: None,
+        mends: true,
     };
     let (log, recovery) = Log::open(place, &mut |line| {
         let value: serde_json::Value =

@@ -2,7 +2,9 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::error::ErrorKind;
 use crate::model::Message;
-use crate::store::testing::{MemoryBackend, TempDir};
+use crate::store::Erasure;
+use crate::store::backend::Share;
+use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, TempDir};
 
 fn clock() -> FixedClock {
     FixedClock::new(Moment::parse("2026-11-01T08:00:00Z").unwrap())
@@ -32,7 +34,6 @@ fn messages_come_back_as_they_went() {
     assert_eq!((loaded.messages.len(), loaded.next_seq), (0, 0));
     user.append_messages(&[message(0, "I moved to Lyon\nlast Friday."), message(1, "嗨")], &[])
         .unwrap();
-    assert_eq!(store.open_user(&owner("alice")).unwrap_err().kind(), ErrorKind::Internal);
     drop(user);
     let (_, loaded) = store.open_user(&owner("alice")).unwrap();
     let texts: Vec<&str> = loaded.messages.iter().map(|message| message.content.as_str()).collect();
@@ -42,10 +43,19 @@ fn messages_come_back_as_they_went() {
 }
 
 #[test]
-fn a_second_writer_is_told_who_has_the_lock() {
+fn writers_share_a_store_and_who_has_it_alone_is_named() {
     let place = TempDir::new();
-    let store = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
-    let error = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap_err();
+    let open = |mode| Store::open(place.path(), mode, &clock());
+    let stores = [open(Mode::ReadWrite).unwrap(), open(Mode::ReadWrite).unwrap()];
+    open(Mode::ReadOnly).unwrap();
+    drop(stores);
+    let backend = RealBackend::new(place.path());
+    let lock = Layout::new(place.path()).lock_path();
+    let holder = Holder::this_process(clock().now()).line().unwrap();
+    let alone = backend.try_lock(&lock, Share::Alone, &holder).unwrap().unwrap();
+    let patience = std::time::Duration::from_millis(20);
+    let error = lock::acquire(&backend, &Layout::new(place.path()), &holder, patience).err();
+    let error = error.unwrap();
     let pid = std::process::id();
     let expected = format!(
         "the store is being written by this process, `{pid}`, since 2026-11-01T08:00:00+00:00"
@@ -54,9 +64,88 @@ fn a_second_writer_is_told_who_has_the_lock() {
         (error.kind(), error.to_string()),
         (ErrorKind::StoreLocked, format!("{expected} in `{}`", place.path().display()))
     );
-    Store::open(place.path(), Mode::ReadOnly, &clock()).unwrap();
-    drop(store);
-    Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
+    drop(alone);
+    open(Mode::ReadWrite).unwrap();
+}
+
+#[test]
+fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
+    let disk = MemoryBackend::new();
+    let (one, other) = (on(&disk, Mode::ReadWrite).unwrap(), on(&disk, Mode::ReadWrite).unwrap());
+    let (first, _) = one.open_user(&owner("alice")).unwrap();
+    let (second, _) = other.open_user(&owner("alice")).unwrap();
+    first.append_messages(&[message(0, "one")], &[]).unwrap();
+    assert!(!second.is_current().unwrap());
+    let refused = second.append_messages(&[message(0, "two")], &[]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    let behind = second.follow().unwrap().unwrap();
+    assert_eq!((behind.messages.len(), behind.next_seq), (1, 1));
+    second.append_messages(&[message(1, "two")], &[]).unwrap();
+    assert!(second.is_current().unwrap() && !first.is_current().unwrap());
+    let texts = |loaded: &LoadedUser| {
+        loaded.messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&first.follow().unwrap().unwrap()), ["two"]);
+    // An erasure leaves nothing to be followed.
+    let erasure = Erasure { messages: vec!["m0".into()], ..Erasure::default() };
+    first.erase(erasure).unwrap();
+    assert!(!second.is_current().unwrap() && second.follow().unwrap().is_none());
+    assert!(first.is_current().unwrap(), "whose own view has taken part in it");
+    first.append_messages(&[message(2, "three")], &[]).unwrap();
+    assert_eq!(texts(&one.open_user(&owner("alice")).unwrap().1), ["two", "three"]);
+}
+
+#[test]
+fn a_line_that_a_killed_writer_left_unfinished_is_cut_off_by_the_next_to_append() {
+    let disk = MemoryBackend::new();
+    let (one, other) = (on(&disk, Mode::ReadWrite).unwrap(), on(&disk, Mode::ReadWrite).unwrap());
+    let (first, _) = one.open_user(&owner("alice")).unwrap();
+    first.append_messages(&[message(0, "one")], &[]).unwrap();
+    let (second, _) = other.open_user(&owner("alice")).unwrap();
+    let path = one.layout().log_path(&owner("alice"), LogKind::Messages);
+    let whole = disk.files().remove(&path).unwrap();
+    disk.open_append(&path).unwrap().append(b"{\"message_id\":\"torn").unwrap();
+    // Whoever only reads can't tell it from a line that is being written.
+    assert!(second.follow().unwrap().unwrap().is_empty());
+    assert_ne!(disk.files()[&path], whole);
+    {
+        let _hold = second.hold().unwrap();
+        assert!(second.follow().unwrap().unwrap().is_empty());
+        assert_eq!(disk.files()[&path], whole);
+        second.append_messages(&[message(1, "two")], &[]).unwrap();
+    }
+    assert_eq!(first.follow().unwrap().unwrap().messages.len(), 1);
+}
+
+#[test]
+fn an_append_that_fails_leaves_others_no_line_that_was_taken_back() {
+    let disk = CountdownBackend::new(MemoryBackend::new());
+    let open = || {
+        let backend = Arc::new(disk.clone());
+        Store::open_on(backend, Path::new("/m"), Mode::ReadWrite, &clock()).unwrap()
+    };
+    let (one, other) = (open(), open());
+    let (first, _) = one.open_user(&owner("alice")).unwrap();
+    first.append_messages(&[message(0, "one")], &[]).unwrap();
+    let (second, _) = other.open_user(&owner("alice")).unwrap();
+    let mut failures = 0;
+    for operations in 0..40 {
+        disk.fail_after(operations, Failure::Once, std::io::ErrorKind::StorageFull);
+        let lines = [message(1, "two"), message(2, "three"), message(3, "four")];
+        let outcome = first.append_messages(&lines, &[]);
+        disk.heal();
+        failures += u64::from(outcome.is_err());
+        if outcome.is_ok() {
+            break;
+        }
+        // What others read of it meanwhile is not believed after it was taken back.
+        if second.is_current().unwrap() {
+            assert!(second.follow().unwrap().is_some_and(|behind| behind.is_empty()));
+        }
+    }
+    assert!(failures > 3, "{failures}");
+    let loaded = open().open_user(&owner("alice")).unwrap().1;
+    assert_eq!(loaded.messages.len(), 4);
 }
 
 #[test]

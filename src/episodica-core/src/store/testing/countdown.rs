@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard};
+use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
 
 /// Duration of the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,8 +180,13 @@ impl<B: Backend> Backend for CountdownBackend<B> {
         self.inner.remove_dir(path)
     }
 
-    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
+    fn try_lock(
+        &self,
+        path: &Path,
+        share: Share,
+        holder: &str,
+    ) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.step("try_lock", path)?;
-        self.inner.try_lock(path, holder)
+        self.inner.try_lock(path, share, holder)
     }
 }

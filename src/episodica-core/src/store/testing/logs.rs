@@ -10,10 +10,13 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
+use crate::store::backend::LockGuard;
 use crate::store::erase::Erasure;
 use crate::store::layout::LogKind;
 use crate::store::log::{LogPosition, LogSum, Mode, Recovery, encode_records};
-use crate::store::log_store::{Answer, Batch, Head, LogStore, Turn, UserLogs};
+use crate::store::log_store::{
+    Answer, Batch, FollowVisit, Head, Held, Hold, LogStore, Turn, UserLogs,
+};
 use crate::store::scan::{Line, Visit};
 
 /// The logs of one user: lines without their line feeds.
@@ -42,7 +45,14 @@ pub struct MemoryLogs {
 struct MemoryUserLogs {
     owner: Owner,
     users: Users,
+    seen: Mutex<Head>,
 }
+
+#[derive(Debug)]
+struct Nothing;
+
+impl Held for Nothing {}
+impl LockGuard for Nothing {}
 
 impl MemoryUserLogs {
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -52,11 +62,16 @@ impl MemoryUserLogs {
 
 impl LogStore for MemoryLogs {
     fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
-        let logs = MemoryUserLogs { owner: owner.clone(), users: Arc::clone(&self.users) };
+        let logs = MemoryUserLogs {
+            owner: owner.clone(),
+            users: Arc::clone(&self.users),
+            seen: Mutex::default(),
+        };
         let head = logs.with(|state| {
             state.head.epoch += 1;
             state.head()
         });
+        *logs.seen.lock() = head;
         Ok((Box::new(logs), head))
     }
 
@@ -75,7 +90,12 @@ impl LogStore for MemoryLogs {
     }
 
     fn erase(&self, owner: &Owner) -> Result<usize> {
-        Ok(usize::from(self.users.lock().remove(owner).is_some()))
+        let mut users = self.users.lock();
+        let Some(state) = users.get_mut(owner) else { return Ok(0) };
+        let was_there = state.lines.iter().any(|lines| !lines.is_empty());
+        state.lines = Default::default();
+        state.head.generation += 1;
+        Ok(usize::from(was_there))
     }
 }
 
@@ -86,6 +106,37 @@ impl UserLogs for MemoryUserLogs {
 
     fn head(&self) -> Result<Head> {
         Ok(self.with(|state| state.head()))
+    }
+
+    fn seen(&self) -> Head {
+        *self.seen.lock()
+    }
+
+    fn is_current(&self) -> Result<bool> {
+        let (head, seen) = (self.head()?, self.seen());
+        Ok((head.generation, head.ends) == (seen.generation, seen.ends))
+    }
+
+    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<Head>> {
+        let (head, lines) = self.with(|state| (state.head(), state.lines.clone()));
+        let seen = self.seen();
+        if head.generation != seen.generation {
+            return Ok(None);
+        }
+        for kind in LogKind::ALL {
+            for (at, bytes) in lines[kind as usize].iter().enumerate().skip(seen.end(kind) as usize)
+            {
+                if visit(kind, Line { number: at as u64 + 1, offset: 0, bytes }).is_err() {
+                    return Ok(None);
+                }
+            }
+        }
+        *self.seen.lock() = head;
+        Ok(Some(head))
+    }
+
+    fn hold(&self) -> Result<Hold<'_>> {
+        Ok(Box::new(Nothing))
     }
 
     fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>> {
@@ -101,6 +152,7 @@ impl UserLogs for MemoryUserLogs {
             offset += bytes.len() as u64 + 1;
         }
         let records = (lines.len() - before) as u64;
+        self.seen.lock().ends[kind as usize] = lines.len() as u64;
         Ok(Some(Recovery { records, ..Recovery::default() }))
     }
 
@@ -115,6 +167,7 @@ impl UserLogs for MemoryUserLogs {
             let lines = batch.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             state.lines[batch.kind as usize].extend(lines.map(<[u8]>::to_vec));
             state.head.last_batch = Some(batch.id);
+            *self.seen.lock() = state.head();
             Answer::Done(state.head())
         }))
     }
@@ -147,6 +200,7 @@ impl UserLogs for MemoryUserLogs {
                 replace(semantic, "memory_id", &fact.memory_id, line);
             }
             state.head.generation += 1;
+            *self.seen.lock() = state.head();
             Ok((Answer::Done(state.head()), 1))
         })
     }
@@ -175,8 +229,8 @@ impl UserLogs for MemoryUserLogs {
         kind.name().into()
     }
 
-    fn turn(&self) -> Result<Turn> {
-        Ok(Turn::Mine)
+    fn try_turn(&self) -> Result<Turn> {
+        Ok(Turn::Mine(Box::new(Nothing)))
     }
 }
 

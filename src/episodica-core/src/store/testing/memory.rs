@@ -1,6 +1,6 @@
 //! A file system in memory that tracks which data would survive a power cut.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard};
+use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {
@@ -28,7 +28,8 @@ struct State {
     live: BTreeMap<PathBuf, Node>,
     durable: BTreeMap<PathBuf, Node>,
     inodes: Vec<Inode>,
-    locks: HashSet<PathBuf>,
+    /// How many share each lock; 0 for who has it alone.
+    locks: HashMap<PathBuf, usize>,
     /// Most bytes that all files together may have.
     capacity: Option<usize>,
 }
@@ -75,7 +76,7 @@ impl MemoryBackend {
             live: state.live.clone(),
             durable: state.durable.clone(),
             inodes: state.inodes.clone(),
-            locks: HashSet::new(),
+            locks: HashMap::new(),
             capacity: None,
         };
         Self { state: Arc::new(Mutex::new(state)) }
@@ -245,7 +246,11 @@ impl LockGuard for MemoryLock {}
 
 impl Drop for MemoryLock {
     fn drop(&mut self) {
-        self.state.lock().locks.remove(&self.path);
+        let mut state = self.state.lock();
+        match state.locks.get_mut(&self.path) {
+            Some(sharing) if *sharing > 1 => *sharing -= 1,
+            _ => drop(state.locks.remove(&self.path)),
+        }
     }
 }
 
@@ -356,16 +361,31 @@ impl Backend for MemoryBackend {
         Ok(())
     }
 
-    fn try_lock(&self, path: &Path, holder: &str) -> io::Result<Option<Box<dyn LockGuard>>> {
-        if !self.state.lock().locks.insert(path.to_owned()) {
-            return Ok(None);
+    fn try_lock(
+        &self,
+        path: &Path,
+        share: Share,
+        holder: &str,
+    ) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.state.lock().check_parent(path)?;
+        {
+            let locks = &mut self.state.lock().locks;
+            match (share, locks.get_mut(path)) {
+                (Share::Alone, None) => drop(locks.insert(path.to_owned(), 0)),
+                (Share::WithOthers, None) => drop(locks.insert(path.to_owned(), 1)),
+                (Share::WithOthers, Some(sharing)) if *sharing > 0 => *sharing += 1,
+                _ => return Ok(None),
+            }
         }
         if self.stat(path)?.is_none() {
             self.create_new(path)?;
         }
-        let mut file = self.open_append(path)?;
-        file.truncate(0)?;
-        file.append(holder.as_bytes())?;
+        if share == Share::Alone && self.read(path)? != holder.as_bytes() {
+            let mut file = self.open_append(path)?;
+            file.truncate(0)?;
+            // On a full disk the lock holds all the same, without a name.
+            let _ = file.append(holder.as_bytes());
+        }
         Ok(Some(Box::new(MemoryLock { state: Arc::clone(&self.state), path: path.to_owned() })))
     }
 }

@@ -1,0 +1,126 @@
+//! Snapshots taken behind the callers as logs grow, so that a process that is killed opens again as
+//! fast as one that was closed.
+//!
+//! One thread, which ends when nothing is due. A snapshot waits until nobody has added anything for
+//! a moment, since the records can't change while it is taken; where somebody adds all the time, it
+//! is taken all the same, but no more than a small part of the time goes into snapshots.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::engine::services::Services;
+use crate::engine::user::{User, UserGuard};
+
+/// A user is left alone for so long before a snapshot is taken.
+const QUIET: Duration = Duration::from_millis(300);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// After a snapshot, so many times what it took pass before the next.
+const REST: u32 = 12;
+
+/// The users whose snapshot is due.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    state: Mutex<State>,
+    ended: Condvar,
+    stopping: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    due: Vec<Due>,
+    is_running: bool,
+}
+
+struct Due {
+    user: Weak<User>,
+    added: Instant,
+    /// Not before: snapshots are to take a small part of the time.
+    earliest: Instant,
+}
+
+impl Snapshots {
+    /// Notes that records were added to a user.
+    pub fn note(self: &Arc<Self>, services: &Arc<Services>, user: &UserGuard) {
+        if services.read_only || !user.is_snapshot_due(&services.indexing()) {
+            return;
+        }
+        let (now, weak) = (Instant::now(), user.downgrade());
+        let mut state = self.state.lock();
+        if let Some(due) = state.due.iter_mut().find(|due| due.user.ptr_eq(&weak)) {
+            due.added = now;
+            return;
+        }
+        let earliest = now + *user.snapshot_took.lock() * REST;
+        state.due.push(Due { user: weak, added: now, earliest });
+        if !state.is_running && !self.stopping.load(Ordering::SeqCst) {
+            let (own, services) = (Arc::clone(self), Arc::downgrade(services));
+            let thread = std::thread::Builder::new().name("episodica-snapshots".to_owned());
+            // Without a thread the snapshot is taken at closing.
+            state.is_running = thread.spawn(move || own.serve(&services)).is_ok();
+        }
+    }
+
+    /// Takes no more snapshots; waits for the one under way until a deadline.
+    pub fn stop(&self, deadline: Instant) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let mut state = self.state.lock();
+        while state.is_running && Instant::now() < deadline {
+            self.ended.wait_until(&mut state, deadline);
+        }
+    }
+
+    fn serve(&self, services: &Weak<Services>) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            std::thread::sleep(LOOK);
+            let Some(services) = services.upgrade() else { break };
+            let due = match self.next() {
+                Some(due) => due,
+                None if self.end() => return,
+                None => continue,
+            };
+            let Some(user) = due.upgrade() else { continue };
+            take(&services, &UserGuard::new(&user));
+        }
+        let mut state = self.state.lock();
+        state.is_running = false;
+        drop(state);
+        self.ended.notify_all();
+    }
+
+    /// Ends the thread if nothing is due.
+    fn end(&self) -> bool {
+        let mut state = self.state.lock();
+        let ends = state.due.is_empty();
+        state.is_running = !ends;
+        drop(state);
+        self.ended.notify_all();
+        ends
+    }
+
+    fn next(&self) -> Option<Weak<User>> {
+        let mut state = self.state.lock();
+        let is_ready = |due: &Due| {
+            let now = Instant::now();
+            now >= due.added + QUIET || now >= due.earliest + QUIET
+        };
+        let at = state.due.iter().position(is_ready)?;
+        Some(state.due.swap_remove(at).user)
+    }
+}
+
+fn take(services: &Services, user: &UserGuard) {
+    if user.place.leaving.load(Ordering::SeqCst) {
+        return;
+    }
+    let started = Instant::now();
+    match user.save_snapshot_now(&services.store, &services.indexing()) {
+        Ok(()) => log::debug!("a snapshot was taken in {:.3} s", started.elapsed().as_secs_f64()),
+        // The logs are safe; the next opening takes longer.
+        Err(error) => services.counters.note_failure(Some(&user.owner.user), &error),
+    }
+    *user.snapshot_took.lock() = started.elapsed();
+}

@@ -1,0 +1,272 @@
+//! What makes the next opening fast, written beside the logs: vector caches, and the snapshot of a
+//! large user. At closing, and behind the callers as the logs grow. Only one process at a time
+//! writes them.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::snapshot::{Positions, VectorSums, packed, snapshot_head};
+use crate::engine::memory::user::{UserMemory, WriterState};
+use crate::engine::memory::vectors::cached;
+use crate::engine::memory::view::View;
+use crate::error::{ErrorKind, Result};
+use crate::index::{Field, VectorIndexKind};
+use crate::model::Unsound;
+use crate::store::backend::LockGuard;
+use crate::store::{LogKind, Mode, SnapshotHead, Store, VectorCacheHead};
+
+/// Records written since the last snapshot before the next is due: at least so many, and this share
+/// of all.
+const SNAPSHOT_STEP: u64 = 2_048;
+const SNAPSHOT_SHARE: u64 = 16;
+
+/// What to do about caches that others write or have written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// Leave them, if somebody is writing them now.
+    Left,
+    /// Wait; leave those of another model.
+    Awaited,
+    /// Wait, and replace them.
+    Replaced,
+}
+
+impl UserMemory {
+    /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
+    pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        let Some(_caches) = self.lock_caches(store, to, Others::Awaited)? else { return Ok(()) };
+        catch_unsound(|| self.save_for_next(store, to))?;
+        if self.is_unsound() && self.store.mode() == Mode::ReadWrite {
+            store.remove_snapshot(&self.owner)?;
+        }
+        Ok(())
+    }
+
+    /// True once a record of the snapshot could not be read.
+    pub fn is_unsound(&self) -> bool {
+        self.view.read().is_unsound()
+    }
+
+    fn save_for_next(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        if self.store.is_erasing() {
+            return self.write_changed(store, to).map(drop);
+        }
+        let wanted = self.wants_snapshot(to);
+        let stale = wanted
+            && *self.snapshot.lock() != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
+        if stale {
+            // The rows of the vector file must be in the order of its labels.
+            self.note_change();
+        }
+        // A wanted snapshot that is not written now is on disk already and valid.
+        match self.write_changed(store, to)? {
+            _ if self.store.mode() == Mode::ReadOnly => Ok(()),
+            _ if !wanted => store.remove_snapshot(&self.owner),
+            Some(vectors) => self.save_snapshot(store, to, vectors),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the vector caches, if any vector changed.
+    pub fn save_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        let Some(_caches) = self.lock_caches(store, to, Others::Awaited)? else { return Ok(()) };
+        self.write_changed(store, to).map(drop)
+    }
+
+    /// Writes the vector caches in the place of any others.
+    pub fn replace_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        let Some(_caches) = self.lock_caches(store, to, Others::Replaced)? else {
+            return Ok(());
+        };
+        self.write_changed(store, to).map(drop)
+    }
+
+    /// The right to write the caches. `None` if they are not to be written from here: another
+    /// process is writing them, their vectors come from another model, or records were erased that
+    /// this view still has.
+    fn lock_caches(
+        &self,
+        store: &Store,
+        to: &Indexing<'_>,
+        others: Others,
+    ) -> Result<Option<Box<dyn LockGuard>>> {
+        if self.store.mode() == Mode::ReadOnly {
+            return Ok(None);
+        }
+        let guard = match store.lock_caches(&self.owner, others != Others::Left) {
+            // Whoever writes them was stopped. They can be made again.
+            Err(error) if error.kind() == ErrorKind::StoreLocked => None,
+            guard => guard?,
+        };
+        if guard.is_none() || self.is_outdated() || !self.store.is_continued()? {
+            return Ok(None);
+        }
+        let is_foreign = |kind: LogKind| {
+            let model = store.vectors_model(&self.owner, kind);
+            model.is_some_and(|model| model != to.embedder.model())
+        };
+        let keeps = others != Others::Replaced && LogKind::ALL.into_iter().any(is_foreign);
+        Ok(guard.filter(|_| !keeps))
+    }
+
+    /// True if enough was written since the last snapshot for another.
+    pub fn is_snapshot_due(&self, to: &Indexing<'_>) -> bool {
+        let records = |positions: &Positions| positions.iter().map(|end| end.records).sum::<u64>();
+        let now = records(&LogKind::ALL.map(|kind| self.store.position(kind)));
+        let before = self.snapshot.lock().as_ref().map_or(0, records);
+        now.saturating_sub(before) >= SNAPSHOT_STEP.max(now / SNAPSHOT_SHARE)
+            && self.view.read().messages.len() >= to.config.snapshot_threshold
+    }
+
+    /// Takes a snapshot while the user is open, unless another process has just taken one.
+    pub fn save_snapshot_now(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        catch_unsound(|| self.take_snapshot(store, to))
+    }
+
+    fn take_snapshot(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
+        if let Some(head) = snapshot_head(store, &self.owner, to) {
+            let positions = head.logs.each_ref().map(|log| log.position);
+            let before = self.snapshot.lock().replace(positions);
+            if !self.is_snapshot_due(to) {
+                return Ok(());
+            }
+            *self.snapshot.lock() = before;
+        }
+        // Neither the logs nor the view can be changed from here on.
+        let writer = self.writer.lock();
+        let following = self.following.lock();
+        let view = self.view.read();
+        if writer.gone || self.is_outdated() || !self.is_fit_for_snapshot(&view, to) {
+            return Ok(());
+        }
+        let (next_seq, sums) = (self.next_seq(&writer), self.store.sums()?);
+        drop((writer, following));
+        self.vectors_changed.store(false, Ordering::SeqCst);
+        *self.snapshot.lock() = None;
+        let vectors = self.write_caches(&view, store, to).inspect_err(|_| self.note_change())?;
+        let Some((head, packs)) = packed(&view, next_seq, sums, vectors, to) else { return Ok(()) };
+        // The records may change again; the file is written meanwhile.
+        drop(view);
+        self.place_snapshot(store, &head, &packs)
+    }
+
+    fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorSums>> {
+        if self.store.mode() == Mode::ReadOnly
+            || !self.vectors_changed.swap(false, Ordering::SeqCst)
+        {
+            return Ok(None);
+        }
+        *self.snapshot.lock() = None;
+        let view = self.view.read();
+        self.write_caches(&view, store, to).map(Some).inspect_err(|_| self.note_change())
+    }
+
+    fn write_caches(&self, view: &View, store: &Store, to: &Indexing<'_>) -> Result<VectorSums> {
+        let mut sums = VectorSums::default();
+        for kind in LogKind::ALL {
+            let Some((rows, vectors)) = cached(view, kind) else {
+                store.remove_vectors(&self.owner, kind)?;
+                continue;
+            };
+            let field = match kind {
+                LogKind::Messages => &view.messages.field,
+                LogKind::Episodes => &view.narratives,
+                LogKind::Semantic => &view.statements,
+            };
+            // The two layers of episodes share a cache but no index. There are never enough
+            // episodes for a graph to be worth a file.
+            let index = field.vectors().filter(|_| kind != LogKind::Episodes);
+            let head = VectorCacheHead {
+                model: to.embedder.model().to_owned(),
+                dimension: vectors.ncols(),
+                index_kind: match index.map(crate::index::VectorIndex::kind) {
+                    Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
+                    _ => "flat".to_owned(),
+                },
+                log: self.store.position(kind),
+                rows,
+            };
+            let mut write = |path: &Path| match index {
+                Some(index) => index.write(path),
+                None => {
+                    let labels = (0..vectors.nrows() as u64).collect();
+                    to.factory.restore(labels, vectors.view())?.write(path)
+                }
+            };
+            sums[kind as usize] =
+                Some(store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write))?);
+        }
+        Ok(sums)
+    }
+
+    /// True if the user is large enough for a snapshot and one can be made.
+    pub(super) fn wants_snapshot(&self, to: &Indexing<'_>) -> bool {
+        self.is_fit_for_snapshot(&self.view.read(), to)
+    }
+
+    pub(super) fn is_fit_for_snapshot(&self, view: &View, to: &Indexing<'_>) -> bool {
+        let fields = [
+            (&view.messages.field, view.messages.len()),
+            (&view.abstracts, view.episodes.len()),
+            (&view.narratives, view.episodes.len()),
+            (&view.statements, view.facts.len()),
+        ];
+        // A graph is read from its own file, and what lacks a vector is embedded when the logs are
+        // read.
+        let is_flat = |field: &Field| {
+            field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
+        };
+        view.messages.len() >= to.config.snapshot_threshold
+            && !view.erased
+            && fields
+                .iter()
+                .all(|(field, records)| field.vector_count() == *records && is_flat(field))
+            && self.problems.is_empty()
+            && cfg!(target_endian = "little")
+    }
+
+    /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's
+    /// turn.
+    pub(super) fn save_snapshot(
+        &self,
+        store: &Store,
+        to: &Indexing<'_>,
+        vectors: VectorSums,
+    ) -> Result<()> {
+        let writer = self.writer.lock();
+        let _following = self.following.lock();
+        let view = self.view.read();
+        let sums = self.store.sums()?;
+        match packed(&view, self.next_seq(&writer), sums, vectors, to) {
+            Some((head, packs)) => self.place_snapshot(store, &head, &packs),
+            None => store.remove_snapshot(&self.owner),
+        }
+    }
+
+    pub(super) fn next_seq(&self, writer: &WriterState) -> u64 {
+        writer.next_seq.max(self.followed_seq.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn place_snapshot(
+        &self,
+        store: &Store,
+        head: &SnapshotHead,
+        packs: &[Vec<u8>],
+    ) -> Result<()> {
+        store.save_snapshot(&self.owner, head, packs)?;
+        *self.snapshot.lock() = Some(head.logs.each_ref().map(|log| log.position));
+        Ok(())
+    }
+}
+
+/// Runs what may read records of a snapshot that somebody changed. Nothing is to be done for those
+/// that can't be read: the next opening reads the logs.
+fn catch_unsound(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(outcome) => outcome,
+        Err(panic) if panic.is::<Unsound>() => Ok(()),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

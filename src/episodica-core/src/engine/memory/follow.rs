@@ -1,0 +1,284 @@
+//! Following other processes: what they append enters the view before it is looked at or written
+//! on. A view is given up when lines were taken out of the logs.
+//!
+//! A search looks at the lengths of the logs first, which takes microseconds. A writer keeps others
+//! from appending, follows, and then writes on what it sees.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ndarray::Axis;
+use parking_lot::MutexGuard;
+
+use crate::control::{Control, Uninterrupted};
+use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::user::{UserMemory, WriterState};
+use crate::engine::memory::view::View;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Episode;
+use crate::store::{LoadedUser, StateRecord};
+
+/// What a look at the logs found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// Nothing new.
+    Current,
+    /// Records of others that are in the view now.
+    Followed,
+    /// More than additions: the user has to be opened anew.
+    Outdated,
+}
+
+/// How much of what decisions rest on came from other processes so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Basis {
+    episodes: u64,
+    facts: u64,
+}
+
+/// Records of others that may lack a vector, by id.
+#[derive(Debug, Default)]
+pub(super) struct Arrived {
+    episodes: Vec<String>,
+    facts: Vec<String>,
+    messages: bool,
+}
+
+/// The right to write, in this process and among all.
+pub(crate) struct Writing<'a> {
+    _hold: crate::store::Hold<'a>,
+    state: MutexGuard<'a, WriterState>,
+}
+
+impl Deref for Writing<'_> {
+    type Target = WriterState;
+
+    fn deref(&self) -> &WriterState {
+        &self.state
+    }
+}
+
+impl DerefMut for Writing<'_> {
+    fn deref_mut(&mut self) -> &mut WriterState {
+        &mut self.state
+    }
+}
+
+impl UserMemory {
+    /// The writer's lock, with a view that reaches to the end of the logs. Nobody else can append
+    /// while it is held.
+    ///
+    /// # Errors
+    /// `Closed` if the user was deleted, the engine closed or the view outdated in the meantime;
+    /// `StoreLocked`; `Io`.
+    pub fn lock_writer(&self, to: &Indexing<'_>) -> Result<Writing<'_>> {
+        let mut state = self.writer.lock();
+        if state.gone {
+            return Err(closed());
+        }
+        self.store.finish_erasure()?;
+        let hold = self.store.hold()?;
+        if self.follow(to)? == Freshness::Outdated {
+            return Err(closed());
+        }
+        state.next_seq = state.next_seq.max(self.followed_seq.load(Ordering::SeqCst));
+        Ok(Writing { _hold: hold, state })
+    }
+
+    /// [`UserMemory::lock_writer`] for what was decided on a basis.
+    ///
+    /// # Errors
+    /// `Conflict` if others have changed since what was decided on, `facts` included.
+    pub fn lock_writer_on(
+        &self,
+        basis: Basis,
+        facts: bool,
+        to: &Indexing<'_>,
+    ) -> Result<Writing<'_>> {
+        let writing = self.lock_writer(to)?;
+        let now = self.basis();
+        if now.episodes != basis.episodes || facts && now.facts != basis.facts {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "another process changed what was decided on",
+            ));
+        }
+        Ok(writing)
+    }
+
+    /// Keeps others out while something about the user's records is noted beside the logs; `None`
+    /// if records were erased since, or the store can't be had.
+    pub fn hold_to_note(&self) -> Option<crate::store::Hold<'_>> {
+        let hold = self.store.hold().ok()?;
+        let is_continued = !self.is_outdated() && self.store.is_continued().ok()?;
+        is_continued.then_some(hold)
+    }
+
+    /// What a decision that begins now rests on.
+    pub fn basis(&self) -> Basis {
+        Basis {
+            episodes: self.foreign_episodes.load(Ordering::SeqCst),
+            facts: self.foreign_facts.load(Ordering::SeqCst),
+        }
+    }
+
+    /// True if the user has to be opened anew.
+    pub fn is_outdated(&self) -> bool {
+        self.outdated.load(Ordering::SeqCst)
+    }
+
+    /// Takes up what others have written, and embeds it unless that takes a server.
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub fn refresh(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<Freshness> {
+        let freshness = if !self.is_outdated() && self.store.is_current()? {
+            Freshness::Current
+        } else {
+            self.follow(to)?
+        };
+        if freshness != Freshness::Outdated && self.has_arrived.swap(false, Ordering::SeqCst) {
+            if to.embedder.is_local() {
+                self.embed_arrived(to, control)?;
+            }
+            return Ok(Freshness::Followed);
+        }
+        Ok(freshness)
+    }
+
+    fn follow(&self, to: &Indexing<'_>) -> Result<Freshness> {
+        let _following = self.following.lock();
+        if self.is_outdated() {
+            return Ok(Freshness::Outdated);
+        }
+        if self.store.is_current()? {
+            return Ok(Freshness::Current);
+        }
+        let followed = self.store.follow().and_then(|behind| match behind {
+            Some(behind) => self.take_up(behind, to).map(Some),
+            None => Ok(None),
+        });
+        if !matches!(followed, Ok(Some(_))) {
+            self.outdated.store(true, Ordering::SeqCst);
+        }
+        Ok(followed?.unwrap_or(Freshness::Outdated))
+    }
+
+    /// Adds records of others to the view.
+    fn take_up(&self, mut behind: LoadedUser, to: &Indexing<'_>) -> Result<Freshness> {
+        if behind.is_empty() {
+            return Ok(Freshness::Current);
+        }
+        let mut view = self.view.write();
+        // Messages first: episodes share them.
+        let messages =
+            LoadedUser { messages: std::mem::take(&mut behind.messages), ..LoadedUser::default() };
+        view.add(&messages, to, &Uninterrupted)?;
+        for episode in &mut behind.episodes {
+            if !share_messages(&view, Arc::make_mut(episode)) {
+                // An import brings messages of its own, which take places among the others.
+                return Ok(Freshness::Outdated);
+            }
+        }
+        view.add(&behind, to, &Uninterrupted)?;
+        drop(view);
+        self.followed_seq.fetch_max(behind.next_seq, Ordering::SeqCst);
+        let learned = |state: &&StateRecord| matches!(state, StateRecord::Learned { .. });
+        let learned = behind.states.iter().filter(learned).count();
+        self.foreign_episodes.fetch_add(behind.episodes.len() as u64, Ordering::SeqCst);
+        self.foreign_facts.fetch_add((behind.semantic.len() + learned) as u64, Ordering::SeqCst);
+        self.note_arrived(&behind, !messages.messages.is_empty());
+        Ok(Freshness::Followed)
+    }
+
+    /// Notes records that came without vectors.
+    pub(super) fn note_arrived(&self, behind: &LoadedUser, messages: bool) {
+        let mut arrived = self.arrived.lock();
+        let episodes = behind.episodes.iter().map(|episode| episode.episode_id.clone());
+        arrived.episodes.extend(episodes);
+        arrived.facts.extend(behind.semantic.iter().map(|fact| fact.memory_id.clone()));
+        arrived.messages |= messages;
+        self.has_arrived.store(true, Ordering::SeqCst);
+    }
+
+    /// Embeds the records of others: each process has its own vectors.
+    pub(super) fn embed_arrived(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<()> {
+        let arrived = std::mem::take(&mut *self.arrived.lock());
+        let wanted = self.view.read().wanted_of(&arrived);
+        let texts: Vec<&str> = wanted.iter().map(|(_, _, text)| text.as_str()).collect();
+        let Some(rows) = to.embed(&texts, control)? else { return Ok(()) };
+        let mut view = self.view.write();
+        for ((field, slot, _), row) in wanted.iter().zip(rows.rows()) {
+            let row = row.insert_axis(Axis(0));
+            let label = [u64::from(*slot)];
+            let View { abstracts, narratives, statements, episodes, facts, .. } = &mut *view;
+            let (place, is_there) = match field {
+                Layer::Message => {
+                    view.add_message_vectors(&[*slot], row, to)?;
+                    continue;
+                }
+                Layer::Abstract => (abstracts, episodes.contains(*slot)),
+                Layer::Narrative => (narratives, episodes.contains(*slot)),
+                Layer::Fact => (statements, facts.contains(*slot)),
+            };
+            let is_known = place.vectors().is_some_and(|vectors| vectors.contains(label[0]));
+            if is_there && !is_known {
+                to.add(place, &label, Some(row))?;
+            }
+        }
+        self.note_change();
+        Ok(())
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the memory system was closed meanwhile")
+}
+
+/// Puts the messages of the view in the place of an episode's own; `false` if one is not there.
+fn share_messages(view: &View, episode: &mut Episode) -> bool {
+    episode.original_messages.iter_mut().all(|message| {
+        let slot = view.messages.slot(&message.message_id);
+        if let Some(slot) = slot {
+            *message = Arc::clone(view.messages.get(slot));
+        }
+        slot.is_some()
+    })
+}
+
+/// What a vector is of.
+#[derive(Debug, Clone, Copy)]
+enum Layer {
+    Message,
+    Abstract,
+    Narrative,
+    Fact,
+}
+
+impl View {
+    /// The texts of records that have no vector, with their slots.
+    fn wanted_of(&self, arrived: &Arrived) -> Vec<(Layer, u32, String)> {
+        let mut wanted = Vec::new();
+        if arrived.messages {
+            wanted.extend(
+                self.backlog
+                    .unembedded()
+                    .iter()
+                    .map(|slot| (Layer::Message, *slot, self.messages.get(*slot).content.clone())),
+            );
+        }
+        for slot in arrived.episodes.iter().filter_map(|id| self.episodes.slot(id)) {
+            if let Some(episode) = self.episodes.get(slot) {
+                wanted.push((Layer::Abstract, slot, episode.abstract_text()));
+                wanted.push((Layer::Narrative, slot, episode.content.clone()));
+            }
+        }
+        for slot in arrived.facts.iter().filter_map(|id| self.facts.slot(id)) {
+            if let Some(fact) = self.facts.get(slot) {
+                wanted.push((Layer::Fact, slot, fact.content.clone()));
+            }
+        }
+        wanted
+    }
+}

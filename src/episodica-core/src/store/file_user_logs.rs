@@ -1,0 +1,499 @@
+//! The log files of one user: read, followed, appended to and rewritten under the user's lock file.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::adopt::LogSource;
+use super::backend::{FileStamp, LockGuard};
+use super::erase::{self, Erasure};
+use super::files::{io_error, is_disk_full};
+use super::layout::LogKind;
+use super::lock::Holder;
+use super::locks::UserLocks;
+use super::log::{Log, LogFile, LogPosition, LogSum, Mode, Recovery, Tail};
+use super::log_store::{Answer, Batch, BatchId, FollowVisit, Head, Held, Hold, Turn, UserLogs};
+use super::scan::{Line, Visit};
+use super::shared::Shared;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::model::Problem;
+
+/// A lock that an opening has, and how often.
+#[derive(Debug, Default)]
+struct Holding {
+    times: usize,
+    guard: Option<Box<dyn LockGuard>>,
+}
+
+/// The log files of one user.
+#[derive(Debug)]
+pub(super) struct FileUserLogs {
+    pub owner: Owner,
+    shared: Arc<Shared>,
+    pub locks: UserLocks,
+    held: Mutex<Holding>,
+    /// The lock is held.
+    is_held: AtomicBool,
+    /// The lock is held although nobody works under it: what others must not see is to be mended.
+    is_kept: AtomicBool,
+    /// The logs are no continuation of what was seen, or lines were lost on their way to the view.
+    is_lost: AtomicBool,
+    /// Appends under way: whoever appends has followed the logs before, and keeps others out.
+    appending: AtomicUsize,
+    pub sources: [LogSource; 3],
+    /// Open from the first reading on.
+    logs: [Mutex<Option<Log>>; 3],
+    /// State of the three files at opening.
+    pub opened_at: [Option<FileStamp>; 3],
+    /// How far opening reads: a state that all three logs had at one time.
+    pub until: [Option<u64>; 3],
+    /// Opening keeps others out, and mends the logs.
+    pub mends: bool,
+    /// How far each log reaches; kept apart, so that nobody waits for an append to learn it.
+    pub ends: [AtomicU64; 3],
+    pub generation: AtomicU64,
+    /// Lines that others may have read were taken back, and the generation could not be raised.
+    is_raise_due: AtomicBool,
+    epoch: u64,
+    last_batch: Mutex<Option<BatchId>>,
+    /// An erasure stopped half-way and has to be finished before anything is appended.
+    erasing: AtomicBool,
+}
+
+/// The lock of one log, which is open.
+type OpenLog<'a> = parking_lot::MappedMutexGuard<'a, Log>;
+
+#[derive(Debug)]
+struct FileHold<'a>(&'a FileUserLogs);
+
+impl Held for FileHold<'_> {}
+
+impl Drop for FileHold<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl FileUserLogs {
+    /// The logs of a user that nobody has looked at yet.
+    pub fn new(shared: &Arc<Shared>, owner: &Owner, epoch: u64) -> Self {
+        Self {
+            owner: owner.clone(),
+            shared: Arc::clone(shared),
+            locks: shared.locks(owner),
+            held: Mutex::default(),
+            is_held: AtomicBool::new(false),
+            is_kept: AtomicBool::new(false),
+            is_lost: AtomicBool::new(false),
+            appending: AtomicUsize::new(0),
+            sources: Default::default(),
+            logs: Default::default(),
+            opened_at: [None; 3],
+            until: [None; 3],
+            mends: false,
+            ends: Default::default(),
+            generation: AtomicU64::new(0),
+            is_raise_due: AtomicBool::new(false),
+            epoch,
+            last_batch: Mutex::default(),
+            erasing: AtomicBool::new(false),
+        }
+    }
+
+    /// Keeps the lock until the logs were read, and mended.
+    pub fn keep(&self, guard: Option<Box<dyn LockGuard>>) {
+        *self.held.lock() = Holding { times: 1, guard };
+        self.is_held.store(true, Ordering::SeqCst);
+    }
+
+    /// State of the three files.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn stamps(&self) -> Result<[Option<FileStamp>; 3]> {
+        let mut stamps = [None; 3];
+        // Facts first, messages last: what a record refers to was there before it.
+        for (stamp, LogSource { path, .. }) in stamps.iter_mut().zip(&self.sources).rev() {
+            let found = self.shared.backend.stat(path);
+            *stamp = found.map_err(|error| io_error("cannot look at the log", path, error))?;
+        }
+        Ok(stamps)
+    }
+
+    fn place(&self, kind: LogKind) -> LogFile {
+        let mends = self.mends;
+        let until = if mends { None } else { self.until[kind as usize] };
+        let place = self.shared.log_file(self.sources[kind as usize].path.clone());
+        LogFile { until, mends, ..place }
+    }
+
+    /// True if no line is unfinished.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn ends_in_line_feed(&self, kind: LogKind) -> Result<bool> {
+        let path = &self.sources[kind as usize].path;
+        let bytes = self.opened_at[kind as usize].map_or(0, |stamp| stamp.bytes);
+        if bytes == 0 {
+            return Ok(true);
+        }
+        let mut last = Vec::new();
+        let source = self.shared.backend.read_from(path, bytes - 1);
+        source
+            .and_then(|source| source.take(1).read_to_end(&mut last))
+            .map_err(|error| io_error("cannot read the log", path, error))?;
+        Ok(last == b"\n")
+    }
+
+    /// One log; opened, and mended, if nobody has read it yet.
+    fn log(&self, kind: LogKind) -> Result<OpenLog<'_>> {
+        let mut log = self.logs[kind as usize].lock();
+        if log.is_none() {
+            *log = Some(Log::open(self.place(kind), &mut |_| Ok(()))?.0);
+        }
+        MutexGuard::try_map(log, Option::as_mut)
+            .map_err(|_| Error::internal("a log that was opened is not open"))
+    }
+
+    /// All logs, always locked in the same order, so that two callers can't wait for each other.
+    fn all_logs(&self) -> Result<[OpenLog<'_>; 3]> {
+        let [messages, episodes, semantic] = LogKind::ALL;
+        Ok([self.log(messages)?, self.log(episodes)?, self.log(semantic)?])
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.shared.deleted.contains(&self.owner)
+    }
+
+    fn note_ends(&self, logs: &[OpenLog<'_>; 3]) {
+        for (end, log) in self.ends.iter().zip(logs) {
+            end.store(log.position().bytes, Ordering::SeqCst);
+        }
+    }
+
+    /// Raises the generation for a change that this opening's own view takes part in.
+    fn raise_generation(&self) -> Result<()> {
+        self.is_raise_due.store(true, Ordering::SeqCst);
+        if self.locks.generation()? != self.generation.load(Ordering::SeqCst) {
+            // Somebody else's rewrite: this view is out of date, and the number stays so.
+            self.locks.raise()?;
+        } else {
+            self.generation.store(self.locks.raise()?, Ordering::SeqCst);
+        }
+        self.is_raise_due.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Raises the generation on a full disk, where a deletion may use the reserve.
+    fn with_more_room(&self, error: Error) -> Result<()> {
+        if !is_disk_full(&error) {
+            return Err(error);
+        }
+        self.shared.reserve.release(&*self.shared.backend);
+        self.raise_generation()
+    }
+
+    /// True if a failed append left something that others must not see.
+    fn has_to_mend(&self) -> bool {
+        let is_sound = |log: &Mutex<Option<Log>>| log.lock().as_ref().is_none_or(Log::is_sound);
+        self.is_raise_due.load(Ordering::SeqCst) || !self.logs.iter().all(is_sound)
+    }
+
+    fn release(&self) {
+        let mut held = self.held.lock();
+        held.times -= 1;
+        if held.times == 0 {
+            // What could not be mended keeps others out until it is, or this process ends.
+            let is_kept = self.has_to_mend() && !self.is_lost.load(Ordering::SeqCst);
+            self.is_kept.store(is_kept, Ordering::SeqCst);
+            if !is_kept {
+                self.is_held.store(false, Ordering::SeqCst);
+                held.guard = None;
+            }
+        }
+    }
+
+    /// True while nobody else can have written anything that this opening has not seen.
+    fn keeps_others_out(&self) -> bool {
+        self.appending.load(Ordering::SeqCst) > 0 || self.is_kept.load(Ordering::SeqCst)
+    }
+
+    fn follow_logs(&self, visit: FollowVisit<'_>) -> Result<bool> {
+        let converted = |source: &LogSource| source.legacy.is_empty() && source.problems.is_empty();
+        if self.is_hidden() || !self.sources.iter().all(converted) {
+            return Ok(false);
+        }
+        let mut logs = self.all_logs()?;
+        let alone = self.is_held.load(Ordering::SeqCst);
+        let mut tails: [Option<Tail>; 3] = Default::default();
+        // Facts first, messages last: what a record refers to was there before it.
+        for (tail, log) in tails.iter_mut().zip(&logs).rev() {
+            match log.tail()? {
+                Some(found) => *tail = Some(found),
+                None => return Ok(false),
+            }
+        }
+        if self.locks.generation()? != self.generation.load(Ordering::SeqCst) {
+            return Ok(false);
+        }
+        for ((kind, log), tail) in LogKind::ALL.into_iter().zip(&mut logs).zip(tails) {
+            let Some(tail) = tail else { continue };
+            if !log.take_tail(tail, alone, &mut |line| visit(kind, line))? {
+                return Ok(false);
+            }
+        }
+        self.note_ends(&logs);
+        Ok(true)
+    }
+
+    /// Is the head that a writer has seen the present one, as far as one log goes?
+    fn agrees(&self, expected: &Head, kind: LogKind, log: &Log) -> Result<bool> {
+        Ok(expected.epoch == self.epoch
+            && expected.generation == self.locks.generation()?
+            && expected.end(kind) == log.position().bytes
+            && (!log.is_sound() || log.is_current()?))
+    }
+}
+
+impl UserLogs for FileUserLogs {
+    fn mode(&self) -> Mode {
+        self.shared.mode
+    }
+
+    fn head(&self) -> Result<Head> {
+        let ends = self.stamps()?.map(|stamp| stamp.map_or(0, |stamp| stamp.bytes));
+        Ok(Head { generation: self.locks.generation()?, ends, ..self.seen() })
+    }
+
+    fn seen(&self) -> Head {
+        Head {
+            generation: self.generation.load(Ordering::SeqCst),
+            epoch: self.epoch,
+            ends: self.ends.each_ref().map(|end| end.load(Ordering::SeqCst)),
+            last_batch: *self.last_batch.lock(),
+        }
+    }
+
+    fn is_current(&self) -> Result<bool> {
+        if self.is_lost.load(Ordering::SeqCst)
+            || self.locks.generation()? != self.generation.load(Ordering::SeqCst)
+        {
+            return Ok(false);
+        }
+        if self.keeps_others_out() {
+            return Ok(true);
+        }
+        let stamps = self.stamps()?;
+        Ok(stamps.iter().zip(&self.ends).zip(&self.opened_at).all(|((stamp, end), opened)| {
+            let bytes = stamp.map_or(0, |stamp| stamp.bytes);
+            bytes == end.load(Ordering::SeqCst) || self.mode() == Mode::ReadOnly && stamp == opened
+        }))
+    }
+
+    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<Head>> {
+        if self.is_lost.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        if self.keeps_others_out() {
+            return Ok(Some(self.seen()));
+        }
+        let followed = self.follow_logs(visit);
+        self.is_lost.store(!matches!(followed, Ok(true)), Ordering::SeqCst);
+        Ok(followed?.then(|| self.seen()))
+    }
+
+    fn hold(&self) -> Result<Hold<'_>> {
+        self.shared.check_writable()?;
+        let mut held = self.held.lock();
+        if held.guard.is_none() {
+            held.guard = Some(self.locks.append()?);
+            self.is_held.store(true, Ordering::SeqCst);
+        }
+        held.times += 1;
+        drop(held);
+        let hold = FileHold(self);
+        if self.is_raise_due.load(Ordering::SeqCst) {
+            // On a full disk others are kept out until it succeeds.
+            let _ = self.raise_generation();
+        }
+        Ok(Box::new(hold))
+    }
+
+    fn opened(&self) {
+        if self.mends && self.held.lock().guard.is_some() {
+            self.release();
+        }
+    }
+
+    fn let_go(&self) {
+        self.is_lost.store(true, Ordering::SeqCst);
+        let mut held = self.held.lock();
+        if held.times == 0 {
+            self.is_kept.store(false, Ordering::SeqCst);
+            self.is_held.store(false, Ordering::SeqCst);
+            held.guard = None;
+        }
+    }
+
+    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>> {
+        let source = &self.sources[kind as usize];
+        let converted = source.legacy.is_empty() && source.problems.is_empty();
+        if self.is_hidden() || (*known != LogSum::default() && !converted) {
+            return Ok((*known == LogSum::default()).then(Recovery::default));
+        }
+        let mut log = self.logs[kind as usize].lock();
+        let mut place = self.place(kind);
+        if let (Some(open), false) = (&*log, self.mends) {
+            place.until = Some(open.position().bytes);
+        }
+        let opened = if *known == LogSum::default() {
+            for row in &source.legacy {
+                // What is wrong with these is reported when the store is opened for writing and
+                // converts them.
+                let _ = visit(Line { number: 0, offset: 0, bytes: row });
+            }
+            Log::open(place, visit).map(Some)
+        } else {
+            Log::open_behind(place, known, visit)
+        };
+        let (open, mut recovery) = match opened {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                if error.kind() == ErrorKind::Conflict {
+                    // The next opening keeps others out, and mends it.
+                    self.shared.mending.lock().insert(self.owner.clone());
+                }
+                return Err(error);
+            }
+        };
+        self.ends[kind as usize].store(open.position().bytes, Ordering::SeqCst);
+        let is_mended = recovery.quarantined > 0 || recovery.torn_bytes > 0;
+        if is_mended && self.shared.mode == Mode::ReadWrite {
+            self.raise_generation()?;
+        }
+        *log = Some(open);
+        recovery.problems.splice(0..0, source.problems.iter().cloned());
+        Ok(Some(recovery))
+    }
+
+    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer> {
+        let _hold = self.hold()?;
+        self.finish_erasure()?;
+        let _appending = Counted::new(&self.appending);
+        let mut log = self.log(batch.kind)?;
+        if !self.agrees(expected, batch.kind, &log)? {
+            drop(log);
+            return self.head().map(Answer::Conflict);
+        }
+        let position = log.append_lines(batch.lines, batch.records).inspect_err(|_| {
+            // Others may have read lines that were taken back.
+            self.is_raise_due.store(true, Ordering::SeqCst);
+        });
+        if self.is_raise_due.load(Ordering::SeqCst) {
+            let _ = self.raise_generation();
+        }
+        let position = position?;
+        self.ends[batch.kind as usize].store(position.bytes, Ordering::SeqCst);
+        *self.last_batch.lock() = Some(batch.id);
+        Ok(Answer::Done(self.seen()))
+    }
+
+    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)> {
+        let _hold = self.hold()?;
+        let _caches = self.locks.caches()?;
+        let _appending = Counted::new(&self.appending);
+        let mut logs = self.all_logs()?;
+        for (kind, log) in LogKind::ALL.into_iter().zip(&logs) {
+            let seen = Head { ends: self.seen().ends, ..*expected };
+            if !self.agrees(&seen, kind, log)? {
+                drop(logs);
+                return Ok((Answer::Conflict(self.head()?), 0));
+            }
+        }
+        // Before, so that nobody believes what goes; and after, for those who looked meanwhile.
+        let begun = || {
+            self.erasing.store(true, Ordering::SeqCst);
+            self.raise_generation().or_else(|error| self.with_more_room(error))
+        };
+        let open = logs.each_mut().map(|log| &mut **log);
+        let files = erase::erase_records(&self.shared, &self.owner, erasure, open, begun);
+        self.note_ends(&logs);
+        let files = files?;
+        self.raise_generation()?;
+        self.erasing.store(false, Ordering::SeqCst);
+        Ok((Answer::Done(self.seen()), files))
+    }
+
+    fn is_erasing(&self) -> bool {
+        self.erasing.load(Ordering::SeqCst)
+    }
+
+    fn finish_erasure(&self) -> Result<()> {
+        if !self.is_erasing() {
+            return Ok(());
+        }
+        let _hold = self.hold()?;
+        let _caches = self.locks.caches()?;
+        let _appending = Counted::new(&self.appending);
+        let mut logs = self.all_logs()?;
+        let open = logs.each_mut().map(|log| &mut **log);
+        let finished = erase::finish_records(&self.shared, &self.owner, open);
+        self.note_ends(&logs);
+        finished?;
+        self.raise_generation()?;
+        self.erasing.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn position(&self, kind: LogKind) -> LogPosition {
+        self.logs[kind as usize].lock().as_ref().map(Log::position).unwrap_or_default()
+    }
+
+    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
+        self.log(kind)?.sum()
+    }
+
+    fn check(&self) -> Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        for log in self.all_logs()? {
+            problems.extend(log.check()?);
+        }
+        Ok(problems)
+    }
+
+    fn path(&self, kind: LogKind) -> PathBuf {
+        self.sources[kind as usize].path.clone()
+    }
+
+    fn try_turn(&self) -> Result<Turn> {
+        if self.shared.mode == Mode::ReadOnly {
+            let (backend, layout) = (&*self.shared.backend, &self.shared.layout);
+            return Ok(Turn::Other(Holder::read(backend, &layout.lock_path())));
+        }
+        Ok(match self.locks.try_forming()? {
+            Some(guard) => Turn::Mine(guard),
+            None => Turn::Other(self.locks.former()),
+        })
+    }
+}
+
+/// Counts while it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

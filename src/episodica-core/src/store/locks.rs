@@ -1,0 +1,157 @@
+//! What processes agree on about a user beside the logs: who appends, who writes the caches, who
+//! forms memories, and how often lines were taken out of the logs.
+//!
+//! All of it lies in files below `locks/`, a few for all users: a user's are those whose number a
+//! hash of the id gives, so that nothing about a user is left when they are deleted, and no lock
+//! file is ever removed. Users who share one wait for each other now and then.
+//!
+//! The generation is the length of a file: it costs one look, and it rises by one byte.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::backend::{Backend, LockGuard, Share, parent_of};
+use super::files::{create_dir_all, io_error};
+use super::layout::Layout;
+use super::lock::{Holder, locked};
+use crate::error::Result;
+use crate::ids::{Owner, digest, to_hex};
+
+/// First and longest wait between two attempts to get a lock.
+const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(2)];
+
+/// The lock files of one user.
+#[derive(Debug)]
+pub(super) struct UserLocks {
+    backend: Arc<dyn Backend>,
+    append: PathBuf,
+    caches: PathBuf,
+    forming: PathBuf,
+    generation: PathBuf,
+    /// What this process writes into a lock file that it holds.
+    holder: Arc<str>,
+    /// How long a lock is waited for.
+    patience: Duration,
+}
+
+impl UserLocks {
+    pub fn new(
+        backend: &Arc<dyn Backend>,
+        layout: &Layout,
+        owner: &Owner,
+        holder: &Arc<str>,
+        patience: Duration,
+    ) -> Self {
+        let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
+        // Ten bits: 1,024 places.
+        let number = to_hex(&[hash[0] & 3, hash[1]]);
+        let file = |ending: &str| layout.locks().join(format!("{}.{ending}", &number[1..]));
+        Self {
+            backend: Arc::clone(backend),
+            append: file("append"),
+            caches: file("caches"),
+            forming: file("forming"),
+            generation: file("generation"),
+            holder: Arc::clone(holder),
+            patience,
+        }
+    }
+
+    /// How often lines were taken out of a log here.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn generation(&self) -> Result<u64> {
+        let stamp = self.backend.stat(&self.generation);
+        let stamp =
+            stamp.map_err(|error| io_error("cannot look at the locks", &self.generation, error))?;
+        Ok(stamp.map_or(0, |stamp| stamp.bytes))
+    }
+
+    /// Raises the generation: whoever has read the logs before reads them anew. Not synced, since
+    /// nobody who has read them survives a power cut.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn raise(&self) -> Result<u64> {
+        let path = &self.generation;
+        let fail = |error| io_error("cannot raise the generation", path, error);
+        let mut file = if self.backend.stat(path).map_err(fail)?.is_some() {
+            self.backend.open_append(path).map_err(fail)?
+        } else {
+            create_dir_all(&*self.backend, parent_of(path))?;
+            self.backend.create_new(path).map_err(fail)?
+        };
+        file.append(b"+").map_err(fail)?;
+        self.generation()
+    }
+
+    /// Waits for the right to append to the logs of the user.
+    ///
+    /// # Errors
+    /// `StoreLocked`, naming the holder, who may have been stopped; `Io`.
+    pub fn append(&self) -> Result<Box<dyn LockGuard>> {
+        self.wait(&self.append, "the memories of this user are")
+    }
+
+    /// Waits for the right to write or remove the caches of the user. Whoever takes
+    /// [`UserLocks::append`], too, takes that first.
+    ///
+    /// # Errors
+    /// As [`UserLocks::append`].
+    pub fn caches(&self) -> Result<Box<dyn LockGuard>> {
+        self.wait(&self.caches, "the caches of this user are")
+    }
+
+    /// [`UserLocks::caches`], unless somebody else has it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn try_caches(&self) -> Result<Option<Box<dyn LockGuard>>> {
+        self.try_lock(&self.caches)
+    }
+
+    /// The right to form memories, unless somebody else has it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn try_forming(&self) -> Result<Option<Box<dyn LockGuard>>> {
+        self.try_lock(&self.forming)
+    }
+
+    /// Who forms memories now, as far as that is known.
+    pub fn former(&self) -> Option<Holder> {
+        Holder::read(&*self.backend, &self.forming)
+    }
+
+    fn try_lock(&self, path: &PathBuf) -> Result<Option<Box<dyn LockGuard>>> {
+        let attempt = || self.backend.try_lock(path, Share::Alone, &self.holder);
+        let outcome = match attempt() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                create_dir_all(&*self.backend, parent_of(path))?;
+                attempt()
+            }
+            outcome => outcome,
+        };
+        outcome.map_err(|error| io_error("cannot lock the user", path, error))
+    }
+
+    fn wait(&self, path: &PathBuf, what: &str) -> Result<Box<dyn LockGuard>> {
+        let (deadline, [mut pause, longest]) = (Instant::now() + self.patience, PAUSES);
+        loop {
+            if let Some(guard) = self.try_lock(path)? {
+                return Ok(guard);
+            }
+            if Instant::now() >= deadline {
+                let holder = Holder::read(&*self.backend, path);
+                return Err(locked(what, holder).at(path, None).with_hint(
+                    "if that process was stopped, continue it (`kill -CONT`) or end it; nothing \
+                     was written here",
+                ));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(longest);
+        }
+    }
+}

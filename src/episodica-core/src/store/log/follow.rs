@@ -1,0 +1,142 @@
+//! Following a log that somebody else appends to: reads the lines behind those that are known.
+
+use std::io::{Cursor, Read};
+
+use super::open::{Health, Log};
+use crate::error::Result;
+use crate::store::files::io_error;
+use crate::store::scan::{Start, Visit, scan_from};
+
+/// Bytes that were appended behind the known part of a log: whole lines.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    bytes: Vec<u8>,
+    /// A line behind them without line feed: its writer may not have finished.
+    unfinished: Vec<u8>,
+    file_number: Option<u64>,
+}
+
+impl Log {
+    /// True if the file still ends where this log ends.
+    ///
+    /// # Errors
+    /// As [`Log::stamp`].
+    pub(crate) fn is_current(&self) -> Result<bool> {
+        Ok(match (self.file_number, self.stamp()?) {
+            (None, None) => true,
+            (None, Some(stamp)) => stamp.bytes == 0,
+            (Some(number), Some(stamp)) => {
+                stamp.file_number == number && stamp.bytes == self.position.bytes
+            }
+            (Some(_), None) => false,
+        })
+    }
+
+    /// What somebody else has appended; `None` if the file is not a continuation of this log.
+    ///
+    /// # Errors
+    /// `Io` when the file can't be read.
+    pub(crate) fn tail(&self) -> Result<Option<Tail>> {
+        let nothing =
+            |file_number| Ok(Some(Tail { bytes: Vec::new(), unfinished: Vec::new(), file_number }));
+        let before = self.stamp()?;
+        let number = before.map(|stamp| stamp.file_number);
+        match before {
+            None if self.file_number.is_none() => return nothing(None),
+            None => return Ok(None),
+            Some(_) if self.health != Health::Sound => return Ok(None),
+            Some(stamp) => {
+                let is_same = self.file_number.is_none_or(|own| own == stamp.file_number);
+                if !is_same || stamp.bytes < self.position.bytes {
+                    return Ok(None);
+                }
+                if stamp.bytes == self.position.bytes {
+                    return nothing(self.file_number);
+                }
+            }
+        }
+        let path = &self.place.path;
+        let fail = |error| io_error("cannot read the log", path, error);
+        let mut bytes = Vec::new();
+        let source = self.place.backend.read_from(path, self.position.bytes);
+        source.and_then(|mut source| source.read_to_end(&mut bytes)).map_err(fail)?;
+        // Another file under the name in the meantime: these are not its lines.
+        if self.stamp()?.map(|stamp| stamp.file_number) != number {
+            return Ok(None);
+        }
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let unfinished = bytes.split_off(whole);
+        Ok(Some(Tail { bytes, unfinished, file_number: number }))
+    }
+
+    /// Adds a tail to this log and shows its records. If nobody else can be writing (`alone`), an
+    /// unfinished line is that of a writer who died, and is cut off. `false` if a line is not a
+    /// record, or the unfinished one is: the log has to be opened anew then.
+    ///
+    /// # Errors
+    /// `Io` when the line can't be cut off.
+    pub(crate) fn take_tail(&mut self, tail: Tail, alone: bool, visit: Visit<'_>) -> Result<bool> {
+        if !self.take_lines(tail.bytes, tail.file_number, visit)? {
+            return Ok(false);
+        }
+        if tail.unfinished.is_empty() || !alone {
+            return Ok(true);
+        }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(&tail.unfinished).is_ok() {
+            return Ok(false);
+        }
+        if self.file_number.is_none() {
+            self.file_number = tail.file_number;
+        }
+        self.health = Health::Cut;
+        self.repair()?;
+        Ok(true)
+    }
+
+    fn take_lines(
+        &mut self,
+        bytes: Vec<u8>,
+        file_number: Option<u64>,
+        visit: Visit<'_>,
+    ) -> Result<bool> {
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        let checksum = self.checksum.clone();
+        let is_summed = checksum.is_some();
+        let start = Start {
+            bytes: self.position.bytes,
+            records: self.position.records,
+            checksum: checksum.unwrap_or_default(),
+        };
+        let found = scan_from(Box::new(Cursor::new(bytes)), start, visit)
+            .map_err(|error| io_error("cannot read the log", &self.place.path, error))?;
+        if !found.bad.is_empty() || found.torn_bytes > 0 || found.unterminated {
+            return Ok(false);
+        }
+        if self.file_number.is_none() {
+            self.file_number = file_number;
+            self.directory_dirty = true;
+        }
+        self.position.bytes = found.good_bytes;
+        self.position.records = found.records;
+        self.checksum = found.checksum.filter(|_| is_summed);
+        self.unterminated = false;
+        // Its writer may have died before it was durable.
+        self.unsettled = true;
+        Ok(true)
+    }
+
+    /// Opens the log anew.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub(crate) fn reopen(&self, visit: Visit<'_>) -> Result<Self> {
+        Self::open(self.place.clone(), visit).map(|(log, _)| log)
+    }
+
+    /// True if a failed append left something that has to be mended first.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.health == Health::Sound
+    }
+}
