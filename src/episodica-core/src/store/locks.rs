@@ -7,7 +7,7 @@
 //!
 //! The generation is the length of a file: it costs one look, and it rises by one byte.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -125,7 +125,7 @@ impl UserLocks {
         Holder::read(&*self.backend, &self.forming)
     }
 
-    fn try_lock(&self, path: &PathBuf) -> Result<Option<Box<dyn LockGuard>>> {
+    fn try_lock(&self, path: &Path) -> Result<Option<Box<dyn LockGuard>>> {
         let attempt = || self.backend.try_lock(path, Share::Alone, &self.holder);
         let outcome = match attempt() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -137,7 +137,7 @@ impl UserLocks {
         outcome.map_err(|error| io_error("cannot lock the user", path, error))
     }
 
-    fn wait(&self, path: &PathBuf, what: &str) -> Result<Box<dyn LockGuard>> {
+    fn wait(&self, path: &Path, what: &str) -> Result<Box<dyn LockGuard>> {
         let (deadline, [mut pause, longest]) = (Instant::now() + self.patience, PAUSES);
         loop {
             if let Some(guard) = self.try_lock(path)? {
