@@ -110,7 +110,7 @@ def _close_quietly(engine: _native.Engine, forks: int) -> None:
 def _after_fork_in_child() -> None:
     global _forks
     _forks += 1
-    _native.after_fork()
+    _native.after_fork_in_child()
     _give_up_locks(_native.locked_files())
     for handle in list(_open):
         handle._abandon()
@@ -132,4 +132,8 @@ def _give_up_locks(files: list[int]) -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_native.before_fork,
+        after_in_parent=_native.after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -39,6 +39,9 @@ from .store import OpenStore
 if TYPE_CHECKING:
     pass
 
+# The field of each kind of record that names it.
+ID_FIELDS = {"message": "message_id", "episode": "episode_id", "semantic": "memory_id"}
+
 
 class MemoryReader(OpenStore):
     """Searches and reads a store. Use one of the two subclasses."""
@@ -329,13 +332,16 @@ class MemoryReader(OpenStore):
         self, user: str, kind: str, options: dict[str, Any], offset: int, most: int | None
     ) -> Iterator[Record]:
         end = None if most is None else offset + most
+        after: list[str] = []
         while end is None or offset < end:
             wanted = PAGE if end is None else min(PAGE, end - offset)
-            page = self._engine.records(user, kind, {**options, "offset": offset, "limit": wanted})
+            place = {"offset": offset, "limit": wanted, "after": after}
+            page = self._engine.records(user, kind, {**options, **place})
             yield from page
             if len(page) < wanted:
                 return
             offset += len(page)
+            after = [getattr(record, ID_FIELDS[kind]) for record in page]
 
     def get(self, user_id: str, id: str) -> Record | None:
         """The message, episode or fact with this id or URI, or ``None``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -99,6 +100,20 @@ def test_a_listing_shows_what_was_added_meanwhile(
         "alice", [{"role": "user", "content": "text 999", "timestamp": 1_800_000_000}]
     )
     assert (len(many), numbers([many[-1]])) == (COUNT + 1, [999])
+
+
+def test_a_listing_goes_on_where_it_was_whatever_comes_and_goes(
+    memory: MemorySystem, many: Records[Message]
+) -> None:
+    pages = iter(many)
+    first = list(islice(pages, PAGE))
+    early = {"role": "user", "content": "text -1", "timestamp": 1_000_000_000}
+    memory.add_messages("alice", [early])
+    assert numbers([*first, *pages]) == list(range(COUNT))
+    pages = iter(memory.messages("alice", newest_first=True))
+    first = list(islice(pages, PAGE))
+    memory.delete("alice", [message.message_id for message in first[-3:]])
+    assert numbers([*first, *pages]) == list(range(-1, COUNT))[::-1]
 
 
 def test_a_closed_memory_is_an_error(memory: MemorySystem, many: Records[Message]) -> None:

@@ -55,7 +55,7 @@ ADAPTER_LEVELS = [
 ]
 # The top-level modules of the core, lowest level first.
 CORE_LEVELS = [
-    "error",
+    "error fork sync",
     "clock control ids matrix parallel",
     "config pack",
     "model",

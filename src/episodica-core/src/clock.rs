@@ -7,6 +7,7 @@ use jiff::tz::{Offset, TimeZone};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
 
 /// A moment: microseconds since 1970 in UTC, and the UTC offset of the clock that recorded it.
 ///
@@ -172,7 +173,9 @@ impl Zone {
     /// # Errors
     /// `Config` for an unknown name.
     pub fn named(name: &str) -> Result<Self> {
-        let found = jiff::fmt::temporal::DateTimeParser::new().parse_time_zone(name.trim());
+        let parser = jiff::fmt::temporal::DateTimeParser::new();
+        // The zones are read under a lock of the process.
+        let found = fork::make(|| parser.parse_time_zone(name.trim()));
         found.map(|zone| Self(Some(zone))).map_err(|_| {
             let shown: String = name.chars().take(60).collect();
             Error::new(ErrorKind::Config, format!("timezone is unknown: `{shown}`"))

@@ -1,7 +1,7 @@
 //! The engine of episodica: messages in, episodes and semantic memories out, found again.
 //!
 //! Data flows one way through the modules, and each depends only on those before it:
-//! `error, control, ids, clock, config, matrix, pack, parallel -> {remote, model} -> text ->
+//! `error, fork, sync, control, ids, clock, config, matrix, pack, parallel -> {remote, model} -> text ->
 //! {store, index, llm -> embed} -> score -> {boundary, generate} -> engine`. ARCHITECTURE.md at the
 //! top of the repository is the map.
 
@@ -14,6 +14,7 @@ pub mod control;
 pub mod embed;
 pub mod engine;
 pub(crate) mod error;
+pub mod fork;
 pub(crate) mod generate;
 pub mod ids;
 pub mod index;
@@ -21,10 +22,11 @@ pub mod llm;
 pub(crate) mod matrix;
 pub mod model;
 pub(crate) mod pack;
-pub mod parallel;
+pub(crate) mod parallel;
 pub mod remote;
 pub mod score;
 pub mod store;
+pub mod sync;
 pub mod text;
 
 pub use error::{Error, ErrorKind, Result};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use episodica_core::control::Control;
+use episodica_core::sync::Mutex;
 use episodica_core::{Error, ErrorKind, Result};
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 
 use crate::cancel;

@@ -71,10 +71,22 @@ mod _native {
         Ok(tables)
     }
 
+    /// Waits until a fork leaves nothing that is half made.
+    #[pyfunction]
+    fn before_fork(py: Python<'_>) {
+        py.detach(episodica_core::fork::before_fork);
+    }
+
+    /// Goes on after a fork.
+    #[pyfunction]
+    fn after_fork_in_parent() {
+        episodica_core::fork::after_fork_in_parent();
+    }
+
     /// Notes that this process was forked: what its parent's threads did is made anew.
     #[pyfunction]
-    fn after_fork() {
-        episodica_core::parallel::after_fork();
+    fn after_fork_in_child() {
+        episodica_core::fork::after_fork_in_child();
     }
 
     /// The numbers of the files whose locks this process holds.

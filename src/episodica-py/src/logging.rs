@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use episodica_core::parallel::PerProcess;
+use episodica_core::fork::PerProcess;
+use episodica_core::sync::Mutex;
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -110,6 +110,7 @@ pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<Page> {
         filter: filter(options)?,
         newest_first: optional(options, "newest_first")?.unwrap_or(false),
         offset: optional(options, "offset")?.unwrap_or(0),
+        after: optional(options, "after")?.unwrap_or_default(),
         limit: optional(options, "limit")?.unwrap_or(usize::MAX),
         include_superseded: optional(options, "include_superseded")?.unwrap_or(false),
     })

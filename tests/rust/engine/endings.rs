@@ -56,7 +56,7 @@ fn messages(count: i64) -> Vec<episodica_core::model::NewMessage> {
 fn closing_keeps_its_timeout_while_a_model_does_not_answer_and_frees_the_store() {
     let disk = disk();
     let (release, released) = mpsc::channel::<()>();
-    let released = parking_lot::Mutex::new(released);
+    let released = episodica_core::sync::Mutex::new(released);
     let entered = Arc::new(AtomicBool::new(false));
     let inside = Arc::clone(&entered);
     let model = ScriptedModel::new(move |_| {
@@ -100,7 +100,7 @@ fn an_interrupted_close_frees_the_store() {
         // Somebody forms episodes meanwhile, so that closing has to wait.
         let (started, start) = mpsc::channel::<()>();
         let busy = scope.spawn(move || {
-            struct Waiting(parking_lot::Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
+            struct Waiting(episodica_core::sync::Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
             impl Control for Waiting {
                 fn check(&self) -> Result<()> {
                     let _ = self.1.send(());
@@ -108,7 +108,8 @@ fn an_interrupted_close_frees_the_store() {
                     Ok(())
                 }
             }
-            let _ = engine.flush("alice", &Waiting(parking_lot::Mutex::new(held), started));
+            let _ =
+                engine.flush("alice", &Waiting(episodica_core::sync::Mutex::new(held), started));
         });
         start.recv().unwrap();
         let error = engine.close(Duration::from_secs(60), flag).unwrap_err();
@@ -124,7 +125,7 @@ fn an_interrupted_close_frees_the_store() {
 fn deleting_a_user_can_be_interrupted_while_somebody_searches() {
     let disk = disk();
     let (release, released) = mpsc::channel::<()>();
-    let released = parking_lot::Mutex::new(released);
+    let released = episodica_core::sync::Mutex::new(released);
     let (slow, entered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (is_slow, inside) = (Arc::clone(&slow), Arc::clone(&entered));
     let embedder = Calling(move || {
@@ -173,7 +174,7 @@ fn a_callable_that_calls_back_in_is_refused() {
     for (name, call) in CALLS {
         let disk = disk();
         let cell: Arc<OnceLock<Weak<Handle>>> = Arc::default();
-        let refused: Arc<parking_lot::Mutex<Vec<String>>> = Arc::default();
+        let refused: Arc<episodica_core::sync::Mutex<Vec<String>>> = Arc::default();
         let (inner, errors) = (Arc::clone(&cell), Arc::clone(&refused));
         let embedder = Calling(move || {
             let Some(engine) = inner.get().and_then(Weak::upgrade) else { return };

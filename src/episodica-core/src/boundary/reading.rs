@@ -1,8 +1,10 @@
 //! The features of one message for the rules, computed once.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::fork::Lazy;
+
+use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::cues;
@@ -185,23 +187,23 @@ impl Cues {
     }
 }
 
-static TURN_STRONG: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::TURN_STRONG));
-static TURN_WEAK: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::TURN_WEAK));
-static CLOSE_STRONG: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::CLOSE_STRONG));
-static CLOSE_OPENING: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::CLOSE_OPENING));
+static TURN_STRONG: Lazy<Cues> = Lazy::new(|| Cues::new(cues::TURN_STRONG));
+static TURN_WEAK: Lazy<Cues> = Lazy::new(|| Cues::new(cues::TURN_WEAK));
+static CLOSE_STRONG: Lazy<Cues> = Lazy::new(|| Cues::new(cues::CLOSE_STRONG));
+static CLOSE_OPENING: Lazy<Cues> = Lazy::new(|| Cues::new(cues::CLOSE_OPENING));
 /// Fillers that may stand before a cue ("oh, by the way").
-static FILLERS: LazyLock<Cues> = LazyLock::new(|| {
+static FILLERS: Lazy<Cues> = Lazy::new(|| {
     Cues::new(&[
         "oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦",
         "啊", "嗯", "那",
     ])
 });
-static RESUME: LazyLock<Cues> = LazyLock::new(|| Cues::new(cues::RESUME));
+static RESUME: Lazy<Cues> = Lazy::new(|| Cues::new(cues::RESUME));
 
 /// Number of letters in the key of a word; forms of a word usually share them.
 const KEY_LETTERS: usize = 6;
 
-static BACKCHANNEL_KEYS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+static BACKCHANNEL_KEYS: Lazy<Vec<u64>> = Lazy::new(|| {
     let mut keys: Vec<u64> = cues::BACKCHANNEL.iter().map(|word| fnv1a(word.chars())).collect();
     keys.sort_unstable();
     keys

@@ -8,7 +8,7 @@
 //! The table also serves late interaction (MaxSim): [`StaticTable::token_ids`] and
 //! [`StaticTable::token`].
 
-use std::sync::OnceLock;
+use crate::fork::Lazy;
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -80,8 +80,8 @@ pub struct StaticTable {
 impl StaticTable {
     /// The table, read at the first call (a few milliseconds).
     pub fn shared() -> &'static Self {
-        static SHARED: OnceLock<StaticTable> = OnceLock::new();
-        SHARED.get_or_init(Self::read)
+        static SHARED: Lazy<StaticTable> = Lazy::new(StaticTable::read);
+        &SHARED
     }
 
     fn read() -> Self {

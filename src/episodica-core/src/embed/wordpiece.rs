@@ -190,8 +190,8 @@ impl WordPiece {
 
 #[cfg(test)]
 mod tests {
+    use crate::fork::Lazy;
     use std::collections::HashMap;
-    use std::sync::LazyLock;
 
     use serde_json::json;
     use tokenizers::Tokenizer;
@@ -212,9 +212,9 @@ mod tests {
         ids.into_iter().map(u32::from).collect()
     }
 
-    static PIECES: LazyLock<WordPiece> = LazyLock::new(|| WordPiece::new(VOCABULARY));
+    static PIECES: Lazy<WordPiece> = Lazy::new(|| WordPiece::new(VOCABULARY));
 
-    static REFERENCE: LazyLock<Tokenizer> = LazyLock::new(|| {
+    static REFERENCE: Lazy<Tokenizer> = Lazy::new(|| {
         let vocabulary: HashMap<&str, usize> = VOCABULARY.lines().zip(0..).collect();
         let tokenizer = json!({
             "version": "1.0", "added_tokens": [],

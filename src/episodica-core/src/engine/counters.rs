@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use crate::error::Error;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 
 use crate::control::Control;
 use crate::engine::asking::notes::Notes;
@@ -91,7 +91,7 @@ impl User {
         while *count > 0 {
             self.holders.freed.wait_for(&mut count, PATIENCE);
             if *count > 0 {
-                parking_lot::MutexGuard::unlocked(&mut count, || control.check())?;
+                crate::sync::MutexGuard::unlocked(&mut count, || control.check())?;
             }
         }
         Ok(())

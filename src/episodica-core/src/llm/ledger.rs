@@ -1,6 +1,6 @@
 //! The cost of the models: calls, tokens and time by phase, model and user.
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::chat::{Answer, NoAnswer, Phase};
 use crate::model::{Cost, Usage};

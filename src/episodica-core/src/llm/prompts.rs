@@ -7,7 +7,9 @@
 //! example of a conversation or a fact, so that a model can't learn one from them. The instructions
 //! come first and are the same for every call of a step, so that servers can cache them.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+
+use crate::fork::Lazy;
 
 use minijinja::Environment;
 use serde::Serialize;
@@ -99,7 +101,7 @@ const FILES: [(&str, &str); 12] = files![
     "reconcile.zh",
 ];
 
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+static ENVIRONMENT: Lazy<Environment<'static>> = Lazy::new(|| {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);

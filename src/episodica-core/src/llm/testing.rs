@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::chat::{Answer, LanguageModel, NoAnswer, Prompt};
 use crate::control::Control;

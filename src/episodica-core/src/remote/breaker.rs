@@ -6,7 +6,7 @@
 //! that only refuses the request (400, 401, 404, ...) shows that the server lives, and counts as
 //! success here.
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// Counts failures in a row and refuses calls after too many; times are seconds of one
 /// [`Timer`](super::Timer).

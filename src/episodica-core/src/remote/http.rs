@@ -18,7 +18,7 @@ use super::retry::retry_after;
 use super::timer::{CHECK_INTERVAL, Timer};
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::PerProcess;
+use crate::fork::PerProcess;
 
 /// The largest answer that is read; a larger one is an error.
 pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

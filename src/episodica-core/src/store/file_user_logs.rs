@@ -1,11 +1,12 @@
 //! The log files of one user: read, followed, appended to and rewritten under the user's lock file.
 
 use std::io::Read;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard};
 
 use super::adopt::LogSource;
 use super::backend::{FileStamp, LockGuard};
@@ -65,7 +66,21 @@ pub(super) struct FileUserLogs {
 }
 
 /// The lock of one log, which is open.
-type OpenLog<'a> = parking_lot::MappedMutexGuard<'a, Log>;
+struct OpenLog<'a>(MutexGuard<'a, Option<Log>>);
+
+impl Deref for OpenLog<'_> {
+    type Target = Log;
+
+    fn deref(&self) -> &Log {
+        self.0.as_ref().expect("invariant: the log was opened")
+    }
+}
+
+impl DerefMut for OpenLog<'_> {
+    fn deref_mut(&mut self) -> &mut Log {
+        self.0.as_mut().expect("invariant: the log was opened")
+    }
+}
 
 #[derive(Debug)]
 struct FileHold<'a>(&'a FileUserLogs);
@@ -155,8 +170,7 @@ impl FileUserLogs {
         if log.is_none() {
             *log = Some(Log::open(self.place(kind), &mut |_| Ok(()))?.0);
         }
-        MutexGuard::try_map(log, Option::as_mut)
-            .map_err(|_| Error::internal("a log that was opened is not open"))
+        Ok(OpenLog(log))
     }
 
     /// All logs, always locked in the same order, so that two callers can't wait for each other.

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::sync::Mutex;
 use lru::LruCache;
-use parking_lot::Mutex;
 
 use super::backend::BackendFile;
 

@@ -11,6 +11,7 @@ use fs_err::{self as fs, OpenOptions};
 
 use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Refusal, Share};
 use super::held::Registered;
+use crate::fork;
 
 /// The most that is read of what a lock file says.
 const MAX_HOLDER_BYTES: u64 = 1_024;
@@ -65,8 +66,9 @@ impl BackendFile for RealFile {
 
 #[derive(Debug)]
 struct RealLock {
-    file: std::fs::File,
+    /// Dropped first: the number of a closed file may be that of another.
     _registered: Registered,
+    file: std::fs::File,
 }
 
 impl LockGuard for RealLock {}
@@ -263,8 +265,13 @@ impl Backend for RealBackend {
         self.guard(path)?;
         let options = &mut OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = open_regular(options, path)?.into_file();
-        let registered = Registered::new(&file);
+        // A child that is forked in between would share the file without knowing it.
+        let opened = fork::make(|| {
+            let file = open_regular(options, path)?.into_file();
+            let registered = Registered::new(&file);
+            Ok::<_, io::Error>((registered, file))
+        });
+        let (registered, mut file) = opened?;
         let taken = match share {
             Share::Alone => file.try_lock(),
             Share::WithOthers => file.try_lock_shared(),

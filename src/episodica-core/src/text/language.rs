@@ -4,7 +4,7 @@
 //! This is not language identification. It only decides which rules (dates, templates, sentence
 //! ends) apply to a text; the result is the same on every machine.
 
-use std::sync::LazyLock;
+use crate::fork::Lazy;
 
 use rustc_hash::FxHashMap;
 
@@ -141,7 +141,7 @@ const FRENCH: u8 = 8;
 const ELSEWHERE: u8 = 16;
 
 /// The function words in lower case, with their languages.
-static FUNCTION_WORDS: LazyLock<FxHashMap<&'static str, u8>> = LazyLock::new(|| {
+static FUNCTION_WORDS: Lazy<FxHashMap<&'static str, u8>> = Lazy::new(|| {
     let mut owners = FxHashMap::default();
     let foreign =
         [("german", GERMAN), ("spanish", SPANISH), ("french", FRENCH), ("elsewhere", ELSEWHERE)];

@@ -4,15 +4,15 @@
 //! this for every candidate message. For the choice of the crate see
 //! `docs/decisions/003-token-counter.md`.
 
+use crate::fork::Lazy;
 use std::convert::Infallible;
-use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
 use super::script::is_han;
 
 /// The encoding; the first use unpacks its table.
-static O200K: LazyLock<&'static CoreBpe> = LazyLock::new(|| {
+static O200K: Lazy<&'static CoreBpe> = Lazy::new(|| {
     tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table")
 });
 

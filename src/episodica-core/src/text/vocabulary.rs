@@ -2,7 +2,7 @@
 //!
 //! The lists are data (`vocabulary.txt`). A list for only one module is stored next to that module.
 
-use std::sync::LazyLock;
+use crate::fork::Lazy;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,15 +36,14 @@ pub(crate) fn shared(name: &'static str) -> impl Iterator<Item = &'static str> {
     list(TABLE, name)
 }
 
-static FUNCTION_WORDS: LazyLock<FxHashSet<&str>> =
-    LazyLock::new(|| shared("function").chain(["done", "onto"]).collect());
-static TIME_WORDS: LazyLock<FxHashSet<&str>> =
-    LazyLock::new(|| shared("time").chain(shared("moment")).collect());
-static WHEN_WORDS: LazyLock<FxHashSet<&str>> =
-    LazyLock::new(|| shared("time").chain(shared("when")).collect());
-static UNSPACED_TIME_WORDS: LazyLock<Vec<&str>> =
-    LazyLock::new(|| shared("moment-unspaced").collect());
-static BASE_FORMS: LazyLock<FxHashMap<&str, &str>> = LazyLock::new(|| {
+static FUNCTION_WORDS: Lazy<FxHashSet<&str>> =
+    Lazy::new(|| shared("function").chain(["done", "onto"]).collect());
+static TIME_WORDS: Lazy<FxHashSet<&str>> =
+    Lazy::new(|| shared("time").chain(shared("moment")).collect());
+static WHEN_WORDS: Lazy<FxHashSet<&str>> =
+    Lazy::new(|| shared("time").chain(shared("when")).collect());
+static UNSPACED_TIME_WORDS: Lazy<Vec<&str>> = Lazy::new(|| shared("moment-unspaced").collect());
+static BASE_FORMS: Lazy<FxHashMap<&str, &str>> = Lazy::new(|| {
     lines(TABLE)
         .filter(|(list, _)| *list == "irregular")
         .filter_map(|(_, line)| line.split_once(' '))

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
+use crate::sync::Mutex;
 use lru::LruCache;
 use ndarray::Array2;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::control::Control;
 use crate::error::Result;

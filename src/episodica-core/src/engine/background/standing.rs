@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// A user's place in the queue.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::sync::MutexGuard;
 use ndarray::Axis;
-use parking_lot::MutexGuard;
 
 use crate::control::{Control, Uninterrupted};
 use crate::engine::memory::indexing::Indexing;

@@ -33,6 +33,10 @@ pub struct Page {
     pub newest_first: bool,
     /// Number of records to skip.
     pub offset: usize,
+    /// Ids of records that were listed last, in their order: the page begins behind the last of
+    /// them that still exists, wherever records that were added meanwhile have moved it. Without
+    /// one, `offset` counts.
+    pub after: Vec<String>,
     /// Maximum number of records.
     pub limit: usize,
     /// Superseded facts, too.
@@ -67,11 +71,26 @@ impl View {
     /// One page of a listing, by time.
     pub fn page(&self, kind: RecordKind, page: &Page) -> Vec<AnyRecord> {
         let slots = self.order(kind, page);
-        if page.offset.saturating_add(page.limit) >= slots.len() {
+        let first = self.first(kind, page, &slots);
+        if first.saturating_add(page.limit) >= slots.len() {
             self.orders.0.lock().retain(|order| !order.is_of(kind, page));
         }
-        let chosen = slots.iter().skip(page.offset).take(page.limit);
+        let chosen = slots.iter().skip(first).take(page.limit);
         chosen.filter_map(|slot| self.record(kind, *slot)).collect()
+    }
+
+    /// The place in the order at which a page begins.
+    fn first(&self, kind: RecordKind, page: &Page, slots: &[u32]) -> usize {
+        let place = |id: &String| {
+            let slot = match kind {
+                RecordKind::Message => self.messages.slot(id),
+                RecordKind::Episode => self.episodes.slot(id),
+                RecordKind::Semantic => self.facts.slot(id),
+            }?;
+            let unmoved = page.offset.checked_sub(1).filter(|at| slots.get(*at) == Some(&slot));
+            unmoved.or_else(|| slots.iter().position(|other| *other == slot))
+        };
+        page.after.iter().rev().find_map(place).map_or(page.offset, |last| last + 1)
     }
 
     /// How many records a listing has, whatever its offset; at most its limit.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 
 use crate::error::Result;
 use crate::index::MessageReading;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use crate::boundary::Readings;
 use crate::engine::writing::extract::Stated;

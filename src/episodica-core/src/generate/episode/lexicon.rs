@@ -3,9 +3,9 @@
 //!
 //! The lists are data (`lexicon.txt`): everyday words, no names. A lookup costs one hash.
 
+use crate::fork::Lazy;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::LazyLock;
 
 use crate::text::hash::{Fnv1a, fnv1a};
 use crate::text::vocabulary::{lines, list, shared};
@@ -75,7 +75,7 @@ impl Hasher for Identity {
 /// A map by word keys.
 pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<Identity>>;
 
-static CLASSES: LazyLock<KeyMap<u8>> = LazyLock::new(|| {
+static CLASSES: Lazy<KeyMap<u8>> = Lazy::new(|| {
     let mut classes = KeyMap::default();
     let own = lines(TABLE).filter_map(|(list, line)| Some((class_of_list(list)?, line)));
     let own = own.flat_map(|(class, line)| line.split_whitespace().map(move |word| (class, word)));
@@ -102,11 +102,11 @@ fn class_of_list(name: &str) -> Option<u8> {
     }
 }
 
-static STOP_CHAR_KEYS: LazyLock<KeyMap<()>> = LazyLock::new(|| {
+static STOP_CHAR_KEYS: Lazy<KeyMap<()>> = Lazy::new(|| {
     list(TABLE, "stop-characters").flat_map(str::chars).map(|c| (u64::from(c), ())).collect()
 });
-static STOP_WORD_KEYS: LazyLock<KeyMap<()>> =
-    LazyLock::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
+static STOP_WORD_KEYS: Lazy<KeyMap<()>> =
+    Lazy::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
 
 /// The class of a word, ignoring case.
 pub(super) fn class_of(word: &str) -> Class {

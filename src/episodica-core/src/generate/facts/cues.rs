@@ -2,8 +2,8 @@
 //!
 //! The expressions are data (`cues.txt`).
 
+use crate::fork::Lazy;
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use crate::text::is_cjk;
 use crate::text::words::runs;
@@ -124,7 +124,7 @@ fn matches(words: &[&str], rest: &[&str]) -> bool {
 /// Expressions by their first word: the following words and the sign.
 type Spaced = HashMap<&'static str, Vec<(Vec<&'static str>, Sign)>>;
 
-static SPACED: LazyLock<Spaced> = LazyLock::new(|| {
+static SPACED: Lazy<Spaced> = Lazy::new(|| {
     let mut spaced = Spaced::new();
     for (expression, sign) in expressions().filter(|(text, _)| !text.contains(is_cjk)) {
         let mut words = expression.split_whitespace();
@@ -134,8 +134,8 @@ static SPACED: LazyLock<Spaced> = LazyLock::new(|| {
     spaced
 });
 
-static UNSPACED: LazyLock<Vec<(&'static str, Sign)>> =
-    LazyLock::new(|| expressions().filter(|(text, _)| text.contains(is_cjk)).collect());
+static UNSPACED: Lazy<Vec<(&'static str, Sign)>> =
+    Lazy::new(|| expressions().filter(|(text, _)| text.contains(is_cjk)).collect());
 
 fn expressions() -> impl Iterator<Item = (&'static str, Sign)> {
     let mut sign = Sign::Change;

@@ -2,7 +2,7 @@
 //!
 //! The expressions are data (`endings.txt`).
 
-use std::sync::LazyLock;
+use crate::fork::Lazy;
 
 use regex::{RegexSet, RegexSetBuilder};
 
@@ -24,7 +24,7 @@ struct Endings {
     patterns: RegexSet,
 }
 
-static ENDINGS: LazyLock<Endings> = LazyLock::new(|| {
+static ENDINGS: Lazy<Endings> = Lazy::new(|| {
     let (mut endings, mut of_pattern, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
     for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(ended) = line.strip_prefix("@ends ") {

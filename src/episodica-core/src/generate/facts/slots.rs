@@ -3,7 +3,7 @@
 //! The table is data (`slots.txt`): a slot is a few regular expressions per language. A sentence
 //! fills the first slot that it matches.
 
-use std::sync::LazyLock;
+use crate::fork::Lazy;
 
 use regex::{Captures, Regex, RegexBuilder};
 
@@ -134,7 +134,7 @@ struct Table {
     lines: Vec<(usize, Regex)>,
 }
 
-static SLOTS: LazyLock<Table> = LazyLock::new(|| read_table(TABLE));
+static SLOTS: Lazy<Table> = Lazy::new(|| read_table(TABLE));
 
 fn read_table(text: &'static str) -> Table {
     let (mut slots, mut lines) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! Word lists that show the kind of a sentence, for the languages with such lists.
 
+use crate::fork::Lazy;
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use crate::text::is_cjk;
 use crate::text::words::runs;
@@ -139,7 +139,7 @@ const LISTS: [(Signs, &str); 12] = [
     ),
 ];
 
-static SPACED: LazyLock<HashMap<&'static str, Signs>> = LazyLock::new(|| {
+static SPACED: Lazy<HashMap<&'static str, Signs>> = Lazy::new(|| {
     let mut words: HashMap<&str, Signs> = HashMap::new();
     for (sign, list) in LISTS {
         for word in list.split_whitespace().filter(|word| !word.contains(is_cjk)) {
@@ -149,7 +149,7 @@ static SPACED: LazyLock<HashMap<&'static str, Signs>> = LazyLock::new(|| {
     words
 });
 
-static UNSPACED: LazyLock<Vec<(&'static str, Signs)>> = LazyLock::new(|| {
+static UNSPACED: Lazy<Vec<(&'static str, Signs)>> = Lazy::new(|| {
     let all = LISTS.iter().flat_map(|(sign, list)| {
         list.split_whitespace().filter(|word| word.contains(is_cjk)).map(|word| (word, *sign))
     });

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
 

@@ -6,7 +6,7 @@
 //! `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range. Of the matches at one position, the
 //! longest wins.
 
-use std::sync::LazyLock;
+use crate::fork::Lazy;
 
 use jiff::civil::Date;
 use regex::{Captures, Regex, RegexSet};
@@ -145,17 +145,17 @@ pub(super) struct Patterns {
     pub day_first: bool,
     rejected: Option<Regex>,
     counted: Regex,
-    pub tense: &'static LazyLock<Reader>,
+    pub tense: &'static Lazy<Reader>,
 }
 
-static ENGLISH: LazyLock<Patterns> =
-    LazyLock::new(|| Patterns::new(Language::English, &english::VOCABULARY, &tense::ENGLISH));
-static GERMAN: LazyLock<Patterns> =
-    LazyLock::new(|| Patterns::new(Language::German, &german::VOCABULARY, &tense::GERMAN));
-static SPANISH: LazyLock<Patterns> =
-    LazyLock::new(|| Patterns::new(Language::Spanish, &spanish::VOCABULARY, &tense::SPANISH));
-static FRENCH: LazyLock<Patterns> =
-    LazyLock::new(|| Patterns::new(Language::French, &french::VOCABULARY, &tense::FRENCH));
+static ENGLISH: Lazy<Patterns> =
+    Lazy::new(|| Patterns::new(Language::English, &english::VOCABULARY, &tense::ENGLISH));
+static GERMAN: Lazy<Patterns> =
+    Lazy::new(|| Patterns::new(Language::German, &german::VOCABULARY, &tense::GERMAN));
+static SPANISH: Lazy<Patterns> =
+    Lazy::new(|| Patterns::new(Language::Spanish, &spanish::VOCABULARY, &tense::SPANISH));
+static FRENCH: Lazy<Patterns> =
+    Lazy::new(|| Patterns::new(Language::French, &french::VOCABULARY, &tense::FRENCH));
 
 /// The patterns for a text in `language`; the English patterns also serve all other languages.
 pub(super) fn of(language: Language) -> &'static Patterns {
@@ -227,11 +227,7 @@ const SHORT_WEEKDAYS: [(&str, i8); 7] =
     [("mon", 0), ("tues?", 1), ("wed", 2), ("thu(?:rs?)?", 3), ("fri", 4), ("sat", 5), ("sun", 6)];
 
 impl Patterns {
-    fn new(
-        language: Language,
-        words: &'static Vocabulary,
-        tense: &'static LazyLock<Reader>,
-    ) -> Self {
+    fn new(language: Language, words: &'static Vocabulary, tense: &'static Lazy<Reader>) -> Self {
         let fill = placeholders(words);
         let filled = |pattern: &str| {
             fill.iter()

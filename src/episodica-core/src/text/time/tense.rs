@@ -3,8 +3,8 @@
 //! A clause ends at punctuation and at a conjunction. The clause of the date decides first, then
 //! the one before it, then the one after it.
 
+use crate::fork::Lazy;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -58,11 +58,11 @@ pub(super) struct Reader {
     rule: Rule,
 }
 
-pub(super) static ENGLISH: LazyLock<Reader> = LazyLock::new(|| Reader::new(&english::TENSE));
-pub(super) static CHINESE: LazyLock<Reader> = LazyLock::new(|| Reader::new(&chinese::TENSE));
-pub(super) static GERMAN: LazyLock<Reader> = LazyLock::new(|| Reader::new(&german::TENSE));
-pub(super) static SPANISH: LazyLock<Reader> = LazyLock::new(|| Reader::new(&spanish::TENSE));
-pub(super) static FRENCH: LazyLock<Reader> = LazyLock::new(|| Reader::new(&french::TENSE));
+pub(super) static ENGLISH: Lazy<Reader> = Lazy::new(|| Reader::new(&english::TENSE));
+pub(super) static CHINESE: Lazy<Reader> = Lazy::new(|| Reader::new(&chinese::TENSE));
+pub(super) static GERMAN: Lazy<Reader> = Lazy::new(|| Reader::new(&german::TENSE));
+pub(super) static SPANISH: Lazy<Reader> = Lazy::new(|| Reader::new(&spanish::TENSE));
+pub(super) static FRENCH: Lazy<Reader> = Lazy::new(|| Reader::new(&french::TENSE));
 
 impl Reader {
     fn new(tense: &Tense) -> Self {

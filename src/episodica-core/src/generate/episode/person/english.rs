@@ -1,8 +1,8 @@
 //! English in the third person: every first-person subject needs a verb with a known third-person
 //! form, and the sentence must not address anybody.
 
+use crate::fork::Lazy;
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 /// Verbs whose third-person form adds an `s`; their plain form after "I" is the present tense.
 const PRESENT: &str = "\
@@ -70,16 +70,16 @@ const REQUESTS: &str = "\
     wait join don't do can could would will";
 
 /// A list as a set.
-type List = LazyLock<HashSet<&'static str>>;
+type List = Lazy<HashSet<&'static str>>;
 
-static PRESENT_SET: List = LazyLock::new(|| PRESENT.split_whitespace().collect());
+static PRESENT_SET: List = Lazy::new(|| PRESENT.split_whitespace().collect());
 static PAST_SET: List =
-    LazyLock::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
-static ADVERB_SET: List = LazyLock::new(|| ADVERBS.split_whitespace().collect());
-static OTHERS_SET: List = LazyLock::new(|| OTHERS_MEANT.split_whitespace().collect());
-static INVERTING_SET: List = LazyLock::new(|| INVERTING.split_whitespace().collect());
-static SUBJECT_SET: List = LazyLock::new(|| SUBJECTS.split_whitespace().collect());
-static FILLER_SET: List = LazyLock::new(|| FILLERS.split_whitespace().collect());
+    Lazy::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
+static ADVERB_SET: List = Lazy::new(|| ADVERBS.split_whitespace().collect());
+static OTHERS_SET: List = Lazy::new(|| OTHERS_MEANT.split_whitespace().collect());
+static INVERTING_SET: List = Lazy::new(|| INVERTING.split_whitespace().collect());
+static SUBJECT_SET: List = Lazy::new(|| SUBJECTS.split_whitespace().collect());
+static FILLER_SET: List = Lazy::new(|| FILLERS.split_whitespace().collect());
 
 /// Maximum number of times a rewritten sentence names the speaker; with more, a quotation reads
 /// better.

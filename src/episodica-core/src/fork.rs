@@ -1,0 +1,165 @@
+//! What a forked process shares with its parent, and what it makes anew.
+//!
+//! A child has only the thread that forked. Whatever another thread of the parent had begun stays
+//! unfinished in the child: a static value that was being made would be waited for without end. So
+//! a fork waits until such values are finished ([`before_fork`]), and threads and connections are
+//! kept per process ([`PerProcess`]).
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How many generations of processes are told apart: children of children, and so on.
+const GENERATIONS: usize = 64;
+/// Between two looks at what is being made.
+const PAUSE: Duration = Duration::from_micros(100);
+/// Added to [`MAKING`] by each fork under way; below it, the threads that make a value are counted.
+const FORKING: usize = 1 << 16;
+
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+static MAKING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// This thread is making a value: what it needs for that isn't held up by a fork.
+    static MAKES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Waits until no thread is making a value that a child would wait for, and holds further ones up.
+/// Call one of the others after the fork.
+pub fn before_fork() {
+    MAKING.fetch_add(FORKING, Ordering::SeqCst);
+    while !MAKING.load(Ordering::SeqCst).is_multiple_of(FORKING) {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The process has forked, and is the parent.
+pub fn after_fork_in_parent() {
+    MAKING.fetch_sub(FORKING, Ordering::SeqCst);
+}
+
+/// The process was forked.
+pub fn after_fork_in_child() {
+    FORKS.fetch_add(1, Ordering::SeqCst);
+    MAKING.store(0, Ordering::SeqCst);
+}
+
+/// True if the process was forked from one that had used the package.
+pub(crate) fn is_forked() -> bool {
+    FORKS.load(Ordering::SeqCst) > 0
+}
+
+/// Makes a value under a lock that a fork must not cut off: the fork waits.
+pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
+    if MAKES.get() {
+        return make();
+    }
+    let mut now = MAKING.load(Ordering::SeqCst);
+    loop {
+        if now >= FORKING {
+            std::thread::sleep(PAUSE);
+            now = MAKING.load(Ordering::SeqCst);
+            continue;
+        }
+        match MAKING.compare_exchange(now, now + 1, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => break,
+            Err(other) => now = other,
+        }
+    }
+    let _made = Making::new();
+    make()
+}
+
+/// Counts a thread that makes a value, while it lives.
+struct Making;
+
+impl Making {
+    fn new() -> Self {
+        MAKES.set(true);
+        Self
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        MAKES.set(false);
+        MAKING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A static value that is made at its first use, like the standard library's `LazyLock`, which
+/// would be waited for without end in a child that is forked meanwhile.
+pub(crate) struct Lazy<T> {
+    value: OnceLock<T>,
+    make: fn() -> T,
+}
+
+impl<T> Lazy<T> {
+    /// Not made yet.
+    pub const fn new(make: fn() -> T) -> Self {
+        Self { value: OnceLock::new(), make }
+    }
+}
+
+impl<T> Deref for Lazy<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.get().unwrap_or_else(|| make(|| self.value.get_or_init(self.make)))
+    }
+}
+
+/// A value that a process makes once, and a child that was forked once more.
+#[derive(Debug)]
+pub struct PerProcess<T>([OnceLock<T>; GENERATIONS]);
+
+impl<T> Default for PerProcess<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> PerProcess<T> {
+    /// Nothing made yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([const { OnceLock::new() }; GENERATIONS])
+    }
+
+    /// The place for the value of this process.
+    pub fn place(&self) -> &OnceLock<T> {
+        &self.0[FORKS.load(Ordering::SeqCst) % GENERATIONS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_fork_waits_for_what_is_being_made_and_holds_up_what_is_not_begun() {
+        static INNER: Lazy<usize> = Lazy::new(|| 1);
+        static OUTER: Lazy<usize> = Lazy::new(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            *INNER + 1
+        });
+        static LATE: Lazy<Instant> = Lazy::new(Instant::now);
+        let making = std::thread::spawn(|| *OUTER);
+        while MAKING.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        before_fork();
+        assert_eq!((OUTER.value.get(), INNER.value.get()), (Some(&2), Some(&1)));
+        let late = std::thread::spawn(|| *LATE);
+        std::thread::sleep(Duration::from_millis(50));
+        let end = Instant::now();
+        assert!(LATE.value.get().is_none());
+        after_fork_in_parent();
+        assert!(late.join().unwrap() >= end);
+        assert_eq!(making.join().unwrap(), 2);
+    }
+}
