@@ -271,10 +271,11 @@ impl UserStore {
     /// `Io`: then, too.
     pub fn follow(&self) -> Result<Option<LoadedUser>> {
         let mut behind = Behind::new(&self.owner);
+        // Before, so that no append of another thread ends in between.
+        let mut ends = self.lock_ends();
         let Some(head) = self.logs.follow(&mut |kind, line| behind.line(kind, line.bytes))? else {
             return Ok(None);
         };
-        let mut ends = self.lock_ends();
         for (end, new) in ends.iter_mut().zip(head.ends) {
             **end = new;
         }

@@ -19,7 +19,7 @@ use crate::store::{LogKind, Mode, SnapshotHead, Store, VectorCacheHead};
 /// Records written since the last snapshot before the next is due: at least so many, and this share
 /// of all.
 const SNAPSHOT_STEP: u64 = 2_048;
-const SNAPSHOT_SHARE: u64 = 16;
+const SNAPSHOT_SHARE: u64 = 32;
 
 /// What to do about caches that others write or have written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
