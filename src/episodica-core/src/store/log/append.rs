@@ -145,8 +145,13 @@ impl Log {
                 file
             }
         };
+        if !self.directory_dirty {
+            return Ok(file);
+        }
+        // Among the kept files it is closed if the directory needs its handle.
+        self.handle.put(file);
         self.sync_directory()?;
-        Ok(file)
+        self.handle.take().map_or_else(|| self.open_file(), Ok)
     }
 
     pub(super) fn sync_directory(&mut self) -> Result<()> {
