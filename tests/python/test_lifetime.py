@@ -117,7 +117,7 @@ def test_a_forked_child_goes_on_with_an_engine_of_its_own(store: Path) -> None:
 def test_a_child_forked_while_threads_work_never_hangs(store: Path) -> None:
     """The locks of the parent may be held by threads that the child does not have."""
     done = script(f"""
-        import os, signal, threading, warnings
+        import os, signal, threading, time, warnings
         warnings.simplefilter("ignore")
         from episodica import MemorySystem
         memory = MemorySystem({str(store)!r})
@@ -133,6 +133,8 @@ def test_a_child_forked_while_threads_work_never_hangs(store: Path) -> None:
             thread.start()
         children = []
         for number in range(6):
+            # The threads are at their first calls, which make what all share.
+            time.sleep(0.01)
             child = os.fork()
             if not child:
                 signal.alarm(60)
@@ -150,6 +152,29 @@ def test_a_child_forked_while_threads_work_never_hangs(store: Path) -> None:
         memory.close()
     """)
     assert (done.stdout, done.stderr) == ("[0, 0, 0, 0, 0, 0] True\n", "")
+
+
+def test_children_of_children_write_and_find(store: Path) -> None:
+    done = script(f"""
+        import os, signal, warnings
+        warnings.simplefilter("ignore")
+        from episodica import MemorySystem
+        memory = MemorySystem({str(store)!r})
+        depth = 0
+        while depth < 10:
+            talk = [{{"role": "user", "content": f"depth {{depth}} of {{n}}"}} for n in range(99)]
+            assert memory.add_messages("alice", talk).messages_added == 99
+            child = os.fork()
+            if child:
+                status = os.waitpid(child, 0)[1]
+                assert status == 0, (depth, status)
+                os._exit(0)
+            signal.alarm(60)
+            depth += 1
+        print(len(memory.messages("alice")), flush=True)
+        os._exit(0)
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "990\n", "")
 
 
 def test_a_parent_killed_in_the_middle_of_a_write_leaves_no_lock_to_its_child(store: Path) -> None:
