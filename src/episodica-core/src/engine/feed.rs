@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use crate::clock::Moment;
 use crate::error::{Error, Result};
