@@ -76,6 +76,20 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Any error of the operating system; also if a directory of the path is a symbolic link.
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>>;
 
+    /// [`Backend::stat`] for what is only compared: cheaper, since the directories of the path are
+    /// not asked for links.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        self.stat(path)
+    }
+
+    /// Closes files that are open only to be used again; `false` if there was none.
+    fn release(&self) -> bool {
+        false
+    }
+
     /// Name and kind of every entry with a Unicode name, unordered; empty if the directory does not
     /// exist.
     ///
@@ -187,6 +201,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
 impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         (**self).stat(path)
+    }
+    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        (**self).glance(path)
+    }
+    fn release(&self) -> bool {
+        (**self).release()
     }
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
         (**self).list_dir(path)

@@ -133,7 +133,7 @@ impl FileUserLogs {
         let mut stamps = [None; 3];
         // Facts first, messages last: what a record refers to was there before it.
         for (stamp, LogSource { path, .. }) in stamps.iter_mut().zip(&self.sources).rev() {
-            let found = self.shared.backend.stat(path);
+            let found = self.shared.backend.glance(path);
             *stamp = found.map_err(|error| io_error("cannot look at the log", path, error))?;
         }
         Ok(stamps)

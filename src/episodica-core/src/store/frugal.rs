@@ -24,9 +24,7 @@ impl Frugal {
     fn retry<T>(&self, operation: impl Fn(&dyn Backend) -> io::Result<T>) -> io::Result<T> {
         let outcome = operation(&*self.inner);
         match &outcome {
-            Err(error) if is_out_of_handles(error) && self.handles.release() => {
-                operation(&*self.inner)
-            }
+            Err(error) if is_out_of_handles(error) && self.release() => operation(&*self.inner),
             _ => outcome,
         }
     }
@@ -47,6 +45,13 @@ fn is_out_of_handles(_: &io::Error) -> bool {
 impl Backend for Frugal {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         self.inner.stat(path)
+    }
+    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        self.inner.glance(path)
+    }
+    fn release(&self) -> bool {
+        let released = [self.handles.release(), self.inner.release()];
+        released.contains(&true)
     }
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
         self.retry(|inner| inner.list_dir(path))

@@ -63,7 +63,7 @@ impl UserLocks {
     /// # Errors
     /// `Io`.
     pub fn generation(&self) -> Result<u64> {
-        let stamp = self.backend.stat(&self.generation);
+        let stamp = self.backend.glance(&self.generation);
         let stamp =
             stamp.map_err(|error| io_error("cannot look at the locks", &self.generation, error))?;
         Ok(stamp.map_or(0, |stamp| stamp.bytes))

@@ -6,26 +6,31 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fs_err::{self as fs, OpenOptions};
 
 use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Refusal, Share};
 use super::held::Registered;
 use crate::fork;
+use crate::sync::Mutex;
 
 /// The most that is read of what a lock file says.
-const MAX_HOLDER_BYTES: u64 = 1_024;
+const MAX_HOLDER_BYTES: usize = 1_024;
+/// Lock files that stay open to be locked again: opening one costs more than a short append.
+const MAX_KEPT_LOCKS: usize = 8;
 
 /// The operating system's files.
 #[derive(Debug, Clone)]
 pub struct RealBackend {
     root: PathBuf,
+    kept: KeptLocks,
 }
 
 impl RealBackend {
     /// Below `root`, symbolic links are refused.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self { root: root.to_owned(), kept: KeptLocks::default() }
     }
 
     /// Refuses `path` if a name below the root, the last one included, is a symbolic link.
@@ -64,19 +69,74 @@ impl BackendFile for RealFile {
     }
 }
 
+/// A lock file that is open. Two who want the lock at once need one each, also in one process.
 #[derive(Debug)]
-struct RealLock {
+struct LockFile {
+    path: PathBuf,
     /// Dropped first: the number of a closed file may be that of another.
     _registered: Registered,
     file: std::fs::File,
+}
+
+impl LockFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // A child that is forked in between would share the file without knowing it.
+        fork::make(|| {
+            let file = open_regular(&mut options, path)?.into_file();
+            Ok(Self { path: path.to_owned(), _registered: Registered::new(&file), file })
+        })
+    }
+
+    /// True unless the file was removed while it was open.
+    fn has_its_name(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+        }
+        #[cfg(not(unix))]
+        true
+    }
+}
+
+/// Open lock files that nobody holds, the last used last.
+#[derive(Debug, Clone, Default)]
+struct KeptLocks(Arc<Mutex<Vec<LockFile>>>);
+
+impl KeptLocks {
+    fn take(&self, path: &Path) -> Option<LockFile> {
+        let mut kept = self.0.lock();
+        let at = kept.iter().rposition(|file| file.path == path)?;
+        Some(kept.remove(at))
+    }
+
+    fn put(&self, file: LockFile) {
+        let mut kept = self.0.lock();
+        let first = if kept.len() == MAX_KEPT_LOCKS { Some(kept.remove(0)) } else { None };
+        kept.push(file);
+        drop(kept);
+        drop(first);
+    }
+}
+
+#[derive(Debug)]
+struct RealLock {
+    file: Option<LockFile>,
+    kept: KeptLocks,
 }
 
 impl LockGuard for RealLock {}
 
 impl Drop for RealLock {
     fn drop(&mut self) {
-        // Closing the file would do, but not where a child that was forked has it open, too.
-        let _ = self.file.unlock();
+        // Closing the file would not do where a child that was forked has it open, too.
+        if let Some(file) = self.file.take()
+            && file.file.unlock().is_ok()
+        {
+            self.kept.put(file);
+        }
     }
 }
 
@@ -121,9 +181,10 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> 
 
 /// Writes who holds a lock, unless the file says so: the same process takes a lock again and again.
 fn write_holder(file: &mut std::fs::File, holder: &str) -> io::Result<()> {
-    let mut written = Vec::new();
-    Read::by_ref(file).take(MAX_HOLDER_BYTES).read_to_end(&mut written)?;
-    if written == holder.as_bytes() {
+    let mut written = [0; MAX_HOLDER_BYTES];
+    file.rewind()?;
+    let bytes = file.read(&mut written)?;
+    if &written[..bytes] == holder.as_bytes() {
         return Ok(());
     }
     file.set_len(0)?;
@@ -150,6 +211,10 @@ impl Backend for RealBackend {
         if let Some(parent) = path.parent() {
             self.guard(parent)?;
         }
+        self.glance(path)
+    }
+
+    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) => {
                 // The root may be a link; the store needs the directory that it points to.
@@ -179,6 +244,11 @@ impl Backend for RealBackend {
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn release(&self) -> bool {
+        let kept = std::mem::take(&mut *self.kept.0.lock());
+        !kept.is_empty()
     }
 
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
@@ -262,30 +332,31 @@ impl Backend for RealBackend {
         share: Share,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
-        self.guard(path)?;
-        let options = &mut OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        // A child that is forked in between would share the file without knowing it.
-        let opened = fork::make(|| {
-            let file = open_regular(options, path)?.into_file();
-            let registered = Registered::new(&file);
-            Ok::<_, io::Error>((registered, file))
-        });
-        let (registered, mut file) = opened?;
+        let kept = self.kept.take(path).filter(LockFile::has_its_name);
+        let mut file = match kept {
+            Some(file) => file,
+            None => {
+                self.guard(path)?;
+                LockFile::open(path)?
+            }
+        };
         let taken = match share {
-            Share::Alone => file.try_lock(),
-            Share::WithOthers => file.try_lock_shared(),
+            Share::Alone => file.file.try_lock(),
+            Share::WithOthers => file.file.try_lock_shared(),
         };
         match taken {
             Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                self.kept.put(file);
+                return Ok(None);
+            }
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
         if share == Share::Alone {
             // On a full disk the lock holds all the same, without a name.
-            let _ = write_holder(&mut file, holder);
+            let _ = write_holder(&mut file.file, holder);
         }
-        Ok(Some(Box::new(RealLock { file, _registered: registered })))
+        Ok(Some(Box::new(RealLock { file: Some(file), kept: self.kept.clone() })))
     }
 
     #[cfg(target_os = "linux")]

@@ -22,7 +22,10 @@ impl Log {
     /// # Errors
     /// As [`Log::stamp`].
     pub(crate) fn is_current(&self) -> Result<bool> {
-        Ok(match (self.file_number, self.stamp()?) {
+        let path = &self.place.path;
+        let stamp = self.place.backend.glance(path);
+        let stamp = stamp.map_err(|error| io_error("cannot look at the log", path, error))?;
+        Ok(match (self.file_number, stamp) {
             (None, None) => true,
             (None, Some(stamp)) => stamp.bytes == 0,
             (Some(number), Some(stamp)) => {
