@@ -1,9 +1,9 @@
 //! The engine of episodica: messages in, episodes and semantic memories out, found again.
 //!
 //! Data flows one way through the modules, and each depends only on those before it:
-//! `error, fork, sync, control, ids, clock, config, matrix, pack, parallel -> {remote, model} -> text ->
-//! {store, index, llm -> embed} -> score -> {boundary, generate} -> engine`. ARCHITECTURE.md at the
-//! top of the repository is the map.
+//! `error, fork, sync, control, ids, clock, config, matrix, pack, parallel -> {remote, model} ->
+//! text -> {store, index, llm -> embed} -> score -> {boundary, generate} -> engine`.
+//! ARCHITECTURE.md at the top of the repository is the map.
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,11 @@
 //! The log files of one user: read, followed, appended to and rewritten under the user's lock file.
 
 use std::io::Read;
-use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 use super::adopt::LogSource;
 use super::backend::{FileStamp, LockGuard};
@@ -17,6 +16,7 @@ use super::lock::Holder;
 use super::locks::UserLocks;
 use super::log::{Log, LogFile, LogPosition, LogSum, Mode, Recovery, Tail};
 use super::log_store::{Answer, Batch, BatchId, FollowVisit, Head, Held, Hold, Turn, UserLogs};
+use super::open_log::OpenLog;
 use super::scan::{Line, Visit};
 use super::shared::Shared;
 use crate::error::{Error, ErrorKind, Result};
@@ -63,23 +63,6 @@ pub(super) struct FileUserLogs {
     last_batch: Mutex<Option<BatchId>>,
     /// An erasure stopped half-way and has to be finished before anything is appended.
     erasing: AtomicBool,
-}
-
-/// The lock of one log, which is open.
-struct OpenLog<'a>(MutexGuard<'a, Option<Log>>);
-
-impl Deref for OpenLog<'_> {
-    type Target = Log;
-
-    fn deref(&self) -> &Log {
-        self.0.as_ref().expect("invariant: the log was opened")
-    }
-}
-
-impl DerefMut for OpenLog<'_> {
-    fn deref_mut(&mut self) -> &mut Log {
-        self.0.as_mut().expect("invariant: the log was opened")
-    }
 }
 
 #[derive(Debug)]

@@ -40,6 +40,7 @@ mod locks;
 mod log;
 pub mod log_store;
 mod npy;
+mod open_log;
 mod quarantine;
 mod real;
 mod reserve;
