@@ -132,6 +132,15 @@ impl Postings {
         self.list(term).map_or(0, |list| list.alive as usize)
     }
 
+    /// Calls `visit` with every term that a living record contains.
+    pub(crate) fn for_each_term(&self, mut visit: impl FnMut(&str)) {
+        for (number, list) in (0_u32..).zip(&self.lists) {
+            if list.alive > 0 {
+                visit(self.dictionary.key(number));
+            }
+        }
+    }
+
     /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df +
     /// 1/2) / (df + 1/2))`, never negative.
     pub(crate) fn idf(&self, frequency: usize) -> f32 {

@@ -5,6 +5,10 @@
 //! of the question that the record answers, 0 to 1. A weak best match stays weak; scaling by the
 //! best match would hide this.
 
+use std::iter;
+
+use rustc_hash::FxHashMap;
+
 use super::query::QueryTerm;
 use crate::index::{MessageIndex, Postings};
 
@@ -15,15 +19,31 @@ pub const BM25_B: f32 = 0.6;
 /// Length correction for longer texts.
 pub const BM25_B_LONG: f32 = 0.75;
 
-/// Each known term's share of the ideal score.
-fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<(&'a str, f32)> {
+/// A term of the question that the index knows in one form at least.
+struct Known<'a> {
+    /// The term and its variants, each with the share that one occurrence counts.
+    forms: Vec<(&'a str, f32)>,
+    /// The term's share of the ideal score.
+    worth: f32,
+}
+
+/// The known terms of a question.
+fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Known<'a>> {
     let mut known = Vec::new();
     let mut ideal = 0.0;
     for term in terms {
-        let frequency = postings.document_frequency(&term.text);
+        let variants = term.variants.iter().map(|variant| (variant.text.as_str(), variant.share));
+        let mut forms: Vec<(&str, f32)> =
+            iter::once((term.text.as_str(), 1.0)).chain(variants).collect();
+        let mut frequency = 0;
+        forms.retain(|(form, _)| {
+            let records = postings.document_frequency(form);
+            frequency += records;
+            records > 0
+        });
         if frequency > 0 {
-            let worth = term.weight * postings.idf(frequency);
-            known.push((term.text.as_str(), worth));
+            let worth = term.weight * postings.idf(frequency.min(postings.len()));
+            known.push(Known { forms, worth });
             ideal += worth;
         } else if !term.unspaced {
             // A word that occurs in no message shows that nothing matches well. An unseen bigram
@@ -31,7 +51,7 @@ fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<(&'a str, f32)>
             ideal += term.weight * postings.idf(0);
         }
     }
-    known.iter_mut().for_each(|(_, worth)| *worth /= ideal);
+    known.iter_mut().for_each(|known| known.worth /= ideal);
     known
 }
 
@@ -43,13 +63,25 @@ fn saturation(length: f32, mean: f32, b: f32) -> f32 {
 pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     let mut scores = vec![0.0; postings.slots()];
     let mean = postings.mean_length();
-    for (term, worth) in weigh(postings, terms) {
-        for posting in postings.postings(term) {
-            if postings.is_alive(posting.slot) {
-                let tf = posting.frequency as f32;
-                scores[posting.slot as usize] +=
-                    worth * tf / (tf + saturation(postings.length(posting.slot) as f32, mean, b));
+    let scored = |slot: u32, tf: f32| tf / (tf + saturation(postings.length(slot) as f32, mean, b));
+    let mut frequencies: FxHashMap<u32, f32> = FxHashMap::default();
+    for Known { forms, worth } in weigh(postings, terms) {
+        let alone = forms.len() == 1;
+        for (form, share) in forms {
+            for posting in postings.postings(form) {
+                if !postings.is_alive(posting.slot) {
+                    continue;
+                }
+                let tf = share * posting.frequency as f32;
+                if alone {
+                    scores[posting.slot as usize] += worth * scored(posting.slot, tf);
+                } else {
+                    *frequencies.entry(posting.slot).or_default() += tf;
+                }
             }
+        }
+        for (slot, tf) in frequencies.drain() {
+            scores[slot as usize] += worth * scored(slot, tf);
         }
     }
     scores
@@ -63,15 +95,17 @@ pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
     let mean = postings.mean_length() * index.window_weight();
     let mut frequency = vec![0.0_f32; postings.slots()];
     let mut touched: Vec<u32> = Vec::new();
-    for (term, worth) in weigh(postings, terms) {
-        for posting in postings.postings(term) {
-            index.for_each_window(posting.slot, |slot, share| {
-                let sum = &mut frequency[slot as usize];
-                if *sum == 0.0 {
-                    touched.push(slot);
-                }
-                *sum += share * posting.frequency as f32;
-            });
+    for Known { forms, worth } in weigh(postings, terms) {
+        for (form, counts) in forms {
+            for posting in postings.postings(form) {
+                index.for_each_window(posting.slot, |slot, share| {
+                    let sum = &mut frequency[slot as usize];
+                    if *sum == 0.0 {
+                        touched.push(slot);
+                    }
+                    *sum += share * counts * posting.frequency as f32;
+                });
+            }
         }
         for slot in touched.drain(..) {
             let tf = std::mem::take(&mut frequency[slot as usize]);

@@ -24,6 +24,7 @@ mod request;
 mod snippet;
 mod succession;
 mod threshold;
+mod variants;
 
 pub use condition::Where;
 pub use context::{Form, KnownFact, Material, Outdated, Packed, Summary, pack};

@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 
 use super::late::TokenTable;
+use super::variants::{Variant, variants};
 use crate::clock::Moment;
 use crate::index::{Day, MessageIndex, SpeakerId, name_forms, stem};
 use crate::text::script::is_unspaced;
 use crate::text::time::{DatePart, DateRange, date_parts, query_range};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
+use crate::text::{Language, language};
 
 /// Chinese function characters; a run is split at these before it is read as bigrams.
 const FUNCTION_CHARACTERS: &str =
@@ -54,6 +56,8 @@ pub struct QueryTerm {
     pub weight: f32,
     /// True if its script is written without spaces.
     pub unspaced: bool,
+    /// Words of the messages that may stand for it.
+    pub variants: Vec<Variant>,
 }
 
 /// A parsed question.
@@ -126,7 +130,14 @@ impl Query {
         if terms.is_empty() {
             terms = query_terms(&folded);
         }
-        let weight = |terms: Vec<String>| weigh(terms, &folded, table);
+        let inflects = language(text) != Language::English;
+        let weight = |terms: Vec<String>| {
+            let mut terms = weigh(terms, &folded, table);
+            for term in terms.iter_mut().filter(|term| !term.unspaced) {
+                term.variants = variants(&index.field.postings, &term.text, inflects);
+            }
+            terms
+        };
         let or = |words: Vec<String>, other: &str| {
             if words.is_empty() { other.to_owned() } else { words.join(" ") }
         };
@@ -245,12 +256,13 @@ fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryT
             }
         }
         let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
-        weighted.push(QueryTerm { text: text.clone(), weight, unspaced });
+        weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants: Vec::new() });
     }
     weighted.extend(characters.into_iter().map(|text| QueryTerm {
         text,
         weight: CHARACTER_WEIGHT,
         unspaced: true,
+        variants: Vec::new(),
     }));
     weighted
 }

@@ -1,0 +1,150 @@
+//! Finds the words of an index that are spelled like a word of the question: typos, inflections of
+//! languages without a stemmer, parts of compounds, cognates of another language.
+//!
+//! Similarity is the Dice coefficient of character trigrams, with the ends of a word marked
+//! (Adamson and Boreham, Information Storage and Retrieval 10, 1974).
+
+use crate::index::Postings;
+use crate::text::script::is_unspaced;
+
+/// Shortest word that has variants, in characters: most trigrams of shorter ones are its ends.
+const SHORTEST: usize = 4;
+/// Longest word that has variants.
+const LONGEST: usize = 32;
+/// Least similarity where no message has the word itself.
+const LEAST: f32 = 0.5;
+/// Least similarity where some message has it: only inflections are added.
+const LEAST_BESIDE: f32 = 0.6;
+/// Variants that are further below the best one are left out.
+const RANGE: f32 = 0.15;
+/// Most variants of a word, the most similar.
+const MOST: usize = 8;
+
+/// A word of the index that may stand for a word of the question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// The word, in the form of the index.
+    pub text: String,
+    /// How much an occurrence counts beside one of the word itself: the similarity, 0 to 1.
+    pub share: f32,
+}
+
+/// The variants of `term`, a word in the form of the index, most similar first. `inflects` looks
+/// for inflections even if the index has the word itself.
+pub(super) fn variants(postings: &Postings, term: &str, inflects: bool) -> Vec<Variant> {
+    let known = postings.document_frequency(term) > 0;
+    if known && !inflects {
+        return Vec::new();
+    }
+    let Some(word) = Trigrams::of(term) else { return Vec::new() };
+    let least = if known { LEAST_BESIDE } else { LEAST };
+    let mut found: Vec<Variant> = Vec::new();
+    let mut other = Trigrams::default();
+    postings.for_each_term(|text| {
+        // Typos rarely hit the first letter, and inflections leave it.
+        if text.as_bytes().first() != term.as_bytes().first() || text == term {
+            return;
+        }
+        if other.read(text) {
+            let share = word.dice(&other);
+            if share >= least {
+                found.push(Variant { text: text.to_owned(), share });
+            }
+        }
+    });
+    found.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.text.cmp(&b.text)));
+    let best = found.first().map_or(0.0, |best| best.share);
+    found.retain(|variant| variant.share >= best - RANGE);
+    found.truncate(MOST);
+    found
+}
+
+/// The distinct trigrams of a word, ascending.
+#[derive(Default)]
+struct Trigrams(Vec<u64>);
+
+impl Trigrams {
+    /// `None` for a word that has no variants.
+    fn of(word: &str) -> Option<Self> {
+        let mut trigrams = Self::default();
+        trigrams.read(word).then_some(trigrams)
+    }
+
+    /// Reads another word; false if it has no variants: short and long ones, numbers and codes, and
+    /// scripts without spaces.
+    fn read(&mut self, word: &str) -> bool {
+        self.0.clear();
+        // A character takes 21 bits; 0 marks both ends.
+        let (mut window, mut length) = (0_u64, 0);
+        for c in word.chars() {
+            if !c.is_alphabetic() || is_unspaced(c) {
+                return false;
+            }
+            length += 1;
+            window = (window << 21 | u64::from(c)) & ((1 << 63) - 1);
+            self.0.push(window);
+        }
+        self.0.push((window << 21) & ((1 << 63) - 1));
+        self.0.sort_unstable();
+        self.0.dedup();
+        (SHORTEST..=LONGEST).contains(&length)
+    }
+
+    fn dice(&self, other: &Self) -> f32 {
+        let (mut a, mut b, mut shared) =
+            (self.0.iter().peekable(), other.0.iter().peekable(), 0_u16);
+        while let (Some(left), Some(right)) = (a.peek(), b.peek()) {
+            match left.cmp(right) {
+                std::cmp::Ordering::Less => drop(a.next()),
+                std::cmp::Ordering::Greater => drop(b.next()),
+                std::cmp::Ordering::Equal => {
+                    shared += 1;
+                    a.next();
+                    b.next();
+                }
+            }
+        }
+        2.0 * f32::from(shared) / (self.0.len() + other.0.len()) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(words: &str, term: &str, inflects: bool) -> Vec<String> {
+        let mut index = Postings::default();
+        index.add(0, words);
+        variants(&index, term, inflects).into_iter().map(|variant| variant.text).collect()
+    }
+
+    #[test]
+    fn words_that_no_message_has_find_those_spelled_alike() {
+        assert_eq!(found("the grinder broke, we grilled", "grider", false), ["grinder"]);
+        assert_eq!(found("a machine in the garden", "machien", false), ["machin"]);
+        assert_eq!(found("Die Umrüstsätze kommen", "umrustsatz", false), ["umrustsatz"]);
+        assert_eq!(found("die Maschine steht", "machin", false), ["maschin"]);
+        assert_eq!(found("a nation in the garden", "station", false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn known_words_have_variants_only_where_they_inflect() {
+        let words = "ella trabaja aquí, antes trabajaba allí; el trabajo, la traba";
+        assert_eq!(found(words, "trabaja", false), Vec::<String>::new());
+        assert!(found(words, "trabaja", true).contains(&"trabajo".to_owned()));
+    }
+
+    #[test]
+    fn numbers_codes_short_words_and_unspaced_scripts_have_none() {
+        for (words, term) in [
+            ("2019 2018", "2017"),
+            ("KX-2201 b12345", "b12346"),
+            ("cat", "cut"),
+            ("机器学习", "机器人学"),
+        ] {
+            assert_eq!(found(words, term, true), Vec::<String>::new(), "{term}");
+        }
+        found("", "", true);
+        found(&"x".repeat(1_000), &"x".repeat(64), true);
+    }
+}
