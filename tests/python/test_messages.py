@@ -28,6 +28,7 @@ def test_a_full_message() -> None:
         "content": "I moved to Lyon.",
         "timestamp": "2024-03-11T09:30:00+01:00",
         "session_id": "s1",
+        "agent_id": "coach",
         "metadata": {"channel": "sms", "n": [1, 2.5, None, True]},
         "message_id": "m1",
     }
@@ -37,7 +38,9 @@ def test_a_full_message() -> None:
 
 
 def test_a_short_message_has_every_key() -> None:
-    absent = dict.fromkeys(("name", "timestamp", "session_id", "metadata", "message_id"))
+    absent = dict.fromkeys(
+        ("name", "timestamp", "session_id", "agent_id", "metadata", "message_id")
+    )
     assert normalise([BASE]) == [{**BASE, **absent}]
 
 
@@ -195,6 +198,7 @@ def test_foreign_keys_of_chat_apis_are_left_out() -> None:
         "name",
         "timestamp",
         "session_id",
+        "agent_id",
         "metadata",
         "message_id",
     }
