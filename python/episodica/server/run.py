@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 
 import uvicorn
 from fastapi import FastAPI
 
-from ..errors import ConfigError, StoreLockedError
-from ..system import MemorySystem
+from ..errors import ConfigError
 from .app import create_app
 from .keys import KeyRing
 from .settings import HANDED_ON, ServerSettings
@@ -33,7 +31,7 @@ def serve(settings: ServerSettings) -> int:
     Raises
     ------
     ConfigError
-        If other machines could connect and there is no key, or the store takes one process only.
+        If other machines could connect and there is no key.
     """
     if not settings.is_local and not KeyRing(settings.keys_path):
         raise ConfigError(
@@ -46,7 +44,6 @@ def serve(settings: ServerSettings) -> int:
         app.state.service.memories.open(settings.tenant)
         _run(app, settings)
         return 0
-    _check_workers()
     os.environ[HANDED_ON] = settings.to_environment()
     _run("episodica.server.app:create_app", settings)
     return 0
@@ -76,16 +73,3 @@ def _run(app: FastAPI | str, settings: ServerSettings) -> None:
         timeout_graceful_shutdown=int(settings.shutdown_timeout_seconds),
         backlog=2048,
     )
-
-
-def _check_workers() -> None:
-    """Refuses several workers as long as a store takes one process."""
-    folder = tempfile.TemporaryDirectory(prefix="episodica-workers-")
-    with folder, MemorySystem(folder.name):
-        try:
-            MemorySystem(folder.name).close()
-        except StoreLockedError:
-            raise ConfigError(
-                "this release writes a store from one process: `--workers` must be 1",
-                hint="one worker serves many users; for more, give each worker its own store",
-            ) from None

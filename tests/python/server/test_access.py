@@ -284,30 +284,3 @@ def test_settings_come_from_arguments_then_environment_then_file(tmp_path: Path)
     file.write_text("[server]\nport = 'x'\n")
     with pytest.raises(ConfigError, match="port"):
         ServerSettings.load({"config": str(file)}, {})
-
-
-def test_several_workers_need_a_store_of_several_processes(
-    cli: Callable[..., Any], store: Path
-) -> None:
-    from episodica import MemorySystem, StoreLockedError
-
-    try:
-        with MemorySystem(store), MemorySystem(store):
-            pytest.skip("a store takes several processes")
-    except StoreLockedError:
-        done = cli("serve", "--workers", "2", "--store", store)
-    assert done.returncode == 1
-    assert "`--workers` must be 1" in done.stderr
-
-
-def test_a_locked_store_is_a_clear_error(cli: Callable[..., Any], store: Path) -> None:
-    from episodica import MemorySystem, StoreLockedError
-
-    with MemorySystem(store):
-        try:
-            MemorySystem(store).close()
-            pytest.skip("a store takes several processes")
-        except StoreLockedError:
-            done = cli("serve", "--store", store)
-    assert done.returncode == 1
-    assert "error: the store is being written" in done.stderr

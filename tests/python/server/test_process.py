@@ -129,36 +129,50 @@ def test_a_new_start_tells_followers_to_list_again(serve: Serve) -> None:
     again.close()
 
 
-def test_what_is_acknowledged_survives_sigterm_under_load(serve: Serve, store: Path) -> None:
-    served = serve()
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_is_acknowledged_survives_sigterm_under_load(
+    serve: Serve, store: Path, workers: str
+) -> None:
+    served = serve("--workers", workers)
     acknowledged: list[str] = []
     refused: list[str] = []
 
-    def add(worker: int) -> None:
+    def add(number: int) -> None:
         with httpx.Client(base_url=served.url, timeout=20) as client:
             for n in range(10_000):
-                text = f"worker {worker} note {n}"
+                text = f"client {number} note {n}"
                 body = {"messages": [{"role": "user", "content": text}]}
                 try:
-                    answer = client.post(f"/v1/users/u{worker % 3}/messages", json=body)
+                    answer = client.post(f"/v1/users/u{number % 3}/messages", json=body)
                 except httpx.TransportError:
                     return
                 (acknowledged if answer.status_code == 201 else refused).append(text)
                 if answer.status_code != 201:
                     return
 
-    workers = [threading.Thread(target=add, args=(n,)) for n in range(8)]
-    for one in workers:
+    clients = [threading.Thread(target=add, args=(n,)) for n in range(8)]
+    for one in clients:
         one.start()
     time.sleep(1.5)
     assert served.stop() == 0, served.log.read_text()
-    for one in workers:
+    for one in clients:
         one.join(20)
     assert len(acknowledged) > 20
     with MemorySystem(store) as memory:
         stored = {one.content for user in memory.users() for one in memory.messages(user)}
     assert set(acknowledged) <= stored
     assert "Traceback" not in served.log.read_text()
+
+
+def test_workers_find_what_others_acknowledged(serve: Serve) -> None:
+    served = serve("--workers", "2")
+    path = f"{served.url}{ALICE}/messages"
+    for n in range(40):
+        # Each request opens a connection, which either worker may take.
+        body = {"messages": [{"role": "user", "content": f"note {n}"}]}
+        assert httpx.post(path, json=body).status_code == 201
+        listed = httpx.get(path, params={"limit": 100}).json()
+        assert len(listed["items"]) == n + 1
 
 
 def test_a_key_works_across_the_process(serve: Serve, cli: Callable[..., Any], store: Path) -> None:
