@@ -21,8 +21,11 @@ from episodica import (
     AddResult,
     Context,
     Episode,
+    Event,
+    Events,
     Explanation,
     Hit,
+    LearningReport,
     MemorySystem,
     Message,
     SearchResults,
@@ -107,6 +110,7 @@ def shown(value: Any) -> str:
 def values(text: str) -> list[Any]:
     """A value of every kind with ``text`` wherever a text can be."""
     message = Message("m1", text, text, WHEN, text, text, {"a": text})
+    change = Event(WHEN, text, "SUPERSEDE", "f1", text, f"{text} before", reason=text)
     episode = Episode(
         "e1",
         text,
@@ -175,6 +179,8 @@ def values(text: str) -> list[Any]:
             Context(text, results, (message,), (), 3),
             AddResult(1, 0, 0, (text,), 0),
             VerifyReport(1, 0, 0, 1, ()),
+            Events((change,)),
+            LearningReport(True, (change,)),
         ),
     ]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..listings import Records
 from ..records import Episode, Message, Record, SemanticMemory
-from ..reports import AddResult, VerifyReport
+from ..reports import AddResult, Event, Events, LearningReport, VerifyReport
 from ..results import Context, Explanation, Hit, SearchResults
 from ..status import Report, leaves
 from ..value import Value, day, to_html
@@ -194,6 +194,34 @@ def _(value: VerifyReport) -> str:
     )
 
 
+@body.register
+def _(value: LearningReport) -> str:
+    note = "" if value.done else "work is pending"
+    return title(
+        _count(len(value.events), "candidate for a fact", "candidates for facts"), note
+    ) + (_events(value.events))
+
+
+@body.register
+def _(value: Events) -> str:
+    note = "" if value.complete else "older changes are no longer known"
+    return title(_count(len(value.events), "change"), note) + _events(value.events)
+
+
+def _events(events: tuple[Event, ...]) -> str:
+    """What happened to which text, and the text before."""
+
+    def text(event: Event) -> str:
+        before = event.previous if event.previous != event.statement else None
+        return plain(event.statement or event.id) + (f"<br><s>{plain(before)}</s>" if before else "")
+
+    rows = (
+        (plain(event.user_id), event.change, text(event), plain(event.reason))
+        for event in events[:MAX_ROWS]
+    )
+    return table(("user", "change", "text", "reason"), rows, len(events), "sstt") if events else ""
+
+
 _HEADS: dict[type, tuple[str, str, str]] = {
     Message: ("date", "speaker", "message"),
     Episode: ("date", "length", "title"),
@@ -306,8 +334,8 @@ def _struck(text: str) -> str:
     return f'<s>{text}</s> <span class="ep-warn">no longer holds</span>'
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def _origin(value: Message | Episode) -> str:
