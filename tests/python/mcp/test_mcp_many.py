@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -45,7 +43,7 @@ def write(store: Path, name: int, acknowledged: set[str], failures: list[str]) -
                         server.handshake()
                     if chance.random() < 0.25:
                         delay = chance.random() * 0.02
-                        threading.Timer(delay, os.kill, (server.popen.pid, signal.SIGKILL)).start()
+                        threading.Timer(delay, server.popen.kill).start()
                     call = {"content": f"Note {id}.", "message_id": id}
                     answer = server.ask(n + 1, "tools/call", name="remember", arguments=call)
                     counts = answer["result"]["structuredContent"]
