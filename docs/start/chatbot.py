@@ -54,4 +54,6 @@ def chat(name: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     chat(sys.argv[1])
