@@ -64,24 +64,25 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     let mut scores = vec![0.0; postings.slots()];
     let mean = postings.mean_length();
     let scored = |slot: u32, tf: f32| tf / (tf + saturation(postings.length(slot) as f32, mean, b));
+    let alive = |form: &str| {
+        postings.postings(form).iter().filter(|posting| postings.is_alive(posting.slot))
+    };
     let mut frequencies: FxHashMap<u32, f32> = FxHashMap::default();
     for Known { forms, worth } in weigh(postings, terms) {
-        let alone = forms.len() == 1;
+        if let [(form, share)] = forms[..] {
+            for posting in alive(form) {
+                scores[posting.slot as usize] +=
+                    worth * scored(posting.slot, share * posting.frequency as f32);
+            }
+            continue;
+        }
         for (form, share) in forms {
-            for posting in postings.postings(form) {
-                if !postings.is_alive(posting.slot) {
-                    continue;
-                }
-                let tf = share * posting.frequency as f32;
-                if alone {
-                    scores[posting.slot as usize] += worth * scored(posting.slot, tf);
-                } else {
-                    *frequencies.entry(posting.slot).or_default() += tf;
-                }
+            for posting in alive(form) {
+                *frequencies.entry(posting.slot).or_default() += share * posting.frequency as f32;
             }
         }
-        for (slot, tf) in frequencies.drain() {
-            scores[slot as usize] += worth * scored(slot, tf);
+        for (slot, frequency) in frequencies.drain() {
+            scores[slot as usize] += worth * scored(slot, frequency);
         }
     }
     scores
