@@ -73,6 +73,7 @@ impl View {
     }
 
     fn remove_fact(&mut self, id: &str) -> Result<()> {
+        self.facts_changed();
         let Some(fact) = self.facts.by_id(id).cloned() else {
             self.facts.remove_history(id);
             return Ok(());

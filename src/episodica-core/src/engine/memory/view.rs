@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytemuck::{Pod, Zeroable};
 use ndarray::{Array2, ArrayView2, Axis};
@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::generate::facts::Candidate;
 use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
 use crate::model::{Episode, Message, SemanticMemory};
+use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
 
 /// Marks a message without an episode, and a fact that was not superseded.
@@ -86,6 +87,9 @@ pub(crate) struct View {
     /// True once records were deleted: the indexes keep their words until the user is opened again,
     /// so that no snapshot may be made of them.
     pub(super) erased: bool,
+    /// The messages whose content was superseded, once somebody has asked; forgotten with each
+    /// change of a fact.
+    pub(super) superseded: OnceLock<Superseded>,
     /// The orders of listings that are being read.
     pub(super) orders: Orders,
 }
@@ -168,6 +172,7 @@ impl View {
         rows: Rows<'_>,
         to: &Indexing<'_>,
     ) -> Result<()> {
+        self.facts_changed();
         let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
         if let Some(earlier) = earlier {
             self.statements.remove(earlier)?;
@@ -185,6 +190,16 @@ impl View {
         self.attributes.put(slot, &fact, |slot| standings[slot as usize].current != 0);
         self.record_bytes += fact.content.len() + 700;
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
+    }
+
+    /// Forgets what was computed from all facts.
+    pub(super) fn facts_changed(&mut self) {
+        self.superseded.take();
+    }
+
+    /// The messages whose content was superseded, with the facts that superseded it.
+    pub fn superseded(&self) -> &Superseded {
+        self.superseded.get_or_init(|| superseded_messages(self))
     }
 
     /// Makes a fact the one that its text leads to. A current fact is not hidden by one that was

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
     Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query, Record,
-    Request, ScoredMessage, Summary, pack, superseded_messages,
+    Request, ScoredMessage, Summary, pack,
 };
 
 /// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
@@ -153,7 +153,7 @@ impl Gathered {
     /// Adds the facts that superseded what one of the messages says, as far as `filter` admits
     /// them; without a filter facts are not wanted, and such messages are only marked.
     fn add_successors(&mut self, view: &View, filter: Option<&Filter>) {
-        let superseded = superseded_messages(view);
+        let superseded = view.superseded();
         if superseded.is_empty() {
             return;
         }

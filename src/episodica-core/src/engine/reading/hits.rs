@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::model::Message;
 use crate::score::{
     Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord, Threshold,
-    raise_later, superseded_messages,
+    raise_later,
 };
 
 /// What hits are made from.
@@ -54,7 +54,7 @@ impl Hits<'_> {
     pub fn messages(&self) -> Result<Vec<ScoredMessage>> {
         let mut messages = self.ranking.messages(&self.asked)?;
         if !self.asked.query.asks_past {
-            raise_later(&mut messages, self.view, &superseded_messages(self.view));
+            raise_later(&mut messages, self.view, self.view.superseded());
         }
         Ok(messages)
     }
