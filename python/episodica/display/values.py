@@ -213,7 +213,9 @@ def _events(events: tuple[Event, ...]) -> str:
 
     def text(event: Event) -> str:
         before = event.previous if event.previous != event.statement else None
-        return plain(event.statement or event.id) + (f"<br><s>{plain(before)}</s>" if before else "")
+        return plain(event.statement or event.id) + (
+            f"<br><s>{plain(before)}</s>" if before else ""
+        )
 
     rows = (
         (plain(event.user_id), event.change, text(event), plain(event.reason))
