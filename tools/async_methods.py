@@ -77,7 +77,7 @@ def module() -> str:
 
 
 def public_methods(cls: str, path: Path) -> list[ast.FunctionDef]:
-    """The public methods of a class, without properties."""
+    """The public methods of a class that may have to wait: no properties, nothing of ``Self``."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == cls)
     return [
@@ -85,6 +85,7 @@ def public_methods(cls: str, path: Path) -> list[ast.FunctionDef]:
         for one in found.body
         if isinstance(one, ast.FunctionDef)
         and not one.name.startswith("_")
+        and ast.unparse(one.returns or one) != "Self"
         and not any(ast.unparse(mark) == "property" for mark in one.decorator_list)
     ]
 

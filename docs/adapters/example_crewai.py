@@ -20,7 +20,7 @@ class ScriptedLLM(BaseLLM):
     def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
         step, self.step = self.step, ""
         seen = [str(one["content"]) for one in messages]
-        recalled = any("<memory>" in text and "in Lyon." in text for text in seen)
+        recalled = any("<memory-" in text and "in Lyon." in text for text in seen)
         return step or f"Final Answer: {'You live in Lyon.' if recalled else 'Noted.'}"
 
     def supports_function_calling(self) -> bool:

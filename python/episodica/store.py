@@ -6,10 +6,12 @@ Checks arguments, calls the engine, wraps its answers. No logic of its own.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .config import MemoryConfig
+from .errors import ConfigError, InvalidInputError
 from .handle import EngineHandle
 from .hints import shown
 from .inputs import checks as check
@@ -39,7 +41,7 @@ OTHER_NAMES = {
 class OpenStore:
     """The operations on a store as a whole. Use a memory, which is one."""
 
-    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant")
+    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant", "_timezone")
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class OpenStore:
         self._path = check.store_path(path)
         self._tenant = check.text(tenant, "tenant")
         self._config = config
+        self._timezone: str | None = None
         self._handle = EngineHandle(
             self,
             str(self._path),
@@ -65,7 +68,8 @@ class OpenStore:
 
     @property
     def _engine(self) -> Engine:
-        return self._handle.get()
+        engine = self._handle.get()
+        return engine if self._timezone is None else engine.in_timezone(self._timezone)
 
     @property
     def path(self) -> Path:
@@ -97,6 +101,45 @@ class OpenStore:
         text = f"a {type(self).__name__} has no `{shown(name)}`"
         meant = OTHER_NAMES.get(name)
         return f"{text}\nhint: `{meant}` does that here" if meant else text
+
+    def in_timezone(self, timezone: str) -> Self:
+        """The same memory, which shows dates in another time zone: for one of many users.
+
+        Dates of records and contexts are those of the zone, and "yesterday" in a question is the
+        zone's. Nothing is opened again: closing either object closes both.
+
+        Parameters
+        ----------
+        timezone
+            A name such as ``"Europe/Paris"`` or an offset such as ``"+08:00"``.
+
+        Returns
+        -------
+        MemorySystem
+            The same memory.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown zone.
+
+        Examples
+        --------
+        >>> for zone in ("Europe/Paris", "Asia/Shanghai"):
+        ...     first = next(memory.in_timezone(zone).messages("alice"))
+        ...     print(first.timestamp)
+        2024-03-11 09:30:00+01:00
+        2024-03-11 16:30:00+08:00
+        """
+        name = check.text(timezone, "timezone")
+        try:
+            self._engine.in_timezone(name)
+        except ConfigError as error:
+            raise InvalidInputError(error.message, hint=error.hint) from None
+        other = object.__new__(type(self))
+        other._path, other._tenant, other._handle = self._path, self._tenant, self._handle
+        other._config, other._timezone = replace(self._config, timezone=name), name
+        return other
 
     def users(self) -> list[str]:
         """The ids of all users of the tenant.

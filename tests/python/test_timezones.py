@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from episodica import ConfigError, MemorySystem, Message
+from episodica import AsyncMemorySystem, ConfigError, InvalidInputError, MemorySystem, Message
 from episodica.cli.app import main
 
 # Half past midnight in Shanghai is the day before in London.
@@ -93,6 +93,25 @@ def test_summer_time_is_that_of_the_date(store: Path) -> None:
             "13 +0100",
             "14 +0200",
         ]
+
+
+async def test_one_memory_shows_each_user_their_zone(filled: Path) -> None:
+    with MemorySystem(filled) as memory:
+        for zone, day in DAYS.items():
+            shown = memory if zone is None else memory.in_timezone(zone)
+            [first, _] = shown.messages("lin")
+            assert first.timestamp.date().isoformat() == day
+            assert f" {int(day[-2:])} Mar 2024\n" in shown.context("lin", "Lyon").text
+            assert shown.config.timezone == zone
+        assert memory.config.timezone is None
+        for wrong in ("Mars/Base", ""):
+            with pytest.raises(InvalidInputError, match="timezone"):
+                memory.in_timezone(wrong)
+        shown.close()
+        assert memory.closed
+    async with AsyncMemorySystem(filled) as memory:
+        [first, _] = [one async for one in memory.in_timezone("UTC").messages("lin")]
+        assert first.timestamp.date().isoformat() == DAYS["UTC"]
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])

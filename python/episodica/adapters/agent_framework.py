@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from episodica.fence import fenced
+from episodica.fence import fenced_context
 
 from .shared.connection import Connection, Where, guard, missing, settle
 from .shared.content import words
@@ -118,7 +118,7 @@ class EpisodicaContextProvider(ContextProvider):
         found = self._connection.memory.context(
             self._user_id, question, max_tokens=self._max_tokens, **self._search
         )
-        return fenced(found.text)
+        return fenced_context(found)
 
     def close(self) -> None:
         """Ends the connection; a system that was opened for it is closed."""

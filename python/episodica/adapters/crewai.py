@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from episodica.fence import fenced
+from episodica.fence import fenced_context
 
 from .shared.connection import Connection, Where, missing, settle
 from .shared.identity import following
@@ -72,7 +72,7 @@ class RecallTool(_MemoryTool):
 
     def _run(self, question: str) -> str:
         found = self._connection.memory.context(self.user_id, question, max_tokens=self.max_tokens)
-        return fenced(found.text) or "Nothing is remembered on this."
+        return fenced_context(found) or "Nothing is remembered on this."
 
     async def _arun(self, question: str) -> str:
         return await settle(self._run, question)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from episodica.fence import fenced
+from episodica.fence import fenced_context
 
 from .shared.connection import Connection, Where, missing, settle
 from .shared.content import words
@@ -128,7 +128,7 @@ class EpisodicaSession(SessionABC):
             until=messages[start - 1].timestamp,
             max_tokens=self._max_tokens,
         )
-        earlier = fenced(context.text)
+        earlier = fenced_context(context)
         return (
             [{"role": "system", "content": earlier}, *items[start:]] if earlier else items[start:]
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from episodica.fence import fenced
+from episodica.fence import fenced_context
 
 from .shared.connection import Connection, Where, missing, settle
 from .shared.items import Draft, ItemTable
@@ -106,7 +106,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
         found = self._connection.memory.context(
             user, question, max_tokens=self._max_tokens, **self._search
         )
-        return fenced(found.text)
+        return fenced_context(found)
 
 
 class EpisodicaConversationStore(ConversationStore):

@@ -81,6 +81,34 @@ class AsyncMemorySystem(AsyncMethods):
         """
         return AsyncPlots(self._memory.plot)
 
+    def in_timezone(self, timezone: str) -> Self:
+        """The same memory, which shows dates in another time zone: for one of many users.
+
+        Parameters
+        ----------
+        timezone
+            A name such as ``"Europe/Paris"`` or an offset such as ``"+08:00"``.
+
+        Returns
+        -------
+        AsyncMemorySystem
+            The same memory; closing either closes both.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown zone.
+
+        Examples
+        --------
+        >>> there = memory.in_timezone("Asia/Shanghai")
+        >>> [str(message.timestamp) async for message in there.messages("alice", limit=1)]
+        ['2024-03-11 16:30:00+08:00']
+        """
+        other = object.__new__(type(self))
+        AsyncMethods.__init__(other, self._memory.in_timezone(timezone))
+        return other
+
     async def __aenter__(self) -> Self:
         self._memory.__enter__()
         return self

@@ -17,7 +17,7 @@ _ALL = "*"
 
 def settings_of(args: argparse.Namespace) -> ServerSettings:
     """The service's settings; arguments win over environment and file."""
-    names = ("host", "port", "uds", "workers", "keys", "config")
+    names = ("host", "port", "uds", "workers", "keys", "config", "timezone")
     given = {name: getattr(args, name, None) for name in names}
     store = store_of(args)
     return ServerSettings.load(

@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -152,7 +153,7 @@ def item(record: Record, url: str, layer: Layer = "L0", score: float | None = No
             kind="episodic",
             title=clip(record.title, _SHORT),
             url=url,
-            time=record.timestamp.isoformat(),
+            time=moment_of(record).isoformat(),
             text=text_of(record, layer),
             score=rounded,
         )
@@ -162,7 +163,7 @@ def item(record: Record, url: str, layer: Layer = "L0", score: float | None = No
             kind="semantic",
             title=f"fact: {clip(record.kind, _SHORT)}",
             url=url,
-            time=record.valid_from.isoformat(),
+            time=moment_of(record).isoformat(),
             text=record.content,
             score=rounded,
             outdated=None if record.is_current else True,
@@ -172,10 +173,15 @@ def item(record: Record, url: str, layer: Layer = "L0", score: float | None = No
         kind="message",
         title=f"message of {clip(record.speaker, _SHORT)}",
         url=url,
-        time=record.timestamp.isoformat(),
+        time=moment_of(record).isoformat(),
         text=record.content,
         score=rounded,
     )
+
+
+def moment_of(record: Record) -> datetime:
+    """When it was said, or from when it held."""
+    return record.valid_from if isinstance(record, SemanticMemory) else record.timestamp
 
 
 def text_of(record: Record, layer: Layer) -> str:

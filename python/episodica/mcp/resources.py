@@ -26,9 +26,8 @@ from ..aio import AsyncMemorySystem
 from ..errors import InvalidInputError
 from ..fence import fenced
 from ..hints import shown
-from ..records import SemanticMemory
 from ..value import clip
-from .answers import longest, text_of
+from .answers import longest, moment_of, text_of
 from .arguments import MAX_TOKENS, Recall
 from .tools import Tools
 
@@ -108,21 +107,25 @@ class Resources:
             record = await self._tools.record(unquote(name) if known else uri)
         except InvalidInputError as error:
             raise MCPError(INVALID_PARAMS, f"no such resource: `{shown(uri)}`") from error
-        moment = record.valid_from if isinstance(record, SemanticMemory) else record.timestamp
+        moment = moment_of(record)
         text = text_of(record, "L2")
-        return _capped(text, lambda part: fenced(part, source=uri, time=moment.isoformat()))
+        return _capped(text, lambda part: fenced(part, source=uri, times=[moment]))
 
     async def _profile(self) -> str:
         kinds: dict[str, list[str]] = {}
         facts = self._memory.semantic_memories(self._tools.user, newest_first=True)
-        size = 0
+        size, times = 0, []
         async for fact in facts:
             line = f"- {fact.valid_from:%Y-%m-%d}: {clip(fact.content, 500)}"
             size += _native.count_tokens(line)
             if size > MAX_TOKENS:
                 break
             kinds.setdefault(fact.kind, []).append(line)
-        return _capped("\n".join(_sections(kinds)), fenced) or "No facts are known yet."
+            times.append(fact.valid_from)
+        text = "\n".join(_sections(kinds))
+        source = f"{self._root}/profile"
+        told = _capped(text, lambda part: fenced(part, source=source, times=times))
+        return told or "No facts are known yet."
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> GetPromptResult:
         """The prompt, with the context of its topic."""

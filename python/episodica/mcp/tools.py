@@ -13,12 +13,12 @@ from urllib.parse import quote
 from .. import _native
 from ..aio import AsyncMemorySystem
 from ..errors import InvalidInputError
-from ..fence import fenced
+from ..fence import fenced, fenced_context, source_of, within
 from ..hints import shown
 from ..records import Episode, Message, Record, SemanticMemory
 from ..results import Hit
 from . import answers
-from .answers import Item, filled, item
+from .answers import Item, filled, item, moment_of
 from .arguments import (
     Arguments,
     Fetch,
@@ -36,8 +36,8 @@ _MAX_HITS = 1000
 _CANDIDATES = 10
 # Messages that prove a fact, as far as an answer names them.
 _EVIDENCE = 5
-# Other reasons than length make a context's JSON longer than its text: quotes, line feeds.
-_ATTEMPTS = 6
+# Tokens of a context's fence and of the other fields of the answer.
+_AROUND = 90
 
 
 class Tools:
@@ -57,6 +57,7 @@ class Tools:
         self._memory = memory
         self._user = user
         self._max_tokens = max_tokens
+        self._source = source_of(memory.tenant, user)
 
     @property
     def user(self) -> str:
@@ -107,27 +108,26 @@ class Tools:
 
     async def context(self, asked: Recall) -> answers.Recalled:
         """Packs the memories that bear on a question."""
-        budget = self._budget(asked)
-        length = budget
-        for _ in range(_ATTEMPTS):
+
+        async def pack(length: int) -> tuple[int, int, answers.Recalled]:
             packed = await self._memory.context(
                 self._user,
                 asked.query,
-                max_tokens=max(1, length),
+                max_tokens=length,
                 since=asked.since,
                 until=asked.until,
             )
             answer = answers.Recalled(
-                text=fenced(packed.text),
+                text=fenced_context(packed, source=self._source),
                 token_count=packed.token_count,
                 messages=len(packed.messages),
                 facts=len(packed.facts),
             )
-            excess = answer.tokens() - budget
-            if excess <= 0:
-                return answer
-            length = min(length, packed.token_count) - excess
-        return answers.Recalled(text="", token_count=0, messages=0, facts=0)
+            return packed.token_count, answer.tokens(), answer
+
+        budget = self._budget(asked)
+        answer = await within(budget, budget - _AROUND, pack)
+        return answer or answers.Recalled(text="", token_count=0, messages=0, facts=0)
 
     async def fetch(self, asked: Fetch) -> answers.Fetched:
         """Reads one record."""
@@ -146,7 +146,7 @@ class Tools:
                 title=one.title,
                 url=one.url,
                 time=one.time,
-                text=fenced(rest[:length], source=one.url, time=one.time),
+                text=fenced(rest[:length], source=one.url, times=[moment_of(record)]),
                 metadata=_about(record),
                 next_cursor=answers.cursor(asked, after) if length < len(rest) else None,
             )
@@ -270,8 +270,7 @@ class Tools:
     def _url(self, record: Record) -> str:
         if not isinstance(record, Message):
             return record.uri
-        owner = f"{quote(self._memory.tenant, safe='')}/{quote(self._user, safe='')}"
-        return f"episodica://{owner}/message/{quote(record.message_id, safe='')}"
+        return f"{self._source}/message/{quote(record.message_id, safe='')}"
 
     def _budget(self, asked: Arguments) -> int:
         return self._max_tokens if asked.max_tokens is None else asked.max_tokens

@@ -41,7 +41,10 @@ class Memories:
         """Opens the memory of a tenant."""
         settings = self._settings
         config = MemoryConfig.load(settings.config or None)
-        self._open[tenant] = AsyncMemorySystem(settings.store, tenant=tenant, config=config)
+        given: dict[str, Any] = {"timezone": settings.timezone} if settings.timezone else {}
+        self._open[tenant] = AsyncMemorySystem(
+            settings.store, tenant=tenant, config=config, **given
+        )
 
     def all(self) -> list[AsyncMemorySystem]:
         """The memories that are open."""

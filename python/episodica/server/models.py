@@ -29,9 +29,10 @@ class AddMessages(_Request):
 
     messages: list[AnyObject] = Field(
         description="Messages of a chat: `role` and `content`, and optionally `name`, "
-        "`timestamp`, `session_id`, `message_id`, `metadata`."
+        "`timestamp`, `session_id`, `agent_id`, `message_id`, `metadata`."
     )
     session_id: str | None = None
+    agent_id: str | None = Field(default=None, description="The agent of messages without one.")
     wait: Literal["stored", "episodes", "facts"] = "stored"
     timeout_seconds: float = Field(default=30.0, ge=0, le=300)
 
@@ -49,6 +50,8 @@ class _Question(_Request):
     since: When | None = None
     until: When | None = None
     session_id: str | None = None
+    agent_id: str | None = None
+    timezone: str | None = Field(default=None, description="Zone in which dates are shown.")
     where: AnyObject | None = None
     threshold: float | None = Field(default=None, ge=-1, le=1)
 
@@ -67,7 +70,7 @@ class AskContext(_Question):
 
     max_tokens: int = Field(default=2_000, ge=1, le=1_000_000)
     format: Literal["text", "json", "xml"] = "text"
-    fence: bool = Field(default=True, description="Mark the text as data.")
+    fence: bool = Field(default=True, description="Fence the text as data.")
 
 
 class StateFact(_Request):
@@ -76,6 +79,7 @@ class StateFact(_Request):
     statement: str = Field(min_length=1)
     kind: str | None = None
     valid_from: When | None = None
+    agent_id: str | None = Field(default=None, description="The agent that states it.")
     metadata: AnyObject | None = None
 
 
@@ -94,6 +98,7 @@ class MessageView(BaseModel):
     timestamp: datetime
     name: str | None
     session_id: str | None
+    agent_id: str | None
     metadata: Any
 
 
@@ -109,6 +114,7 @@ class EpisodeView(BaseModel):
     ended_at: datetime | None
     created_at: datetime
     session_id: str | None
+    agent_ids: list[str]
     boundary_reason: str
     message_count: int
     topics: list[str]
@@ -127,6 +133,7 @@ class FactView(BaseModel):
     importance: float
     subject: str
     attribute: str
+    agent_id: str | None
     valid_from: datetime
     valid_to: datetime | None
     is_current: bool

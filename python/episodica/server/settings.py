@@ -40,6 +40,8 @@ class ServerSettings:
         The file of keys; empty: beside the store, as ``STORE.keys.json``.
     config : str
         The settings file; empty: none.
+    timezone : str
+        Zone in which dates are shown, unless a request names one; empty: that of each message.
     max_body_bytes, max_nesting : int
         Largest body, and deepest JSON in it.
     max_batch : int
@@ -68,6 +70,7 @@ class ServerSettings:
     workers: int = 1
     keys: str = ""
     config: str = ""
+    timezone: str = ""
     max_body_bytes: int = 16 << 20
     max_nesting: int = 64
     max_batch: int = 10_000

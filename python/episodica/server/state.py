@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from ..aio.system import AsyncMemorySystem
 from .access import AnyCaller, Gatekeeper
@@ -45,3 +45,22 @@ async def memory_of(service: TheService, caller: AnyCaller) -> AsyncMemorySystem
 
 
 Memory = Annotated[AsyncMemorySystem, Depends(memory_of)]
+
+
+async def dated_memory_of(
+    memory: Memory,
+    timezone: Annotated[
+        str | None,
+        Query(description="Zone in which dates are shown, like `Europe/Paris` or `+08:00`."),
+    ] = None,
+) -> AsyncMemorySystem:
+    """Dependency: the memory of the caller's tenant, with dates in the zone of the request."""
+    return in_zone(memory, timezone)
+
+
+def in_zone(memory: AsyncMemorySystem, timezone: str | None) -> AsyncMemorySystem:
+    """The memory with dates in a zone, if one is named."""
+    return memory if timezone is None else memory.in_timezone(timezone)
+
+
+DatedMemory = Annotated[AsyncMemorySystem, Depends(dated_memory_of)]

@@ -28,6 +28,7 @@ def message(one: Message) -> dict[str, Any]:
         "timestamp": one.timestamp,
         "name": one.name,
         "session_id": one.session_id,
+        "agent_id": one.agent_id,
         "metadata": one.metadata,
     }
 
@@ -43,6 +44,7 @@ def episode(one: Episode, layer: str = "L1") -> dict[str, Any]:
         "ended_at": one.ended_at,
         "created_at": one.created_at,
         "session_id": one.session_id,
+        "agent_ids": list(one.agent_ids),
         "boundary_reason": one.boundary_reason,
         "message_count": one.message_count,
         "topics": list(one.topics),
@@ -66,6 +68,7 @@ def fact(one: SemanticMemory) -> dict[str, Any]:
         "importance": one.importance,
         "subject": one.subject,
         "attribute": one.attribute,
+        "agent_id": one.agent_id,
         "valid_from": one.valid_from,
         "valid_to": one.valid_to,
         "is_current": one.is_current,

@@ -121,6 +121,12 @@ impl Engine {
         std::mem::forget(Arc::clone(&self.core));
     }
 
+    /// The same engine, which shows dates in another zone.
+    fn in_timezone(&self, py: Python<'_>, timezone: &str) -> PyResult<Self> {
+        let zone = Zone::named(timezone).map_err(|error| errors::to_exception(py, &error))?;
+        Ok(Self { core: Arc::clone(&self.core), tenant: self.tenant.clone(), zone })
+    }
+
     #[getter]
     fn path(&self) -> PathBuf {
         self.core.path().to_owned()
@@ -197,7 +203,7 @@ impl Engine {
         query: &str,
         search_options: &Bound<'_, PyDict>,
     ) -> PyResult<Results> {
-        let request = options::request(query, search_options)?;
+        let request = options::request(query, search_options, &self.zone)?;
         let response =
             self.run(py, None, |core, control| core.search(user_id, &request, control))?;
         Ok(Results::new(
@@ -219,9 +225,10 @@ impl Engine {
         search_options: &Bound<'_, PyDict>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let request = ContextRequest {
-            search: options::request(query, search_options)?,
+            search: options::request(query, search_options, &self.zone)?,
             max_tokens,
             form: Form::named(format).map_err(|error| errors::to_exception(py, &error))?,
+            zone: self.zone.clone(),
         };
         let context =
             self.run(py, None, |core, control| core.context(user_id, &request, control))?;

@@ -1,7 +1,7 @@
 //! Converts Python dictionaries of options and messages to the engine's requests. The package has
 //! checked the values; an invalid value here is a bug in the package.
 
-use episodica_core::clock::{Clock, Moment, SystemClock};
+use episodica_core::clock::{Clock, Moment, SystemClock, Zone};
 use episodica_core::engine::{Page, RecordKind, Statement};
 use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{Filter, HitKind, Method, Request, Where};
@@ -75,8 +75,8 @@ pub(crate) fn explain(options: &Bound<'_, PyDict>) -> PyResult<bool> {
     Ok(optional(options, "explain")?.unwrap_or(false))
 }
 
-/// A search request.
-pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Request> {
+/// A search request; "yesterday" is the zone's.
+pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>, zone: &Zone) -> PyResult<Request> {
     let py = options.py();
     let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
     let kinds = kinds.iter().map(|kind| hit_kind(py, kind));
@@ -100,7 +100,7 @@ pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>) -> PyResult<Requ
         filter: filter(options)?,
         threshold: optional(options, "threshold")?,
         include_superseded: optional(options, "include_superseded")?.unwrap_or(false),
-        now: moment(options, "now")?.unwrap_or_else(|| SystemClock.now()),
+        now: moment(options, "now")?.unwrap_or_else(|| zone.show(SystemClock.now())),
     })
 }
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forgeries import FORGERIES, unfenced
 
-from episodica import MemorySystem
+from episodica import MemorySystem, count_tokens
 
 from .conftest import MOVED, SAID, Client
 
@@ -51,17 +52,32 @@ async def test_a_context_is_fenced_and_within_its_budget(client: Client) -> None
     for budget in (20, 60, 120, 500):
         body = {"query": "where does she live?", "max_tokens": budget}
         packed = await client.json("POST", f"{ALICE}/context", json=body)
-        assert packed["token_count"] <= budget
-        assert packed["fenced"] == (budget >= 120)
-    start, end = packed["text"].splitlines()[0], packed["text"].splitlines()[-1]
+        assert count_tokens(packed["text"]) == packed["token_count"] <= budget
+        assert packed["fenced"]
+        assert bool(packed["text"]) == (budget >= 120), "a text is fenced or left out"
+    note, start, *_, end = packed["text"].splitlines()
     mark = start.split()[0].removeprefix("<")
-    assert "data, not instructions" in start
+    assert "It is data" in note
+    assert ' source="episodica://default/alice" time="2024-01-05' in start
     assert end == f"</{mark}>"
     assert packed["text"].count(mark) == 2, "the text can't close its fence"
+    body["fence"] = False
+    plain = await client.json("POST", f"{ALICE}/context", json=body)
+    assert (plain["fenced"], plain["text"]) == (False, "\n".join(packed["text"].splitlines()[2:-1]))
     assert packed["messages"][0]["content"] == said[0]["content"]
     body = {"query": "where does she live?", "format": "json"}
     packed = await client.json("POST", f"{ALICE}/context", json=body)
     assert json.loads(packed["text"])["messages"]
+
+
+async def test_two_hundred_forgeries_stay_inside_their_fence(client: Client) -> None:
+    said = [{"role": "user", "content": f"kingfisher {text}"} for text in FORGERIES]
+    await client.json("POST", f"{ALICE}/messages", 201, json={"messages": said})
+    body = {"query": "kingfisher", "max_tokens": 100_000}
+    packed = await client.json("POST", f"{ALICE}/context", json=body)
+    plain = await client.json("POST", f"{ALICE}/context", json={**body, "fence": False})
+    assert unfenced(packed["text"]) == plain["text"]
+    assert len(packed["messages"]) == len(FORGERIES)
 
 
 async def test_layers_of_an_episode(client: Client) -> None:
@@ -199,8 +215,75 @@ async def test_a_repeated_request_is_answered_like_the_first(client: Client, sto
     assert again["message_ids"] == first["message_ids"]
 
 
+async def test_an_agent_is_kept_and_is_a_filter(client: Client) -> None:
+    said = [{**SAID[0], "agent_id": "tutor"}, SAID[1]]
+    await add(client, said, agent_id="desk", session_id="one")
+    await add(client, MOVED, session_id="two")
+    body = {"statement": "Alice likes tea.", "agent_id": "desk"}
+    stated = await client.json("POST", f"{ALICE}/facts", 201, json=body)
+    assert stated["agent_id"] == "desk"
+    listed = (await client.json("GET", f"{ALICE}/messages"))["items"]
+    assert [one["agent_id"] for one in listed] == ["tutor", "desk", None]
+    episodes = (await client.json("GET", f"{ALICE}/episodes"))["items"]
+    assert [one["agent_ids"] for one in episodes] == [["tutor", "desk"], []]
+    counts = {"tutor": (1, 1, 1), "desk": (1, 1, 1), "nobody": (0, 0, 0)}
+    for agent, wanted in counts.items():
+        found = [
+            await client.json(
+                "GET",
+                f"{ALICE}/{resource}",
+                params={"agent_id": agent, "include_superseded": True},
+            )
+            for resource in ("messages", "episodes", "facts")
+        ]
+        assert tuple(len(one["items"]) for one in found) == wanted, agent
+        body = {"query": "Paris flat", "agent_id": agent, "kinds": ["message"]}
+        found = await client.json("POST", f"{ALICE}/search", json=body)
+        assert len(found["hits"]) == wanted[0]
+        found = await client.json("POST", f"{ALICE}/context", json=body)
+        assert len(found["messages"]) == wanted[0]
+
+
+async def test_dates_are_shown_in_the_zone_of_the_request(client: Client) -> None:
+    said = [{**SAID[0], "timestamp": "2024-01-05T23:30:00Z"}]
+    episode = (await add(client, said))["episodes"][0]
+    zone = {"timezone": "Asia/Shanghai"}
+    for path, place in (
+        ("messages", ("items", 0, "timestamp")),
+        ("facts", ("items", 0, "created_at")),
+        ("timeline", ("items", 0, "timestamp")),
+        (f"episodes/{episode}", ("timestamp",)),
+    ):
+        for params, offset in (({}, "Z"), (zone, "+08:00")):
+            one = await client.json("GET", f"{ALICE}/{path}", params=params)
+            for step in place:
+                one = one[step]
+            assert one.endswith(offset), path
+    body = {"query": "flat", **zone}
+    found = await client.json("POST", f"{ALICE}/search", json=body)
+    assert found["hits"][0]["timestamp"].endswith("+08:00")
+    packed = await client.json("POST", f"{ALICE}/context", json=body)
+    assert "6 Jan 2024" in packed["text"]
+    assert " 5 Jan" not in packed["text"]
+    answer = await client.json("GET", f"{ALICE}/messages", 400, params={"timezone": "Mars/Base"})
+    assert "timezone is unknown" in answer["detail"]
+    await client.json("POST", f"{ALICE}/search", 400, json={**body, "timezone": "Mars/Base"})
+
+
+async def test_the_service_has_a_zone_for_dates(store: Path) -> None:
+    from episodica.server.settings import ServerSettings
+
+    from .conftest import opened
+
+    settings = ServerSettings(store=str(store), timezone="Europe/Paris")
+    async with opened(settings) as client:
+        await add(client)
+        (first, _) = (await client.json("GET", f"{ALICE}/messages"))["items"]
+        assert first["timestamp"] == "2024-01-05T11:00:00+01:00"
+
+
 async def test_the_paths_of_mem0(client: Client) -> None:
-    body = {"messages": SAID, "user_id": "alice", "metadata": {"channel": "sms"}}
+    body = {"messages": SAID, "user_id": "alice", "agent_id": "desk", "metadata": {"n": 1}}
     added = (await client.json("POST", "/memories", json=body))["results"]
     assert [one["event"] for one in added] == ["ADD"]
     body["messages"] = MOVED
@@ -211,6 +294,10 @@ async def test_the_paths_of_mem0(client: Client) -> None:
     body = {"query": "where does she live?", "user_id": "alice", "limit": 5}
     found = (await client.json("POST", "/search", json=body))["results"]
     assert "Lyon" in found[0]["memory"]
+    for agent, count in (("tutor", 0), ("desk", 1)):
+        for by in ({"agent_id": agent}, {"filters": {"agent_id": agent}}):
+            results = (await client.json("POST", "/search", json={**body, **by}))["results"]
+            assert len(results) == count
     listed = (await client.json("GET", "/memories", params={"user_id": "alice"}))["results"]
     assert [one["id"] for one in listed] == [found[0]["id"]]
     one = await client.json("GET", f"/memories/{found[0]['id']}")

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use episodica_core::clock::Zone;
 use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
 use episodica_core::llm::testing::ScriptedModel;
@@ -57,7 +58,8 @@ fn everything_told(engine: &Engine) -> String {
         now: moment(0),
     };
     told += &format!("{:?}", engine.search("alice", &search, &NOW).unwrap().hits);
-    let request = ContextRequest { search, max_tokens: 4_000, form: Form::Text };
+    let request =
+        ContextRequest { search, max_tokens: 4_000, form: Form::Text, zone: Zone::default() };
     told += &engine.context("alice", &request, &NOW).unwrap().text;
     told += &format!("{:?}", engine.health().unwrap());
     told += &format!("{:?}", engine.user_stats("alice", &NOW).unwrap());

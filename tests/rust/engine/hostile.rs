@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use episodica_core::clock::Zone;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
 use episodica_core::ids::Owner;
 use episodica_core::score::{Filter, Form, HitKind, Method, Request};
@@ -251,7 +252,8 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     let find = |engine: &Engine| engine.search("alice", &request("Which drink?"), &NOW).map(drop);
     let pack = |engine: &Engine| {
         let search = request("Where did they move?");
-        let request = ContextRequest { search, max_tokens: 500, form: Form::Text };
+        let request =
+            ContextRequest { search, max_tokens: 500, form: Form::Text, zone: Zone::default() };
         engine.context("alice", &request, &NOW).map(drop)
     };
     let list = |engine: &Engine| {

@@ -9,7 +9,7 @@ from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from episodica import InvalidInputError
-from episodica.fence import fenced
+from episodica.fence import fenced_context
 
 from ..shared.chat_messages import last_question, to_messages
 from ..shared.connection import Connection, Where, settle
@@ -40,10 +40,11 @@ def pre_model_hook(
         question = last_question(messages)
         text = ""
         if question:
-            text = connection.memory.context(
+            found = connection.memory.context(
                 _user_of(user_id, config), question, max_tokens=max_tokens, **search
-            ).text
-        remembered = [SystemMessage(fenced(text))] if text else []
+            )
+            text = fenced_context(found)
+        remembered = [SystemMessage(text)] if text else []
         return {"llm_input_messages": [*remembered, *messages]}
 
     async def add_context_async(state: Any, config: RunnableConfig) -> dict[str, Any]:

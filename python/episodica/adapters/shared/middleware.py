@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from episodica import EpisodicaError
-from episodica.fence import fenced
+from episodica.fence import fenced_context
 
 from .connection import Connection, settle
 from .protocol import Protocol
@@ -56,7 +56,7 @@ class Middleware:
         found = self.connection.memory.context(
             turn.user, question, max_tokens=self._max_tokens, **self._search
         )
-        context = fenced(found.text)
+        context = fenced_context(found)
         return (protocol.with_context(call, context) if context else call), turn
 
 

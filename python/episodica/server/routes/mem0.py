@@ -46,6 +46,7 @@ class Ask(_Request):
 
     query: str = Field(min_length=1)
     user_id: str | None = None
+    agent_id: str | None = None
     run_id: str | None = None
     filters: dict[str, Any] | None = None
     limit: int = Field(default=10, ge=1, le=1000)
@@ -76,13 +77,10 @@ async def add(body: Remember, caller: AnyCaller, memory: Memory, service: TheSer
     )
     if len(said) > service.settings.max_batch:
         raise ServiceError(413, "too_large", "too many messages", "send them in parts")
-    more = dict(body.metadata or {})
-    if body.agent_id:
-        more["agent_id"] = body.agent_id
-    if more:
-        said = [_with_metadata(one, more) for one in said]
+    if body.metadata:
+        said = [_with_metadata(one, body.metadata) for one in said]
     cursor = (await memory.events("latest")).cursor
-    await memory.add_messages(user, said, session_id=body.run_id)
+    await memory.add_messages(user, said, session_id=body.run_id, agent_id=body.agent_id or None)
     if body.infer:
         await memory.flush(user)
         await settled(memory, user, _SECONDS)
@@ -108,12 +106,14 @@ async def search(body: Ask, caller: AnyCaller, memory: Memory) -> Response:
     named = body.user_id or filters.pop("user_id", None)
     user = _allowed(caller, named)
     session = body.run_id or filters.pop("run_id", None)
+    agent = body.agent_id or filters.pop("agent_id", None)
     found = await memory.search(
         user,
         body.query,
         top_k=body.top_k or body.limit,
         kinds=("semantic",),
         session_id=session,
+        agent_id=agent,
         where=filters or None,
     )
     results = [

@@ -12,7 +12,7 @@ from ..idempotency import with_ids
 from ..memories import settled
 from ..models import Added, AddMessages, Episodes, Flush
 from ..problems import ServiceError
-from ..state import Memory, Service, TheService
+from ..state import DatedMemory, Memory, Service, TheService
 from .shared import IdempotencyKey, problems
 
 router = APIRouter(tags=["messages"])
@@ -60,7 +60,9 @@ async def _add(
     with service.tracer.span("upsert_memory", memory.tenant, user) as span:
         cursor = (await memory.events("latest")).cursor
         messages = with_ids(body.messages, user, key)
-        result = await memory.add_messages(user, messages, session_id=body.session_id)
+        result = await memory.add_messages(
+            user, messages, session_id=body.session_id, agent_id=body.agent_id
+        )
         service.memories.touched(memory.tenant, user)
         span.set_attribute("gen_ai.memory.record.count", result.messages_added)
         episodes: list[str] = []
@@ -80,7 +82,7 @@ async def _add(
 async def flush(
     user: User,
     caller: AnyCaller,
-    memory: Memory,
+    memory: DatedMemory,
     service: TheService,
     body: Flush | None = None,
 ) -> Response:

@@ -9,12 +9,12 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from ... import _native
+from ...fence import fenced_context, source_of, within
 from ...inputs.options import KINDS
 from .. import views
 from ..access import AnyCaller, User
-from ..fence import fenced
 from ..models import AskContext, ContextView, Found, Search
-from ..state import Memory, TheService
+from ..state import Memory, TheService, in_zone
 from .shared import legs_of, problems
 
 router = APIRouter(tags=["questions"])
@@ -26,6 +26,7 @@ async def search(
 ) -> Response:
     """Finds the messages, episodes and facts that answer a question, best first."""
     caller.needs("read")
+    memory = in_zone(memory, body.timezone)
     started = time.perf_counter()
     with service.tracer.span("search_memory", memory.tenant, user) as span:
         found = await memory.search(
@@ -53,38 +54,42 @@ async def context(
 ) -> Response:
     """Packs what answers a question into text for a prompt, marked as data."""
     caller.needs("read")
-    # JSON and XML are marked by their own form.
-    cost = _native.count_tokens(fenced("")) + _SLACK if body.fence and body.format == "text" else 0
-    is_fenced = 0 < cost <= body.max_tokens // 2
-    budget = body.max_tokens - cost if is_fenced else body.max_tokens
+    memory = in_zone(memory, body.timezone)
     options = _options(body)
     options["kinds"] = options["kinds"] or KINDS
-    with service.tracer.span("search_memory", memory.tenant, user) as span:
+    # JSON and XML are marked by their own form.
+    is_fenced = body.fence and body.format == "text"
+    source = source_of(memory.tenant, user)
+    legs: set[str] = set()
+    degraded: list[str] = []
+
+    async def pack(length: int) -> tuple[int, int, dict[str, Any]]:
         packed = await memory.context(
-            user, body.query, max_tokens=budget, format=body.format, **options
+            user, body.query, max_tokens=length, format=body.format, **options
         )
-        span.set_attribute("gen_ai.memory.record.count", len(packed.messages))
-    service.metrics.search(legs_of(packed.hits), packed.hits.degraded)
-    text, count = packed.text, packed.token_count
-    if is_fenced:
-        text = fenced(text)
-        count = _native.count_tokens(text)
-        if count > body.max_tokens:
-            text, count, is_fenced = packed.text, packed.token_count, False
-    return views.answer(
-        {
+        legs.update(legs_of(packed.hits))
+        degraded[:] = packed.hits.degraded
+        text = fenced_context(packed, source=source) if is_fenced else packed.text
+        count = _native.count_tokens(text) if is_fenced else packed.token_count
+        answer = {
             "text": text,
             "token_count": count,
-            "fenced": is_fenced,
             "messages": [views.message(one) for one in packed.messages],
             "facts": [views.fact(one) for one in packed.facts],
-            "degraded": list(packed.hits.degraded),
         }
-    )
+        return packed.token_count, count, answer
+
+    first = body.max_tokens - (_FENCE + _native.count_tokens(source[:80]) if is_fenced else 0)
+    with service.tracer.span("search_memory", memory.tenant, user) as span:
+        answer = await within(body.max_tokens, first, pack)
+        answer = answer or {"text": "", "token_count": 0, "messages": [], "facts": []}
+        span.set_attribute("gen_ai.memory.record.count", len(answer["messages"]))
+    service.metrics.search(legs, degraded)
+    return views.answer({**answer, "fenced": is_fenced, "degraded": degraded})
 
 
-# Tokens by which a fence may differ with its mark and its neighbours.
-_SLACK = 12
+# Tokens of a fence but for its source.
+_FENCE = 60
 
 
 def _options(body: Search | AskContext) -> dict[str, Any]:
@@ -94,6 +99,7 @@ def _options(body: Search | AskContext) -> dict[str, Any]:
         "since": body.since,
         "until": body.until,
         "session_id": body.session_id,
+        "agent_id": body.agent_id,
         "where": body.where,
         "threshold": body.threshold,
     }

@@ -24,12 +24,12 @@ from ..models import (
     MessageView,
     StateFact,
 )
-from ..state import Memory, TheService
+from ..state import DatedMemory, Memory, TheService
 from .shared import (
     LISTINGS,
-    Cursor,
+    Asked,
     IdempotencyKey,
-    Limit,
+    Part,
     RecordId,
     Resource,
     forget,
@@ -46,105 +46,45 @@ _VIEWS = {"messages": MessageView, "episodes": EpisodeView, "facts": FactView}
 
 
 async def listed(
-    resource: str,
-    user: str,
-    memory: Memory,
-    *,
-    cursor: str | None,
-    limit: int,
-    layer: str = "L1",
-    **options: Any,
+    resource: str, user: str, memory: DatedMemory, asked: Part, layer: str = "L1", **more: Any
 ) -> Response:
     """A page of a listing."""
-    place = read_cursor(cursor)
-    found, following = await page(memory, LISTINGS[resource], user, options, place, limit)
+    place = read_cursor(asked.cursor)
+    options = {**asked.options, **more}
+    found, following = await page(memory, LISTINGS[resource], user, options, place, asked.limit)
     items = [views.record(one, layer) for one in found]
     return views.answer({"items": items, "next_cursor": write_cursor(following)})
 
 
 @router.get("/v1/users/{user}/messages", response_model=MessagePage, responses=problems())
 async def list_messages(
-    user: User,
-    caller: AnyCaller,
-    memory: Memory,
-    cursor: Cursor = None,
-    limit: Limit = 100,
-    since: str | None = None,
-    until: str | None = None,
-    session_id: str | None = None,
-    newest_first: bool = False,
+    user: User, caller: AnyCaller, memory: DatedMemory, asked: Asked
 ) -> Response:
     """Messages in the order of time."""
     caller.needs("read")
-    return await listed(
-        "messages",
-        user,
-        memory,
-        cursor=cursor,
-        limit=limit,
-        since=since,
-        until=until,
-        session_id=session_id,
-        newest_first=newest_first,
-    )
+    return await listed("messages", user, memory, asked)
 
 
 @router.get("/v1/users/{user}/episodes", response_model=EpisodePage, responses=problems())
 async def list_episodes(
-    user: User,
-    caller: AnyCaller,
-    memory: Memory,
-    cursor: Cursor = None,
-    limit: Limit = 100,
-    since: str | None = None,
-    until: str | None = None,
-    session_id: str | None = None,
-    newest_first: bool = False,
-    layer: Layer = "L0",
+    user: User, caller: AnyCaller, memory: DatedMemory, asked: Asked, layer: Layer = "L0"
 ) -> Response:
     """Episodes in the order of time."""
     caller.needs("read")
-    return await listed(
-        "episodes",
-        user,
-        memory,
-        cursor=cursor,
-        limit=limit,
-        layer=layer,
-        since=since,
-        until=until,
-        session_id=session_id,
-        newest_first=newest_first,
-    )
+    return await listed("episodes", user, memory, asked, layer)
 
 
 @router.get("/v1/users/{user}/facts", response_model=FactPage, responses=problems())
 async def list_facts(
     user: User,
     caller: AnyCaller,
-    memory: Memory,
-    cursor: Cursor = None,
-    limit: Limit = 100,
-    since: str | None = None,
-    until: str | None = None,
-    session_id: str | None = None,
-    newest_first: bool = False,
+    memory: DatedMemory,
+    asked: Asked,
     include_superseded: Annotated[bool, Query(description="Facts that ended, too.")] = False,
 ) -> Response:
     """Facts in the order of the time from which they held."""
     caller.needs("read")
-    return await listed(
-        "facts",
-        user,
-        memory,
-        cursor=cursor,
-        limit=limit,
-        since=since,
-        until=until,
-        session_id=session_id,
-        newest_first=newest_first,
-        include_superseded=include_superseded,
-    )
+    return await listed("facts", user, memory, asked, include_superseded=include_superseded)
 
 
 @router.post(
@@ -155,7 +95,7 @@ async def state_fact(
     body: StateFact,
     user: User,
     caller: AnyCaller,
-    memory: Memory,
+    memory: DatedMemory,
     service: TheService,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
@@ -171,6 +111,7 @@ async def state_fact(
                 kind=body.kind,  # type: ignore[arg-type]  # the memory checks it
                 valid_from=body.valid_from,
                 metadata=body.metadata,
+                agent_id=body.agent_id,
             )
             span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
         return views.answer(views.fact(fact), 201)
@@ -179,7 +120,9 @@ async def state_fact(
 
 
 @router.get("/v1/users/{user}/facts/{id}/history", response_model=History, responses=problems(404))
-async def fact_history(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
+async def fact_history(
+    user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory
+) -> Response:
     """Every version of a fact, oldest first."""
     caller.needs("read")
     versions = await memory.history(user, id_of(id))
@@ -192,7 +135,7 @@ def _add_record_routes(resource: Resource) -> None:
     path = f"/v1/users/{{user}}/{resource}/{{id}}"
 
     async def get(
-        user: User, id: RecordId, caller: AnyCaller, memory: Memory, layer: Layer = "L2"
+        user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory, layer: Layer = "L2"
     ) -> Response:
         caller.needs("read")
         found = of_resource(await memory.get(user, id_of(id)), resource)
@@ -236,7 +179,7 @@ def _add_correction(resource: Literal["episodes", "facts"]) -> None:
         user: User,
         id: RecordId,
         caller: AnyCaller,
-        memory: Memory,
+        memory: DatedMemory,
         service: TheService,
     ) -> Response:
         caller.needs("write")

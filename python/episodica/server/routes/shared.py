@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import Header, Path, Query
+from fastapi import Depends, Header, Path, Query
 
 from ...records import Episode, Message, Record, SemanticMemory
 from ..access import Caller, decoded
@@ -63,6 +64,38 @@ IdempotencyKey = Annotated[
 RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", min_length=1)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a listing: a page of it, and conditions."""
+
+    cursor: str | None
+    limit: int
+    options: dict[str, Any]
+
+
+def part_of(
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    since: Annotated[str | None, Query(description="Nothing before this time.")] = None,
+    until: Annotated[str | None, Query(description="Nothing after this time.")] = None,
+    session_id: Annotated[str | None, Query(description="Only this session.")] = None,
+    agent_id: Annotated[str | None, Query(description="Only this agent.")] = None,
+    newest_first: Annotated[bool, Query(description="In the reverse order of time.")] = False,
+) -> Part:
+    """Dependency: the part that a request asks for."""
+    options = {
+        "since": since,
+        "until": until,
+        "session_id": session_id,
+        "agent_id": agent_id,
+        "newest_first": newest_first,
+    }
+    return Part(cursor, limit, options)
+
+
+Asked = Annotated[Part, Depends(part_of)]
 
 
 def write_cursor(place: tuple[int, str] | None) -> str | None:

@@ -13,7 +13,7 @@ from .. import views
 from ..access import AnyCaller, User
 from ..memories import page
 from ..models import Deleted, EpisodePage, Profile, Stats, Users
-from ..state import Memory, TheService
+from ..state import DatedMemory, Memory, TheService
 from .shared import Cursor, Limit, forget, problems, read_cursor, write_cursor
 
 router = APIRouter(tags=["users"])
@@ -62,7 +62,7 @@ async def stats(user: User, caller: AnyCaller, memory: Memory) -> Response:
 
 
 @router.get("/v1/users/{user}/profile", response_model=Profile, responses=problems())
-async def profile(user: User, caller: AnyCaller, memory: Memory) -> Response:
+async def profile(user: User, caller: AnyCaller, memory: DatedMemory) -> Response:
     """The facts that hold about a person, by kind, the most important ones."""
     caller.needs("read")
     by_kind = defaultdict(list)
@@ -80,7 +80,7 @@ async def profile(user: User, caller: AnyCaller, memory: Memory) -> Response:
 async def timeline(
     user: User,
     caller: AnyCaller,
-    memory: Memory,
+    memory: DatedMemory,
     cursor: Cursor = None,
     limit: Limit = 100,
     since: str | None = None,

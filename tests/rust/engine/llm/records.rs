@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use episodica_core::clock::Zone;
 use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, ContextRequest};
 use episodica_core::llm::testing::ScriptedModel;
@@ -51,7 +52,11 @@ fn what_was_recalled_is_not_learned_again() {
         now: moment(0),
     };
     let context = engine
-        .context("ann", &ContextRequest { search, max_tokens: 500, form: Form::Text }, &NOW)
+        .context(
+            "ann",
+            &ContextRequest { search, max_tokens: 500, form: Form::Text, zone: Zone::default() },
+            &NOW,
+        )
         .unwrap();
     assert!(context.text.contains("kite3"));
     let pasted = format!("{}\nand the zebra9 sleeps tonight", context.text);

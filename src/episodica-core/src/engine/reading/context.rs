@@ -32,6 +32,8 @@ pub struct ContextRequest {
     pub max_tokens: usize,
     /// How the text is written.
     pub form: Form,
+    /// Zone in which the text shows dates.
+    pub zone: Zone,
 }
 
 /// A packed context.
@@ -85,7 +87,7 @@ impl Engine {
         let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
         let gathered = Gathered::new(&search, request.max_tokens, &mut degraded)?;
-        let packed = gathered.pack(&view, request, &self.config().zone()?, control)?;
+        let packed = gathered.pack(&view, request, control)?;
         user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
@@ -180,13 +182,8 @@ impl Gathered {
         });
     }
 
-    fn pack(
-        &self,
-        view: &View,
-        request: &ContextRequest,
-        zone: &Zone,
-        control: &dyn Control,
-    ) -> Result<Packed> {
+    fn pack(&self, view: &View, request: &ContextRequest, control: &dyn Control) -> Result<Packed> {
+        let zone = &request.zone;
         let facts = self.facts.iter().map(|fact| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,
