@@ -217,6 +217,9 @@ class CommandLine:
 
     def _add_service(self) -> None:
         service.add_serve_arguments(self._add("serve", service.serve, "serve the store over HTTP"))
+        service.add_ui_arguments(
+            self._add("ui", service.explore, "look into the store in a browser, on this machine")
+        )
         keys = self._add("keys", service.list_keys, "make, list and revoke keys of the service")
         for verb in service.add_keys_arguments(keys):
             self._add_common(verb, first=False)

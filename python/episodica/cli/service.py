@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
+import threading
+import webbrowser
+from typing import Any
 
 from ..errors import MissingExtraError
 from ..server.keys import SCOPES, KeyRing
 from ..server.settings import ServerSettings
 from .output import Output
-from .stores import store_of
+from .stores import check_store, store_of
 
 # Everybody: what a key opens unless it names a user.
 _ALL = "*"
@@ -32,8 +36,45 @@ def _tenant(args: argparse.Namespace) -> str | None:
 def serve(args: argparse.Namespace, _: Output) -> int:
     """Serves the store over HTTP until it is stopped."""
     settings = settings_of(args)
+    status: int = _server().serve(settings)
+    return status
+
+
+def explore(args: argparse.Namespace, out: Output) -> int:
+    """Serves the explorer of the store on this machine and opens a browser."""
+    check_store(args)
+    settings = ServerSettings.load(
+        {
+            "store": store_of(args),
+            "tenant": args.tenant,
+            "config": args.config,
+            "host": "127.0.0.1",
+            "port": args.port,
+            "uds": "",
+            "workers": 1,
+            "rate_per_minute": 0,
+            "metrics": False,
+        }
+    )
+
+    def announce(address: str) -> None:
+        if out.as_json:
+            out.json({"address": address})
+        else:
+            out.line(address)
+            out.note("good once, for ten minutes; Ctrl-C ends the explorer")
+        sys.stdout.flush()
+        if args.browser:
+            # Some browsers return when they are closed.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    status: int = _server().explore(settings, announce)
+    return status
+
+
+def _server() -> Any:
     try:
-        run = importlib.import_module("episodica.server.run")
+        return importlib.import_module("episodica.server.run")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "episodica":
             raise
@@ -41,8 +82,6 @@ def serve(args: argparse.Namespace, _: Output) -> int:
             f"the service needs the package `{error.name}`",
             hint="pip install 'episodica[server]'",
         ) from error
-    status: int = run.serve(settings)
-    return status
 
 
 def create_key(args: argparse.Namespace, out: Output) -> int:
@@ -106,6 +145,17 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="settings (TOML), the service's under `[server]`"
     )
     _add_keys_file(parser)
+
+
+def add_ui_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``ui``."""
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port (default: a free one)"
+    )
+    parser.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="only print the address"
+    )
+    parser.add_argument("--config", metavar="FILE", help="settings (TOML)")
 
 
 def _add_keys_file(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
     """Opens the store for reading, beside a writer if need be."""
-    _check_store(args)
+    check_store(args)
     with LightweightSearchSystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
         yield memory
 
@@ -41,12 +41,13 @@ def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
 def writing(args: argparse.Namespace, create: bool = False) -> Iterator[MemorySystem]:
     """Opens the store for writing; makes it only for commands that add something."""
     if not create:
-        _check_store(args)
+        check_store(args)
     with MemorySystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
         yield memory
 
 
-def _check_store(args: argparse.Namespace) -> None:
+def check_store(args: argparse.Namespace) -> None:
+    """Refuses a store that is not there, which is more likely misspelled than wanted."""
     path = Path(store_of(args)).expanduser()
     if not path.exists():
         raise StoreIOError(

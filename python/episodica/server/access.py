@@ -16,8 +16,9 @@ from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
+from .explorer import OneTimeAddress
 from .keys import SCOPES, Key, KeyRing
-from .problems import ServiceError
+from .problems import ServiceError, not_found
 from .settings import ServerSettings
 
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "::1", ""}
@@ -77,9 +78,10 @@ class Limiter:
 class Gatekeeper:
     """Decides who a request comes from."""
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, address: OneTimeAddress | None = None) -> None:
         self.keys = KeyRing(settings.keys_path)
         self._settings = settings
+        self._address = address
         self._limiter = Limiter()
 
     def caller(self, request: Request, text: str | None) -> Caller:
@@ -101,7 +103,21 @@ class Gatekeeper:
             return Caller(self._settings.tenant, "*", SCOPES, key_id)
         return Caller(key.tenant, key.user, key.scopes, key_id)
 
+    def exchange(self, token: str) -> str:
+        """The credential for the token of a one-time address."""
+        if self._address is None:
+            raise not_found("page")
+        credential = self._address.exchange(token)
+        if credential is None:
+            raise _used()
+        return credential
+
     def _key(self, request: Request, text: str | None) -> Key | None:
+        if self._address is not None:
+            refuse_foreign_pages(request, same=True)
+            if text is None or not self._address.opens(text):
+                raise _used()
+            return None
         if text is not None:
             key = self.keys.find(text)
             if key is None:
@@ -119,13 +135,27 @@ class Gatekeeper:
         return None
 
 
-def refuse_foreign_pages(request: Request) -> None:
-    """Refuses what a page of another site may have sent from a browser on this machine."""
+def _used() -> ServiceError:
+    return ServiceError(
+        401,
+        "one_time_address",
+        "this address is good once, and for ten minutes",
+        "run `episodica ui` again, and open the address that it prints",
+    )
+
+
+def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
+    """Refuses what a page of another site may have sent from a browser on this machine.
+
+    With ``same``, pages of other ports of this machine are refused, too.
+    """
     host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     origin = request.headers.get("origin")
     foreign = host not in _LOCAL_NAMES
     if origin is not None:
-        foreign |= urlsplit(origin).hostname not in _LOCAL_NAMES - {""}
+        asker = urlsplit(origin)
+        foreign |= asker.hostname not in _LOCAL_NAMES - {""}
+        foreign |= same and asker.netloc != request.headers.get("host")
     if foreign:
         raise ServiceError(
             403,

@@ -17,10 +17,22 @@ from fastapi.routing import APIRoute
 from .. import _native
 from . import problems
 from .access import Gatekeeper
+from .explorer import OneTimeAddress
 from .guard import Guard
 from .idempotency import Replays
 from .memories import Memories
-from .routes import changes, mem0, messages, operation, questions, records, transfer, users
+from .routes import (
+    changes,
+    explorer,
+    insight,
+    mem0,
+    messages,
+    operation,
+    questions,
+    records,
+    transfer,
+    users,
+)
 from .settings import ServerSettings
 from .state import Service
 from .stream import Stream
@@ -29,16 +41,31 @@ from .telemetry.spans import Tracer
 
 # Threads in which the memory works; most of them wait for the disk.
 _THREADS = 32
-_ROUTERS = (operation, messages, questions, records, users, transfer, changes, mem0)
+_ROUTERS = (
+    operation,
+    messages,
+    questions,
+    records,
+    users,
+    insight,
+    transfer,
+    changes,
+    mem0,
+    explorer,
+)
 
 
-def create_app(settings: ServerSettings | None = None) -> FastAPI:
+def create_app(
+    settings: ServerSettings | None = None, address: OneTimeAddress | None = None
+) -> FastAPI:
     """The service as an ASGI application.
 
     Parameters
     ----------
     settings
         Its settings. ``None``: those that ``episodica serve`` handed to this worker.
+    address
+        The only way in, for ``episodica ui``. ``None``: keys.
     """
     told = ServerSettings.from_environment() if settings is None else settings
     memories = Memories(told)
@@ -46,7 +73,7 @@ def create_app(settings: ServerSettings | None = None) -> FastAPI:
     service = Service(
         settings=told,
         memories=memories,
-        gatekeeper=Gatekeeper(told),
+        gatekeeper=Gatekeeper(told, address),
         replays=Replays(),
         metrics=metrics,
         tracer=Tracer(told.tracing),
@@ -74,6 +101,9 @@ def create_app(settings: ServerSettings | None = None) -> FastAPI:
         summary="Episodic memory for LLM agents",
         lifespan=lifespan,
         docs_url=None,
+        # Clients that read `..` as a way up would turn the deletion of a record named so into the
+        # user's.
+        redirect_slashes=False,
         redoc_url=None,
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,

@@ -151,7 +151,10 @@ class _Outcome:
         """Passes a message on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+            headers = message.setdefault("headers", [])
+            headers.append((b"x-content-type-options", b"nosniff"))
+            if not any(name == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
         else:
             self.bytes += len(message.get("body", b""))
         await self._send(message)

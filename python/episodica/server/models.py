@@ -116,8 +116,10 @@ class EpisodeView(BaseModel):
     session_id: str | None
     agent_ids: list[str]
     boundary_reason: str
+    boundary: AnyObject
     message_count: int
     topics: list[str]
+    provenance: AnyObject
     metadata: AnyObject
     messages: list[MessageView] | None = None
 
@@ -143,10 +145,33 @@ class FactView(BaseModel):
     created_at: datetime
     updated_at: datetime
     revision: int
+    provenance: AnyObject
     metadata: AnyObject
 
 
 RecordView = MessageView | EpisodeView | FactView
+
+
+class KeyView(BaseModel):
+    """What a key opens: one user, or all of them (`*`)."""
+
+    tenant: str
+    user: str
+    scopes: list[str]
+
+
+class StoreView(BaseModel):
+    """Counts, health and cost."""
+
+    stats: AnyObject
+    health: AnyObject
+    usage: AnyObject
+
+
+class Trace(BaseModel):
+    """Calls of a language model: prompts and answers."""
+
+    steps: list[AnyObject]
 
 
 class EventView(BaseModel):
@@ -161,6 +186,12 @@ class EventView(BaseModel):
     evidence: list[str]
     reason: str
     at: datetime
+
+
+class Learning(BaseModel):
+    """What became of candidates for facts."""
+
+    events: list[EventView]
 
 
 class Added(BaseModel):

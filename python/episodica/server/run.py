@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from ..errors import ConfigError
 from .app import create_app
+from .explorer import OneTimeAddress
 from .keys import KeyRing
 from .settings import HANDED_ON, ServerSettings
 
-_LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {
-        name: {"handlers": ["stderr"], "level": "INFO", "propagate": False}
-        for name in ("episodica", "uvicorn.error")
-    },
-}
+
+def _logging(level: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+        "loggers": {
+            name: {"handlers": ["stderr"], "level": level, "propagate": False}
+            for name in ("episodica", "uvicorn.error")
+        },
+    }
 
 
 def serve(settings: ServerSettings) -> int:
@@ -49,14 +55,32 @@ def serve(settings: ServerSettings) -> int:
     return 0
 
 
+def explore(settings: ServerSettings, announce: Callable[[str], None]) -> int:
+    """Serves one store on this machine for the explorer; ``announce`` gets the one-time address."""
+    address = OneTimeAddress()
+    app = create_app(settings, address)
+    app.state.service.memories.open(settings.tenant)
+    with socket.create_server((settings.host, settings.port)) as listener:
+        port = listener.getsockname()[1]
+        announce(f"http://{settings.host}:{port}/ui/#token={address.token}")
+        _end_on_signals()
+        config = uvicorn.Config(app, **_options(settings, "WARNING"))
+        uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
 def _end(_: int, __: object) -> None:
     """Uvicorn raises the signal again once it has stopped: that is a good end."""
     raise SystemExit(0)
 
 
-def _run(app: FastAPI | str, settings: ServerSettings) -> None:
+def _end_on_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
+
+
+def _run(app: FastAPI | str, settings: ServerSettings) -> None:
+    _end_on_signals()
     uvicorn.run(
         app,
         factory=isinstance(app, str),
@@ -64,12 +88,18 @@ def _run(app: FastAPI | str, settings: ServerSettings) -> None:
         port=settings.port,
         uds=settings.uds or None,
         workers=settings.workers,
-        log_config=_LOGGING,
-        # Its lines have paths, which name users.
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        lifespan="on",
-        timeout_graceful_shutdown=int(settings.shutdown_timeout_seconds),
         backlog=2048,
+        **_options(settings, "INFO"),
     )
+
+
+def _options(settings: ServerSettings, level: str) -> dict[str, Any]:
+    return {
+        "log_config": _logging(level),
+        # Its lines have paths, which name users.
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "lifespan": "on",
+        "timeout_graceful_shutdown": int(settings.shutdown_timeout_seconds),
+    }

@@ -46,8 +46,10 @@ def episode(one: Episode, layer: str = "L1") -> dict[str, Any]:
         "session_id": one.session_id,
         "agent_ids": list(one.agent_ids),
         "boundary_reason": one.boundary_reason,
+        "boundary": one.boundary,
         "message_count": one.message_count,
         "topics": list(one.topics),
+        "provenance": one.provenance,
         "metadata": one.metadata,
     }
     if layer != "L0":
@@ -78,6 +80,7 @@ def fact(one: SemanticMemory) -> dict[str, Any]:
         "created_at": one.created_at,
         "updated_at": one.updated_at,
         "revision": one.revision_count,
+        "provenance": one.provenance,
         "metadata": one.metadata,
     }
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from episodica.server.app import create_app
+from episodica.server.explorer import OneTimeAddress
 from episodica.server.settings import ServerSettings
 
 SECONDS = 30.0
@@ -37,8 +38,10 @@ Open = Callable[..., Any]
 
 
 @asynccontextmanager
-async def opened(settings: ServerSettings) -> AsyncIterator[Client]:
-    app = create_app(settings)
+async def opened(
+    settings: ServerSettings, address: OneTimeAddress | None = None
+) -> AsyncIterator[Client]:
+    app = create_app(settings, address)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(app.router.lifespan_context(app))
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)

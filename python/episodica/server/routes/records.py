@@ -81,10 +81,13 @@ async def list_facts(
     memory: DatedMemory,
     asked: Asked,
     include_superseded: Annotated[bool, Query(description="Facts that ended, too.")] = False,
+    kind: Annotated[str | None, Query(description="Only this category.")] = None,
 ) -> Response:
     """Facts in the order of the time from which they held."""
     caller.needs("read")
-    return await listed("facts", user, memory, asked, include_superseded=include_superseded)
+    return await listed(
+        "facts", user, memory, asked, include_superseded=include_superseded, kind=kind
+    )
 
 
 @router.post(

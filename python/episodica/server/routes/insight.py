@@ -1,0 +1,95 @@
+"""What the memory says about itself and its decisions."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from ...reports import Event
+from .. import views
+from ..access import AnyCaller, User
+from ..models import History, KeyView, Learning, StoreView, Trace
+from ..state import Memory
+from .shared import RecordId, Resource, id_of, of_resource, problems
+
+router = APIRouter(tags=["insight"])
+_PAGE = 1_000
+
+
+@router.get("/v1/key", response_model=KeyView, responses=problems())
+async def key(caller: AnyCaller) -> Response:
+    """What the key of the request opens."""
+    return views.answer(
+        {"tenant": caller.tenant, "user": caller.user, "scopes": list(caller.scopes)}
+    )
+
+
+@router.get("/v1/store", response_model=StoreView, responses=problems())
+async def store(caller: AnyCaller, memory: Memory) -> Response:
+    """Counts, health and cost of the tenant's memory, of this worker since it was started."""
+    caller.needs("admin")
+    found: Any = await memory.stats()
+    health, usage = await memory.health(), await memory.usage()
+    return views.answer(
+        {"stats": found.to_dict(), "health": health.to_dict(), "usage": usage.to_dict()}
+    )
+
+
+@router.get("/v1/users/{user}/learning", response_model=Learning, responses=problems())
+async def learning(
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    limit: Annotated[int, Query(ge=1, le=_PAGE)] = 100,
+    change: Literal["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE"] | None = None,
+) -> Response:
+    """What became of candidates for facts, the latest first, as far as it is known."""
+    caller.needs("read")
+    latest: deque[Event] = deque(maxlen=limit)
+    cursor: str | None = None
+    while True:
+        page = await memory.events(cursor, user_id=user, limit=_PAGE)
+        latest.extend(
+            one for one in page if one.is_learning and (change is None or one.change == change)
+        )
+        cursor = page.cursor
+        if len(page) < _PAGE:
+            return views.answer({"events": views.events(reversed(latest))})
+
+
+@router.get(
+    "/v1/users/{user}/episodes/{id}/history", response_model=History, responses=problems(404)
+)
+async def episode_history(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
+    """Every version of an episode, oldest first."""
+    caller.needs("read")
+    versions = await memory.history(user, id_of(id))
+    of_resource(versions[-1] if versions else None, "episodes")
+    return views.answer({"versions": [views.record(one) for one in versions]})
+
+
+def _add_trace(resource: Resource) -> None:
+    single = resource.removesuffix("s")
+
+    async def trace(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
+        caller.needs("read")
+        of_resource(await memory.get(user, id_of(id)), resource)
+        steps = await memory.trace(user, id_of(id))
+        return views.answer({"steps": [one.to_dict() for one in steps]})
+
+    router.add_api_route(
+        f"/v1/users/{{user}}/{resource}/{{id}}/trace",
+        trace,
+        methods=["GET"],
+        name=f"{single}_trace",
+        summary=f"The calls of a language model behind the {single}",
+        response_model=Trace,
+        responses=problems(404),
+    )
+
+
+_add_trace("episodes")
+_add_trace("facts")

@@ -1,0 +1,57 @@
+/* What learning made of each candidate for a fact, and what it turned down. */
+import { asking, get, userPath } from "../api.js";
+import { el } from "../dom.js";
+import { number, t, word } from "../i18n.js";
+import { time } from "../format.js";
+import { bar, chip, empty, field, head, section, select, table } from "../parts.js";
+import { link } from "../router.js";
+import { can } from "../session.js";
+
+const LATEST = 200;
+const CHANGES = ["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE"];
+const LOOKS = { ADD: "good", UPDATE: "tint", MERGE: "tint", SUPERSEDE: "warn", IGNORE: "bad" };
+
+export async function learning({ user, signal }) {
+  const store = can("admin") ? await get("v1/store", signal) : null;
+  const place = el("div");
+  const draw = async () => {
+    const page = await get(asking(userPath(user, "learning"),
+      { limit: LATEST, change: which.value }), signal);
+    place.replaceChildren(listed(user, page.events, which.value));
+  };
+  const which = select("change", [["", t("learning.any")],
+    ...CHANGES.map((one) => [one, word("change", one)])], "", draw);
+  await draw();
+  return el("div",
+    head({ title: t("learning"), lead: t("learning.lead") }),
+    el("form", { class: "fields", onsubmit: (event) => event.preventDefault() },
+      field(t("learning.which"), which)),
+    place,
+    store && rejected(store.stats.rejected_statements));
+}
+
+function listed(user, events, which) {
+  if (events.length === 0) {
+    return empty(t("learning.none"), t(which ? "learning.none.kind" : "learning.none.help"));
+  }
+  return el("ol", { class: "cards", "aria-label": t("learning") }, events.map((one) => el("li",
+    el("article", { class: "card fact" },
+      el("div", { class: "meta" }, chip(word("change", one.event), LOOKS[one.event] ?? ""),
+        time(one.at), one.reason && el("span", { dir: "auto" }, word("why", one.reason))),
+      el("p", { class: "said", dir: "auto" }, one.id
+        ? el("a", { href: link("user", user, "fact", one.id) }, one.statement) : one.statement),
+      one.previous && one.previous !== one.statement && el("p", { class: "said small", dir: "auto" },
+        el("span", { class: "faint" }, `${t("previous")} `), el("del", one.previous))))));
+}
+
+/** Sentences that were no facts, by the reason. They are counted, not kept. */
+function rejected(counts) {
+  const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
+  const most = Math.max(1, ...Object.values(counts));
+  return section(t("rejected"),
+    el("p", { class: "faint" }, t("rejected.lead")),
+    rows.length === 0 ? el("p", t("rejected.none"))
+      : table(t("rejected"), [t("rejected.why"), "", t("rejected.count")], "tbn",
+        rows.map(([reason, count]) => [
+          word("reject", reason), bar(count, 0, most), number(count)])));
+}

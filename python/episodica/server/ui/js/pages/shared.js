@@ -1,0 +1,46 @@
+/* What pages about records share. */
+import { el } from "../dom.js";
+import { t, word } from "../i18n.js";
+import { day, time } from "../format.js";
+import { chip, said } from "../parts.js";
+
+/** Messages as a talk: who, when, what. */
+export function talk(messages, more = () => null) {
+  return el("ol", { class: "talk" }, messages.map((one) => (
+    el("li", { class: one.role === "assistant" ? "other" : "own" },
+      el("div",
+        el("div", { class: "speaker", dir: "auto" }, one.name || word("role", one.role)),
+        el("div", { class: "when" }, time(one.timestamp))),
+      el("div", { class: "body" }, said(one.content), more(one))))));
+}
+
+/** For how long a fact held. */
+export function validity(fact) {
+  if (fact.valid_to) {
+    return t("valid.ended", { from: day(fact.valid_from), to: day(fact.valid_to) });
+  }
+  return t("valid.since", { from: day(fact.valid_from) });
+}
+
+export function state(fact) {
+  return fact.is_current ? chip(t("current"), "good") : chip(t("superseded"), "warn");
+}
+
+/** What a deletion removed, in words. */
+export function deleted(report) {
+  return t("deleted", {
+    messages: report.messages, episodes: report.episodes, facts: report.semantic_memories,
+  });
+}
+
+/** The calls of a model behind a record. */
+export function trace(steps) {
+  if (steps.length === 0) return null;
+  return el("section", { class: "section" }, el("h2", t("trace")),
+    el("div", { class: "cards" }, steps.map((one) => el("article", { class: "card" },
+      el("h3", `${word("phase", one.phase)} · ${one.model}`),
+      el("p", { class: "meta" }, time(one.at), el("span", t("tokens.n", { n: one.tokens })),
+        one.cached && chip(t("cached")), one.failure && chip(one.failure, "bad")),
+      el("details", el("summary", t("trace.prompt")), el("pre", one.system), el("pre", one.user)),
+      one.answer && el("details", el("summary", t("trace.answer")), el("pre", one.answer))))));
+}
