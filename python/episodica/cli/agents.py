@@ -13,6 +13,7 @@ from ..errors import InvalidInputError, MissingExtraError
 from ..mcp.clients import CLIENTS
 from ..mcp.installing import Change, entry_for, installation, removal
 from .output import Output
+from .service import add_keys_file, keys_of
 from .stores import settings_of, store_of
 
 TRANSPORTS = ("stdio", "http")
@@ -23,7 +24,9 @@ def add_arguments(
 ) -> tuple[argparse.ArgumentParser, argparse.Action]:
     """The arguments; returns the parser of ``install``, and the one of these that is a file."""
     parser.add_argument(
-        "--user", metavar="U", help="whose memory; agents see no other (or $EPISODICA_MCP_USER)"
+        "--user",
+        metavar="U",
+        help="whose memory; agents see no other (or $EPISODICA_MCP_USER; over HTTP a key may tell)",
     )
     parser.add_argument(
         "--transport",
@@ -34,10 +37,10 @@ def add_arguments(
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="where to listen (default 127.0.0.1); beyond this machine only with a token "
-        "in $EPISODICA_MCP_TOKEN",
+        help="where to listen (default 127.0.0.1); beyond this machine only with keys",
     )
     parser.add_argument("--port", type=int, default=8765, metavar="N", help="(default 8765)")
+    add_keys_file(parser)
     parser.add_argument(
         "--max-tokens",
         type=int,
@@ -70,7 +73,8 @@ def add_arguments(
 
 def serve(args: argparse.Namespace, out: Output) -> int:
     """Serves one user's memory by the Model Context Protocol."""
-    user = _user(args)
+    keys = keys_of(args) if args.transport == "http" else None
+    user = _named(args) if keys else _user(args)
     try:
         serving = importlib.import_module("episodica.mcp.serving")
     except ModuleNotFoundError as error:
@@ -79,7 +83,6 @@ def serve(args: argparse.Namespace, out: Output) -> int:
         raise MissingExtraError(
             f"the server needs the package `{error.name}`", hint="pip install 'episodica[mcp]'"
         ) from error
-    token = os.environ.get("EPISODICA_MCP_TOKEN") or None
 
     def memory() -> AsyncMemorySystem:
         return AsyncMemorySystem(store_of(args), tenant=args.tenant, **settings_of(args))
@@ -93,8 +96,10 @@ def serve(args: argparse.Namespace, out: Output) -> int:
             args.max_tokens,
             host=args.host,
             port=args.port,
-            token=token,
-            announce=lambda address: out.note(f"serving {user} on {address}"),
+            keys=keys,
+            announce=lambda address: out.note(
+                f"serving {user or 'the users of the keys'} on {address}"
+            ),
         )
     return 0
 
@@ -143,9 +148,13 @@ def _report(change: Change, written: bool, out: Output) -> None:
         out.note("nothing was written; `--yes` writes without asking")
 
 
+def _named(args: argparse.Namespace) -> str | None:
+    return args.user or os.environ.get("EPISODICA_MCP_USER") or None
+
+
 def _user(args: argparse.Namespace) -> str:
-    user: str | None = args.user or os.environ.get("EPISODICA_MCP_USER")
-    if not user:
+    user = _named(args)
+    if user is None:
         raise InvalidInputError(
             "whose memory?", hint="name the user with `--user`, or in EPISODICA_MCP_USER"
         )

@@ -19,9 +19,11 @@ from .stores import check_store, store_of
 _ALL = "*"
 
 
-def settings_of(args: argparse.Namespace) -> ServerSettings:
+_SETTINGS = ("host", "port", "uds", "workers", "keys", "config", "timezone")
+
+
+def settings_of(args: argparse.Namespace, names: tuple[str, ...] = _SETTINGS) -> ServerSettings:
     """The service's settings; arguments win over environment and file."""
-    names = ("host", "port", "uds", "workers", "keys", "config", "timezone")
     given = {name: getattr(args, name, None) for name in names}
     store = store_of(args)
     return ServerSettings.load(
@@ -31,6 +33,11 @@ def settings_of(args: argparse.Namespace) -> ServerSettings:
 
 def _tenant(args: argparse.Namespace) -> str | None:
     return None if args.tenant == "default" else args.tenant
+
+
+def keys_of(args: argparse.Namespace) -> KeyRing:
+    """The keys of the store."""
+    return KeyRing(settings_of(args, ("keys", "config")).keys_path)
 
 
 def serve(args: argparse.Namespace, _: Output) -> int:
@@ -86,7 +93,7 @@ def _server() -> Any:
 
 def create_key(args: argparse.Namespace, out: Output) -> int:
     """Makes a key and prints it, this once."""
-    ring = KeyRing(settings_of(args).keys_path)
+    ring = keys_of(args)
     text, key = ring.create(
         tenant=args.tenant,
         user=args.user,
@@ -108,7 +115,7 @@ def create_key(args: argparse.Namespace, out: Output) -> int:
 
 def list_keys(args: argparse.Namespace, out: Output) -> int:
     """Lists the keys without their secrets."""
-    keys = [key.shown() for key in KeyRing(settings_of(args).keys_path).all()]
+    keys = [key.shown() for key in keys_of(args).all()]
     if out.as_json:
         out.json_list(keys)
         return 0
@@ -130,7 +137,7 @@ def list_keys(args: argparse.Namespace, out: Output) -> int:
 
 def revoke_key(args: argparse.Namespace, out: Output) -> int:
     """Ends a key at once."""
-    key = KeyRing(settings_of(args).keys_path).revoke(args.id)
+    key = keys_of(args).revoke(args.id)
     out.note(f"key {key.id} is revoked")
     return 0
 
@@ -144,7 +151,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="settings (TOML), the service's under `[server]`"
     )
-    _add_keys_file(parser)
+    add_keys_file(parser)
 
 
 def add_ui_arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +165,8 @@ def add_ui_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings (TOML)")
 
 
-def _add_keys_file(parser: argparse.ArgumentParser) -> None:
+def add_keys_file(parser: argparse.ArgumentParser) -> None:
+    """The argument that names the file of keys."""
     parser.add_argument(
         "--keys", metavar="FILE", help="the keys (default: STORE.keys.json, beside the store)"
     )
@@ -184,5 +192,5 @@ def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argumen
     revoke.add_argument("id", metavar="KEY", help="the key's id, as `list` shows it")
     revoke.set_defaults(command=revoke_key)
     for verb in (create, listing, revoke):
-        _add_keys_file(verb)
+        add_keys_file(verb)
     return [create, listing, revoke]

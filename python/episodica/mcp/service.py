@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
+    INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
     GetPromptRequestParams,
@@ -33,6 +34,7 @@ from ..errors import EpisodicaError, InvalidInputError
 from ..hints import nearest_hint, shown
 from ..inputs import checks as check
 from . import answers, arguments
+from .access import Caller, caller_of
 from .resources import PROMPT, Resources
 from .tools import Tools
 
@@ -58,6 +60,7 @@ class _Entry:
     tool: Tool
     arguments: type[arguments.Arguments]
     run: Callable[[Tools, Any], Awaitable[answers.Answer]]
+    scope: str
 
 
 def _entry(
@@ -87,6 +90,7 @@ def _entry(
         ),
         asked,
         run,
+        "erase" if destroys else "write" if writes else "read",
     )
 
 
@@ -153,17 +157,54 @@ _ENTRIES = (
 _BY_NAME = {entry.tool.name: entry for entry in _ENTRIES}
 
 
+# Methods that show what is remembered.
+_READING = ("resources/list", "resources/read", "prompts/get")
+
+
+def needed_scope(method: str, params: Mapping[str, Any]) -> str | None:
+    """The scope that a request needs; ``None`` for any. Candidates of a deletion are read."""
+    if method in _READING:
+        return "read"
+    if method != "tools/call":
+        return None
+    entry = _BY_NAME.get(str(params.get("name")))
+    given = params.get("arguments")
+    if entry is None:
+        return None
+    if entry.scope == "erase" and isinstance(given, dict) and given.get("confirm_ids") is None:
+        return "read"
+    return entry.scope
+
+
 class _Handlers:
     """Answers the requests of clients."""
 
-    def __init__(self, tools: Tools, resources: Resources) -> None:
-        self._tools = tools
-        self._resources = resources
+    def __init__(self, memory: AsyncMemorySystem, user: str | None, max_tokens: int) -> None:
+        self._memory = memory
+        self._user = user
+        self._max_tokens = max_tokens
 
-    async def list_tools(self, *_: Any) -> ListToolsResult:
-        return ListToolsResult(tools=[entry.tool for entry in _ENTRIES])
+    def _caller(self, context: Any, method: str, params: Mapping[str, Any]) -> Caller:
+        """Whose memory a request is about, if it may do what it asks for."""
+        caller = caller_of(context, self._user)
+        scope = needed_scope(method, params)
+        if scope is not None and scope not in caller.scopes:
+            raise MCPError(INVALID_REQUEST, f"the key lacks the scope `{scope}`")
+        return caller
 
-    async def call_tool(self, _: Any, params: CallToolRequestParams) -> CallToolResult:
+    def _tools(self, caller: Caller) -> Tools:
+        return Tools(self._memory, caller.user, self._max_tokens)
+
+    def _resources(self, context: Any, method: str) -> Resources:
+        return Resources(self._memory, self._tools(self._caller(context, method, {})))
+
+    async def list_tools(self, context: Any, _: Any) -> ListToolsResult:
+        scopes = caller_of(context, self._user).scopes
+        return ListToolsResult(tools=[entry.tool for entry in _ENTRIES if entry.scope in scopes])
+
+    async def call_tool(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
+        asked_for = {"name": params.name, "arguments": params.arguments or {}}
+        caller = self._caller(context, "tools/call", asked_for)
         entry = _BY_NAME.get(params.name)
         if entry is None:
             similar = nearest_hint(params.name, _BY_NAME)
@@ -171,7 +212,7 @@ class _Handlers:
             raise MCPError(INVALID_PARAMS, f"no such tool: `{shown(params.name)}`{hint}")
         try:
             asked = entry.arguments.model_validate(params.arguments or {})
-            answer = await entry.run(self._tools, asked)
+            answer = await entry.run(self._tools(caller), asked)
         except ValidationError as error:
             return _failed(arguments.told(error, entry.arguments))
         except EpisodicaError as error:
@@ -181,31 +222,39 @@ class _Handlers:
             structured_content=answer.data(),
         )
 
-    async def list_resources(self, *_: Any) -> ListResourcesResult:
-        return ListResourcesResult(resources=await self._resources.listed())
+    async def list_resources(self, context: Any, _: Any) -> ListResourcesResult:
+        resources = self._resources(context, "resources/list")
+        return ListResourcesResult(resources=await resources.listed())
 
-    async def list_templates(self, *_: Any) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=self._resources.templates())
+    async def list_templates(self, context: Any, _: Any) -> ListResourceTemplatesResult:
+        resources = self._resources(context, "resources/templates/list")
+        return ListResourceTemplatesResult(resource_templates=resources.templates())
 
-    async def read_resource(self, _: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return ReadResourceResult(contents=[await self._resources.read(str(params.uri))])
+    async def read_resource(
+        self, context: Any, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        resources = self._resources(context, "resources/read")
+        return ReadResourceResult(contents=[await resources.read(str(params.uri))])
 
     async def list_prompts(self, *_: Any) -> ListPromptsResult:
         return ListPromptsResult(prompts=[PROMPT])
 
-    async def get_prompt(self, _: Any, params: GetPromptRequestParams) -> GetPromptResult:
-        return await self._resources.prompt(params.name, params.arguments or {})
+    async def get_prompt(self, context: Any, params: GetPromptRequestParams) -> GetPromptResult:
+        resources = self._resources(context, "prompts/get")
+        return await resources.prompt(params.name, params.arguments or {})
 
 
-def server_for(memory: AsyncMemorySystem, user: str, *, max_tokens: int = 1000) -> Server[Any]:
-    """The server for one user of a memory.
+def server_for(
+    memory: AsyncMemorySystem, user: str | None, *, max_tokens: int = 1000
+) -> Server[Any]:
+    """The server for one user of a memory, or for the users of the keys that come over HTTP.
 
     Parameters
     ----------
     memory
         The memory; the caller closes it when the server has stopped.
     user
-        Whose memories are served.
+        Whose memories are served, unless a key names its user.
     max_tokens
         Maximum length of an answer in tokens, unless a call asks for another.
 
@@ -217,8 +266,7 @@ def server_for(memory: AsyncMemorySystem, user: str, *, max_tokens: int = 1000) 
     least, most = arguments.MIN_TOKENS, arguments.MAX_TOKENS
     if not least <= max_tokens <= most:
         raise InvalidInputError(f"max_tokens is not in {least} to {most:,}: `{max_tokens}`")
-    tools = Tools(memory, check.user(user), max_tokens)
-    handlers = _Handlers(tools, Resources(memory, tools))
+    handlers = _Handlers(memory, None if user is None else check.user(user), max_tokens)
     return Server(
         "episodica",
         title="episodica",

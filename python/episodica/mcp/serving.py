@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-import ipaddress
 import logging
 import signal
 import socket
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -16,12 +14,14 @@ import uvicorn
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from ..aio import AsyncMemorySystem
 from ..errors import ConfigError, StoreIOError
-from .service import server_for
+from ..server.keys import KeyRing
+from ..server.local import is_loopback
+from .access import Guard
+from .service import needed_scope, server_for
 
 # Seconds in which requests under way may finish once a signal has arrived.
 _GRACE = 10
@@ -61,12 +61,12 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int) -> None:
 
 def serve_http(
     open_memory: Open,
-    user: str,
+    user: str | None,
     max_tokens: int,
     *,
     host: str,
     port: int,
-    token: str | None,
+    keys: KeyRing,
     announce: Callable[[str], None],
 ) -> None:
     """Serves clients on ``http://host:port/mcp`` until a signal arrives.
@@ -77,22 +77,22 @@ def serve_http(
         As for :func:`serve_stdio`.
     host, port
         Where to listen; port 0 takes a free one.
-    token
-        What clients must send as ``Authorization: Bearer``; ``None``: nothing.
+    keys
+        The keys of clients. While there are none, programs on this machine need none.
     announce
         Gets the address once the server listens.
 
     Raises
     ------
     ConfigError
-        Without a token, for a host that other machines reach; for a number that is not a port.
+        Without keys, for a host that other machines reach; for a number that is not a port.
     StoreIOError
         If the port is taken.
     """
-    if token is None and not _is_loopback(host):
+    if not keys and not is_loopback(host):
         raise ConfigError(
-            f"without a token only this machine is served, not `{host}`",
-            hint="set EPISODICA_MCP_TOKEN, or leave `--host` out",
+            f"without keys only this machine is served, not `{host}`",
+            hint="make one with `episodica keys create --user`, or leave `--host` out",
         )
 
     async def run() -> None:
@@ -101,7 +101,7 @@ def serve_http(
             with _listening(host, port) as listening:
                 web = uvicorn.Server(
                     uvicorn.Config(
-                        _app(server, token),
+                        guarded(server, memory.tenant, user, keys, is_loopback(host)),
                         log_level=logging.WARNING,
                         access_log=False,
                         server_header=False,
@@ -118,35 +118,14 @@ def serve_http(
     asyncio.run(run())
 
 
-def _app(server: Server[Any], token: str | None) -> ASGIApp:
-    # Without a token, only this machine's own names for itself are served, so that no page in a
-    # browser reaches the server by a name of its own.
-    security = (
-        None if token is None else TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    )
-    app = server.streamable_http_app(host="127.0.0.1", transport_security=security)
-    return app if token is None else _Guard(app, token)
-
-
-class _Guard:
-    """Lets requests with the token pass."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._allows(scope):
-            refused = PlainTextResponse(
-                "a bearer token is required\n", 401, {"WWW-Authenticate": "Bearer"}
-            )
-            await refused(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-    def _allows(self, scope: MutableMapping[str, Any]) -> bool:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._expected)
+def guarded(
+    server: Server[Any], tenant: str, user: str | None, keys: KeyRing, local: bool
+) -> ASGIApp:
+    """The server as an ASGI application, behind its guard."""
+    # The guard refuses foreign hosts and origins where no key is needed.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = server.streamable_http_app(transport_security=security)
+    return Guard(app, keys, tenant=tenant, user=user, local=local, needed=needed_scope)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -161,12 +140,3 @@ def _listening(host: str, port: int) -> socket.socket:
             hint="name another with `--port`",
             errno=error.errno,
         ) from error
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -7,10 +7,9 @@ sends ``Origin``, or a ``Host`` that is not this machine.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer
@@ -18,14 +17,10 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 
 from .explorer import OneTimeAddress
 from .keys import SCOPES, Key, KeyRing
+from .limiter import Limiter
+from .local import is_foreign
 from .problems import ServiceError, not_found
 from .settings import ServerSettings
-
-_LOCAL_NAMES = {"localhost", "127.0.0.1", "::1", ""}
-# Keys whose use is counted.
-_COUNTED = 10_000
-# Seconds of requests that may come at once.
-_BURST_SECONDS = 10.0
 
 bearer = HTTPBearer(auto_error=False, description="A key of `episodica keys create`.")
 
@@ -52,27 +47,6 @@ class Caller:
                 f"the key lacks the scope `{scope}`",
                 f"make one with `episodica keys create --scopes {scope}`",
             )
-
-
-class Limiter:
-    """One bucket of requests per key."""
-
-    def __init__(self) -> None:
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, id: str, per_minute: int, now: float) -> float:
-        """Seconds to wait; 0 if the request may go on."""
-        if per_minute <= 0:
-            return 0.0
-        rate = per_minute / 60.0
-        room = max(1.0, rate * _BURST_SECONDS)
-        left, then = self._buckets.pop(id, (room, now))
-        left = min(room, left + (now - then) * rate)
-        wait = 0.0 if left >= 1.0 else (1.0 - left) / rate
-        self._buckets[id] = (left - 1.0 if not wait else left, now)
-        if len(self._buckets) > _COUNTED:
-            self._buckets.popitem(last=False)
-        return wait
 
 
 class Gatekeeper:
@@ -149,14 +123,9 @@ def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
 
     With ``same``, pages of other ports of this machine are refused, too.
     """
-    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    origin = request.headers.get("origin")
-    foreign = host not in _LOCAL_NAMES
-    if origin is not None:
-        asker = urlsplit(origin)
-        foreign |= asker.hostname not in _LOCAL_NAMES - {""}
-        foreign |= same and asker.netloc != request.headers.get("host")
-    if foreign:
+    host, origin = request.headers.get("host"), request.headers.get("origin")
+    other = same and origin is not None and origin.partition("://")[2] != host
+    if other or is_foreign(host, origin):
         raise ServiceError(
             403,
             "forbidden",

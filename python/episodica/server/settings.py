@@ -5,7 +5,6 @@ Reads them; the settings of the memory itself are ``MemoryConfig``.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import tomllib
@@ -16,6 +15,7 @@ from typing import Any, Self
 
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
+from .local import is_loopback
 
 PREFIX = "EPISODICA_SERVER_"
 # How the settings travel to worker processes.
@@ -98,12 +98,7 @@ class ServerSettings:
     @property
     def is_local(self) -> bool:
         """Whether nobody on another machine can connect."""
-        if self.uds or self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return bool(self.uds) or is_loopback(self.host)
 
     @classmethod
     def load(cls, given: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Self:

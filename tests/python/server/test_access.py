@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from episodica import ConfigError, InvalidInputError
-from episodica.server.access import Limiter
 from episodica.server.keys import KeyRing
+from episodica.server.limiter import Limiter
 from episodica.server.settings import ServerSettings
 
 from .conftest import SAID, Client, opened
