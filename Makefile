@@ -59,6 +59,10 @@ test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
 test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
 	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest
 
+.PHONY: test-ui
+test-ui: $(NATIVE)  ## Test the explorer page in a real browser (Chromium); part of `make test`
+	$(BIN)/python -m pytest tests/python/browser
+
 .PHONY: test-llm
 test-llm: $(NATIVE)  ## Let a small real language model do the work (installs it outside, 11 minutes the first time); DATA=file
 	tools/test_llm $(if $(DATA),--data "$(DATA)")

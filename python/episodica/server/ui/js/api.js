@@ -44,7 +44,10 @@ export async function call(method, path, { body, signal } = {}) {
     throw new Problem(0, { kind: "unreachable_service" });
   }
   if (answer.ok) return answer.json();
-  throw new Problem(answer.status, await answer.json().catch(() => ({})));
+  const problem = new Problem(answer.status, await answer.json().catch(() => ({})));
+  // The key was revoked, or the service was started again.
+  if (problem.status === 401) dispatchEvent(new CustomEvent("episodica:out", { detail: problem }));
+  throw problem;
 }
 
 export const get = (path, signal) => call("GET", path, { signal });

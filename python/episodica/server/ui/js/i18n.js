@@ -46,6 +46,8 @@ function plural(forms, n) {
   return forms[new Intl.PluralRules(locale()).select(n)] ?? forms.other;
 }
 
-export function number(value, digits = 0) {
-  return new Intl.NumberFormat(locale(), { maximumFractionDigits: digits }).format(value);
+export function number(value, digits = 0, least = 0) {
+  return new Intl.NumberFormat(locale(), {
+    maximumFractionDigits: digits, minimumFractionDigits: least,
+  }).format(value);
 }

@@ -1,4 +1,5 @@
 /* Starts the page, draws the frame, and shows the page of the present address. */
+import { Problem } from "./api.js";
 import { announce, el, replace } from "./dom.js";
 import { LANGUAGES, language, setLanguage, t } from "./i18n.js";
 import { begin, can, leave, me, seesAll } from "./session.js";
@@ -78,11 +79,13 @@ function page(parts, signal) {
   if (name === undefined || name === "users") return users(signal);
   if (name === "usage") return usage(signal);
   if (name === "health") return health(signal);
-  return failure({ status: 404, detail: t("no.page"), kind: "" });
+  throw new Problem(404, { detail: t("no.page") });
 }
 
 async function show() {
   shown.abort();
+  // What it asked about is no longer what is seen.
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
   shown = new AbortController();
   const { signal } = shown;
   frame();
@@ -95,16 +98,8 @@ async function show() {
     drawn = await page(place(), signal);
   } catch (problem) {
     if (signal.aborted || problem.name === "AbortError") return;
-    if (problem.status === 401) {
-      // The key was revoked, or the service was started again.
-      leave();
-      refusal = problem;
-      frame();
-      drawn = door(refusal, () => go("#/"));
-    } else {
-      drawn = el("div", el("h1", { class: "unseen", tabindex: "-1" }, t("problem.page")),
-        failure(problem, show));
-    }
+    drawn = el("div", el("h1", { class: "unseen", tabindex: "-1" }, t("problem.page")),
+      failure(problem, problem.status !== 404 && show));
   } finally {
     clearTimeout(slow);
   }
@@ -120,6 +115,13 @@ async function show() {
 
 addEventListener("hashchange", show);
 addEventListener("episodica:again", show);
+addEventListener("episodica:out", (event) => {
+  // While somebody tries to get in, the door says what is wrong.
+  if (!me) return;
+  leave();
+  refusal = event.detail;
+  show();
+});
 
 async function start() {
   refusal = null;

@@ -4,6 +4,8 @@ import { number, t, word } from "./i18n.js";
 
 // Letters of a text that are shown at first.
 const MOST = 6_000;
+// Problems that the page itself has words for.
+const KNOWN = ["one_time_address", "unreachable", "unreachable_service"];
 
 export function button(label, onclick, kind = "", more = {}) {
   return el("button", { type: "button", class: `button ${kind}`.trim(), onclick, ...more }, label);
@@ -33,14 +35,14 @@ export function empty(title, ...text) {
 
 /** What went wrong, in words, with what helps. */
 export function failure(problem, again) {
-  const known = problem.kind === "unreachable" || problem.kind === "unreachable_service";
+  const known = KNOWN.includes(problem.kind);
   const title = known ? t(`problem.${problem.kind}`)
     : problem.status ? word("status", String(problem.status)) : t("problem.page");
   const detail = known ? t(`problem.${problem.kind}.detail`) : problem.detail || problem.message;
   return el("div", { class: "notice bad", role: "alert" },
     el("strong", title),
     detail && el("p", { class: "said" }, detail),
-    problem.hint && el("p", { class: "said small" }, t("problem.hint", { hint: problem.hint })),
+    problem.hint && !known && el("p", { class: "said small" }, t("problem.hint", { hint: problem.hint })),
     again && button(t("again"), again));
 }
 
@@ -92,7 +94,8 @@ export function table(caption, names, kinds, rows) {
     el("table",
       el("caption", { class: "unseen" }, caption),
       el("thead", el("tr", names.map((name, index) => (
-        el("th", { scope: "col", class: kind(index) }, name))))),
+        el("th", { scope: "col", class: kind(index) },
+          name || el("span", { class: "unseen" }, t("bar"))))))),
       el("tbody", rows.map((cells) => el("tr", cells.map((cell, index) => (index === 0
         ? el("th", { scope: "row" }, cell) : el("td", { class: kind(index) }, cell))))))));
 }

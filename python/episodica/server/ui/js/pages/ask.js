@@ -86,12 +86,11 @@ export async function ask({ user, signal }) {
 function hits(user, found) {
   announce(t("hits.n", { n: found.hits.length }));
   if (found.hits.length === 0) return empty(t("hits.none"), t("hits.none.help"));
-  const low = Math.min(0, ...found.hits.flatMap((one) => Object.values(one.scores)));
   return el("section",
-    el("h2", { tabindex: "-1" }, t("hits.n", { n: found.hits.length })),
-    el("p", { class: "faint small" }, t("took", { ms: number(found.took_ms, 1) })),
+    el("h2", t("hits.n", { n: found.hits.length })),
+    el("p", { class: "faint small took" }, t("took", { ms: number(found.took_ms, 1) })),
     degraded(found.degraded),
-    el("ol", { class: "cards" }, found.hits.map((one) => el("li", hit(user, one, low)))));
+    el("ol", { class: "cards" }, found.hits.map((one) => el("li", hit(user, one)))));
 }
 
 function degraded(legs) {
@@ -106,12 +105,13 @@ function hit(user, one) {
     el("header",
       el("h3", { dir: "auto" }, place
         ? el("a", { href: link("user", user, place, one.id) }, title) : title),
-      el("span", { class: "score" }, t("score", { score: number(one.score, 3) }))),
+      el("span", { class: "score" }, t("score", { score: number(one.score, 3, 3) }))),
     el("div", { class: "meta" }, chip(word("hit", one.kind), "tint"), time(one.timestamp),
       !one.is_current && chip(t("superseded"), "warn")),
     one.title && el("p", { class: "said", dir: "auto" }, one.snippet || clipped(one.content)),
     el("details", el("summary", t("why")), terms(one)),
-    el("details", el("summary", t("text.full")), said(one.content)));
+    ![title, one.snippet].includes(one.content)
+      && el("details", el("summary", t("text.full")), said(one.content)));
 }
 
 /** The terms of a score: a bar, a number and words for each. */
@@ -122,7 +122,7 @@ function terms(one) {
   const made = table(t("why"), [t("term"), "", t("value"), t("how")], "tbnt",
     rows.map(({ node, depth }) => [
       word("term", node.name), depth > 1 ? bar(node.value, low, high) : "",
-      number(node.value, 4), node.detail ?? "",
+      number(node.value, 4, 4), node.detail ?? "",
     ]));
   made.classList.add("terms");
   made.querySelectorAll("tbody tr").forEach((row, index) => {
@@ -140,7 +140,7 @@ function flat(node, depth = 0) {
 function context(user, packed, most) {
   announce(t("context.tokens", { n: packed.token_count, most }));
   return el("section",
-    el("h2", { tabindex: "-1" }, t("ask.context")),
+    el("h2", t("context")),
     el("p", { class: "faint small" }, t("context.tokens", { n: packed.token_count, most })),
     bar(packed.token_count, 0, most),
     degraded(packed.degraded),

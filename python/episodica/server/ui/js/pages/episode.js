@@ -52,7 +52,7 @@ export async function episode({ user, id, signal }) {
     el("section", { class: "layer" }, layer(t("layer.L2"), "L2"), talk(one.messages)),
     section(t("about"), pairs([
       [t("when"), span(one.timestamp, one.ended_at)],
-      [t("ended"), el("span", { dir: "auto" }, reasonOf(one),
+      [t("ended.label"), el("span", { dir: "auto" }, reasonOf(one),
         one.boundary?.detection_method
           && el("span", { class: "faint" }, ` · ${word("method", one.boundary.detection_method)}`))],
       [t("session"), one.session_id ?? ""],

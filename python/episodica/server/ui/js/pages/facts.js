@@ -59,7 +59,7 @@ async function load(user, which, kind, cursor, signal) {
 export function card(user, one) {
   const of = [one.subject, one.attribute].filter(Boolean).join(" · ");
   return el("article", { class: `card fact${one.is_current ? "" : " over"}` },
-    el("h3", { dir: "auto" }, el("a", { href: link("user", user, "fact", one.id) },
+    el("h2", { dir: "auto" }, el("a", { href: link("user", user, "fact", one.id) },
       one.content)),
     el("div", { class: "meta" }, state(one), chip(word("kind", one.kind)),
       of && el("span", { dir: "auto" }, of), el("span", validity(one)),

@@ -1,17 +1,19 @@
 /* What pages about records share. */
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
-import { day, time } from "../format.js";
+import { day, minute, moment, time } from "../format.js";
 import { chip, said } from "../parts.js";
 
-/** Messages as a talk: who, when, what. */
-export function talk(messages, more = () => null) {
-  return el("ol", { class: "talk" }, messages.map((one) => (
+/** Messages as a talk: who, when, what. A day is named where it begins. */
+export function talk(messages) {
+  return el("ol", { class: "talk" }, messages.map((one, index) => (
     el("li", { class: one.role === "assistant" ? "other" : "own" },
       el("div",
         el("div", { class: "speaker", dir: "auto" }, one.name || word("role", one.role)),
-        el("div", { class: "when" }, time(one.timestamp))),
-      el("div", { class: "body" }, said(one.content), more(one))))));
+        el("div", { class: "when" }, time(one.timestamp,
+          index > 0 && day(messages[index - 1].timestamp) === day(one.timestamp)
+            ? minute : moment))),
+      el("div", { class: "body" }, said(one.content))))));
 }
 
 /** For how long a fact held. */

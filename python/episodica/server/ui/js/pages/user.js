@@ -1,7 +1,7 @@
 /* One user: what all of their pages have in common, and which page it is. */
+import { Problem } from "../api.js";
 import { el } from "../dom.js";
 import { t } from "../i18n.js";
-import { failure } from "../parts.js";
 import { link } from "../router.js";
 import { seesAll } from "../session.js";
 import { ask } from "./ask.js";
@@ -20,7 +20,7 @@ const HOMES = { episode: "timeline", fact: "facts" };
 
 export async function userPage([user, name = "timeline", id], signal) {
   const draw = id === undefined ? PAGES[name] : RECORDS[name];
-  if (!draw) return failure({ status: 404, detail: t("no.page"), kind: "" });
+  if (!draw) throw new Problem(404, { detail: t("no.page") });
   const here = HOMES[name] ?? name;
   const above = [
     seesAll() && [el("a", { href: "#/" }, t("users")), el("span", { "aria-hidden": "true" }, "/")],
