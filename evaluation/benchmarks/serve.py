@@ -1,6 +1,7 @@
-"""Speed of the HTTP service, next to the same calls in process.
+"""Speed of the HTTP service with one and two workers, next to the same calls in process.
 
 The clients run in threads of this process, so on a small machine they compete with the service.
+The processor's time per call does not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -51,25 +52,32 @@ def run(args: argparse.Namespace) -> int:
                 "search": lambda n: memory.search(USER, question(n)),
                 "context": lambda n: memory.context(USER, question(n)),
             }
-            rows += measured("in process", calls, args)
+            rows += measured("in process", calls, args, time.process_time)
             started = time.perf_counter()
             memory.add_messages("bob", long_messages("in process"))
             within = time.perf_counter() - started
-        with service(store, Path(folder, "log")) as (port, process):
-            local = Connections(port)
-            calls = {
-                "add": lambda n: local.post("messages", {"messages": [message(n, "served")]}),
-                "search": lambda n: local.post("search", {"query": question(n)}),
-                "context": lambda n: local.post("context", {"query": question(n)}),
-            }
-            rows += measured("1 worker", calls, args)
-            print("| calls | clients | requests/s | p50 ms | p99 ms |\n|---|---|---|---|---|")
-            print("\n".join(rows))
-            print()
-            print(f"* Memory of the worker: {resident(process.pid):.0f} MB.")
-            keep_alive(port, args, calls["search"], process.pid)
-            stalled(port, args, calls["search"])
-            large(port, within)
+        for workers in (2, 1):
+            with service(store, Path(folder, "log"), workers) as (port, process):
+                local = Connections(port)
+                calls = {
+                    "add": lambda n, to=local: to.post(
+                        "messages", {"messages": [message(n, "served")]}
+                    ),
+                    "search": lambda n, to=local: to.post("search", {"query": question(n)}),
+                    "context": lambda n, to=local: to.post("context", {"query": question(n)}),
+                }
+                pids = working(process.pid, workers)
+                name = "1 worker" if workers == 1 else f"{workers} workers"
+                rows += measured(name, calls, args, lambda pids=pids: sum(map(spent, pids)))
+                memory_of = ", ".join(f"{resident(pid):.0f} MB" for pid in pids)
+                print(f"* Memory with {name}: {memory_of}.")
+                if workers == 1:
+                    keep_alive(port, args, calls["search"], process.pid)
+                    stalled(port, args, calls["search"])
+                    large(port, within)
+    print(f"* Load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
+    head = "| calls | clients | requests/s | p50 ms | p99 ms | processor ms |"
+    print("\n".join([head, "|---|---|---|---|---|---|", *rows]))
     return 0
 
 
@@ -90,15 +98,29 @@ def question(n: int) -> str:
     return f"What did Alice decide about {TOPICS[n % len(TOPICS)]}?"
 
 
-def measured(name: str, calls: dict[str, Call], args: argparse.Namespace) -> Iterator[str]:
+def measured(
+    name: str,
+    calls: dict[str, Call],
+    args: argparse.Namespace,
+    processor: Callable[[], float],
+) -> Iterator[str]:
     """A row for each call, alone and with several clients."""
     for operation, call in calls.items():
         for clients in (1, args.clients):
+            warm(call, clients)
+            before = processor()
             seconds, total = timed(call, args.requests, clients)
+            each = (processor() - before) / len(seconds) * 1_000
             yield (
                 f"| {operation}, {name} | {clients} | {len(seconds) / total:,.0f} "
-                f"| {percentile(seconds, 50):.1f} | {percentile(seconds, 99):.1f} |"
+                f"| {percentile(seconds, 50):.1f} | {percentile(seconds, 99):.1f} | {each:.1f} |"
             )
+
+
+def warm(call: Call, clients: int) -> None:
+    """Some calls that are not measured."""
+    with ThreadPoolExecutor(clients) as threads:
+        list(threads.map(call, range(2 * clients)))
 
 
 def timed(call: Call, requests: int, clients: int) -> tuple[list[float], float]:
@@ -110,7 +132,6 @@ def timed(call: Call, requests: int, clients: int) -> tuple[list[float], float]:
         return (time.perf_counter() - started) * 1_000
 
     with ThreadPoolExecutor(clients) as threads:
-        list(threads.map(one, range(2 * clients)))
         started = time.perf_counter()
         seconds = list(threads.map(one, range(requests)))
         return seconds, time.perf_counter() - started
@@ -157,7 +178,7 @@ def ask(over: http.client.HTTPConnection, name: str, body: dict[str, Any], user:
 
 
 @contextmanager
-def service(store: Path, log: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def service(store: Path, log: Path, workers: int) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """The service in a process of its own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -166,7 +187,10 @@ def service(store: Path, log: Path) -> Iterator[tuple[int, subprocess.Popen[byte
     env = {**os.environ, "EPISODICA_SERVER_RATE_PER_MINUTE": "0"}
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [*command, "--port", str(port)], stdout=file, stderr=file, env=env
+            [*command, "--port", str(port), "--workers", str(workers)],
+            stdout=file,
+            stderr=file,
+            env=env,
         )
     try:
         for _ in range(600):
@@ -179,6 +203,21 @@ def service(store: Path, log: Path) -> Iterator[tuple[int, subprocess.Popen[byte
     finally:
         process.terminate()
         process.wait(60)
+
+
+def working(pid: int, workers: int) -> list[int]:
+    """The processes that answer: of several workers the children."""
+    if workers == 1:
+        return [pid]
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    commands = {int(one): Path(f"/proc/{one}/cmdline").read_bytes() for one in children}
+    return [one for one, command in commands.items() if b"spawn_main" in command]
+
+
+def spent(pid: int) -> float:
+    """Seconds of the processor that a process took."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> float:

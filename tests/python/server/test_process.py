@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -16,11 +18,14 @@ from typing import Any
 
 import httpx
 import pytest
+from loopback import Reply, Request
+from model_server import ModelServer
 
 from episodica import MemorySystem
+from episodica.server.settings import ServerSettings
 from episodica.server.telemetry.naming import hashed
 
-from .conftest import MOVED, SAID, Client, Served
+from .conftest import MOVED, SAID, Client, Served, opened
 
 Serve = Callable[..., Served]
 ALICE = "/v1/users/alice"
@@ -222,20 +227,49 @@ async def test_metrics_count_and_name_nobody(client: Client) -> None:
     assert "Lyon" not in text
 
 
+async def test_metrics_tell_what_models_cost_and_what_was_missing(
+    store: Path, tmp_path: Path
+) -> None:
+    def script(request: Request) -> Reply | None:
+        return Reply(status=400) if request.path.endswith("/embeddings") else None
+
+    model = ModelServer(script)
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        f"search_timeout_seconds = 5\n"
+        f'[llm]\nbase_url = "{model.url}"\nmodel = "m"\nmax_attempts = 1\n'
+        f'[embedding]\nbase_url = "{model.url}"\nmodel = "e"\nmax_attempts = 1\n'
+    )
+    settings = ServerSettings.load(
+        {"store": str(store), "config": str(file), "shutdown_timeout_seconds": 0.5}
+    )
+    try:
+        async with opened(settings) as client:
+            body = {"messages": SAID, "wait": "episodes"}
+            await client.json("POST", f"{ALICE}/messages", 201, json=body)
+            found = await client.json("POST", f"{ALICE}/search", json={"query": "Paris"})
+            assert found["degraded"] == ["vector: cannot embed item `1`"]
+            for _ in range(200):
+                text = (await client.get("/metrics")).text
+                if "episodica_model_calls" in text and 'outcome="answered"' in text:
+                    break
+                await asyncio.sleep(0.1)
+    finally:
+        model.close()
+    values = dict(re.findall(r"^(episodica_\S+) (\S+)$", text, re.MULTILINE))
+    assert values['episodica_degraded_total{leg="vector"}'] == "1.0"
+    assert float(values["episodica_embedding_failures"]) >= 1
+    for name in ("calls", "tokens"):
+        counted = [one for key, one in values.items() if key.startswith(f"episodica_model_{name}")]
+        assert sum(map(float, counted)) >= 1, text
+
+
 async def test_followers_are_limited(store: Path) -> None:
-    from episodica.server.settings import ServerSettings
-
-    from .conftest import opened
-
     async with opened(ServerSettings(store=str(store), max_streams=0)) as client:
         await client.json("GET", "/v1/events", 503)
 
 
 async def test_metrics_can_be_off(store: Path) -> None:
-    from episodica.server.settings import ServerSettings
-
-    from .conftest import opened
-
     async with opened(ServerSettings(store=str(store), metrics=False)) as client:
         await client.json("GET", f"{ALICE}/stats")
         await client.json("GET", "/metrics", 404)
@@ -246,10 +280,7 @@ async def test_spans_follow_the_conventions(store: Path) -> None:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from episodica.server.settings import ServerSettings
     from episodica.server.telemetry.spans import Tracer
-
-    from .conftest import opened
 
     exporter = InMemorySpanExporter()
     provider = TracerProvider()

@@ -24,6 +24,8 @@ CLASSES: dict[str, type[Message] | type[Episode] | type[SemanticMemory]] = {
 }
 LISTINGS = {"messages": "messages", "episodes": "episodes", "facts": "semantic_memories"}
 
+# The terms of a score that are ways to find something.
+_LEGS = {"words", "tokens", "vector", "bm25", "L0", "L1", "L2"}
 _WORDS = {
     400: "The request is invalid.",
     401: "A key is needed, or it is unknown.",
@@ -150,5 +152,4 @@ def forget(service: Service, caller: Caller, user: str) -> None:
 
 def legs_of(hits: Any) -> set[str]:
     """Which legs took part in a search."""
-    names = {name.split(".")[0] for hit in hits for name in hit.scores}
-    return {name for name in names if name in {"words", "vector", "bm25", "L0", "L1", "L2"}}
+    return _LEGS & {name.split(".")[0] for hit in hits for name in hit.scores}

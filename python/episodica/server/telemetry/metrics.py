@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter as Counting
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -76,7 +77,8 @@ class Metrics:
             for leg in legs:
                 self._legs.labels(leg).inc()
             for leg in degraded:
-                self._degraded.labels(leg).inc()
+                # What follows the name is the reason, of which there may be very many.
+                self._degraded.labels(leg.partition(":")[0]).inc()
 
     def changes(self, events: Iterable[Event]) -> None:
         """Counts what happened to records."""
@@ -89,6 +91,8 @@ class Metrics:
     def text(self, stores: Iterable[tuple[StoreStats, Usage]], pending: int, path: Path) -> bytes:
         """Everything in Prometheus' text format; sums over the open tenants."""
         sums: dict[str, float] = {"pending_work": pending}
+        tokens: Counting[tuple[str, str]] = Counting()
+        calls: Counting[tuple[str, str]] = Counting()
         for stats, usage in stores:
             counted: tuple[tuple[str, float], ...] = (
                 ("users_resident", stats.open_users),
@@ -100,10 +104,13 @@ class Metrics:
             for name, value in counted:
                 sums[name] = sums.get(name, 0) + value
             for phase, cost in usage.by_phase.items():
-                self._tokens.labels(phase, "prompt").set(cost.prompt_tokens)
-                self._tokens.labels(phase, "completion").set(cost.completion_tokens)
-                self._calls.labels(phase, "answered").set(cost.calls)
-                self._calls.labels(phase, "failed").set(cost.failures)
+                tokens[phase, "prompt"] += cost.prompt_tokens
+                tokens[phase, "completion"] += cost.completion_tokens
+                calls[phase, "answered"] += cost.calls
+                calls[phase, "failed"] += cost.failures
+        for gauge, counted_by in ((self._tokens, tokens), (self._calls, calls)):
+            for labels, number in counted_by.items():
+                gauge.labels(*labels).set(number)
         if path.is_dir():
             sums["disk_free_bytes"] = shutil.disk_usage(path).free
         for name, value in sums.items():
