@@ -53,7 +53,9 @@ TALKS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# For the module only: while it is there an event loop runs in this thread, and coroutines of other
+# tests can't.
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
@@ -131,7 +133,7 @@ class Service:
         self.process.wait(SECONDS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service without keys, with users of every kind."""
     service = Service("serve", tmp_path_factory.mktemp("site") / "store")
