@@ -201,9 +201,14 @@ pub(crate) fn scan_from(
     Ok(found)
 }
 
+fn without_carriage_returns(line: &[u8]) -> &[u8] {
+    &line[..line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1)]
+}
+
 impl Scan {
     fn judge(&mut self, piece: &Piece, raw: &[u8], number: u64, visit: Visit<'_>) {
-        let text = raw.strip_suffix(b"\r").unwrap_or(raw);
+        // All of them, because who rewrites the log ends each line with a line feed alone.
+        let text = without_carriage_returns(raw);
         if piece.terminated && text.trim_ascii().is_empty() && !piece.overlong {
             self.good_bytes += piece.bytes;
             return;
@@ -268,6 +273,21 @@ mod tests {
             (23, 4, 2, false)
         );
         assert_eq!((found.bad[0].number, found.bad[0].range.clone()), (3, 9..14));
+    }
+
+    #[test]
+    fn a_line_is_the_same_however_many_carriage_returns_end_it() {
+        for end in ["\n", "\r\n", "\r\r\r\n", "\r"] {
+            let disk = MemoryBackend::new();
+            disk.put("/log", format!("{{\"a\":1}}{end}").as_bytes());
+            let mut seen = Vec::new();
+            scan(&disk, Path::new("/log"), None, &mut |line| {
+                seen.push(line.bytes.to_vec());
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(seen, [b"{\"a\":1}"], "{end:?}");
+        }
     }
 
     #[test]
