@@ -67,9 +67,10 @@ test-ui: $(NATIVE)  ## Test the explorer page in a real browser (Chromium); part
 test-llm: $(NATIVE)  ## Let a small real language model do the work (installs it outside, 11 minutes the first time); DATA=file
 	tools/test_llm $(if $(DATA),--data "$(DATA)")
 
-# What the tests of the torture count; 1 is the long form (twenty minutes), smaller is shorter.
+# What the tests of the torture count; 1 is the long form (half an hour), smaller is shorter.
 TORTURE_SCALE ?= 1
 TORTURE_COUNTS := $(TARGET)/torture.jsonl
+COMPUTING := tests/torture/test_linear.py tests/torture/test_one_answer.py
 
 .PHONY: torture
 torture: export TORTURE_SCALE := $(TORTURE_SCALE)
@@ -77,7 +78,10 @@ torture: export TORTURE_COUNTS := $(TORTURE_COUNTS)
 torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TORTURE_SCALE=0.1 for less
 	rm -f "$(TORTURE_COUNTS)"
 	cargo test $(PROFILE) --locked --workspace --test store_crash --test engine --test mutations --test faiss
-	$(BIN)/python -m pytest tests/torture
+	@# What only computes runs beside what mostly waits: for processes, disks and models.
+	$(BIN)/python -m pytest $(COMPUTING) > "$(TORTURE_COUNTS).log" 2>&1 & beside=$$!; \
+		$(BIN)/python -m pytest tests/torture $(COMPUTING:%=--ignore=%) && passed=0 || passed=$$?; \
+		wait $$beside || passed=$$?; cat "$(TORTURE_COUNTS).log"; exit $$passed
 	@$(BIN)/python tools/torture.py "$(TORTURE_COUNTS)"
 
 .PHONY: test-adapters

@@ -37,7 +37,7 @@ ATTACKS = {
     "linear": "Give every call n, 4n and 16n of a shape and compare the processor's time",
     "model": "Random operations with failures and kills against a simple model of the store",
     "mutations": "Feed changed files, answers and texts to every reader",
-    "processes": "Kill and stop eight processes that write one store",
+    "processes": "Kill and stop eight processes that write, delete and read one store",
     "readers": "Flip bits of every kind of cache and search",
     "threads": "64 threads add, search, delete and flush on 200 users",
     "users": "Open more users than the memory budget has room for",

@@ -4,21 +4,29 @@
 ``+ user id`` after `add_messages` has returned, ``? user id`` before and ``- user id`` after
 `delete`, ``! words`` for what must not be. A line on standard input makes it pause; it answers the
 questions on the next, as JSON, and ends.
+
+All processes write into one file beside the store what they have begun and what was acknowledged.
+Whoever reads the store reads that file first: what it holds by then must be found, what was deleted
+by then must not.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import select
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 USERS = ("alice", "bob", "Çağla")
 # Messages of this user are deleted, too.
 FORGETFUL = "Çağla"
+# This one is deleted as a whole now and then, and told of in the history only.
+ERASED = "dora"
 THINGS = ("tea", "coffee", "chess", "opera", "cycling", "painting", "sailing", "pottery")
 
 
@@ -48,11 +56,71 @@ def told_to_pause() -> bool:
     return bool(ready and sys.stdin.readline())
 
 
+class History:
+    """What all processes have begun and been told, a line each, in the order in which they say so.
+
+    ``( user id`` a message is about to be added, ``+`` it was acknowledged, ``-`` its
+    deletion was acknowledged, ``<`` and ``>`` stand around the deletion of a user, ``x`` tells that
+    a process was killed.
+    """
+
+    def __init__(self, store: str) -> None:
+        self.path = Path(store).with_suffix(".history")
+        # One write a line, at the end of the file: lines of several processes don't mix.
+        self.end = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def say(self, sign: str, user: str, identity: str = "") -> None:
+        os.write(self.end, f"{sign} {user} {identity}\n".encode())
+
+    def events(self, user: str) -> list[tuple[str, str]]:
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        said = [line.split(" ") for line in lines]
+        return [(sign, identity) for sign, owner, identity in said if owner == user]
+
+
+def due(events: list[tuple[str, str]]) -> tuple[set[str], set[str]]:
+    """Messages that must be there, and that must not, for whoever reads after these events.
+
+    A message must be there once it was acknowledged, if no deletion of it or of the user ran while
+    it was added or has begun since. It must be gone if it was acknowledged before a deletion began
+    that has returned. A deletion that was killed decides nothing until then.
+    """
+    begun: dict[str, int] = {}
+    acknowledged: set[str] = set()
+    there: set[str] = set()
+    gone: set[str] = set()
+    # Deletions of the user that are under way, with what was acknowledged before each.
+    running: dict[str, set[str]] = {}
+    quiet_since = 0
+    for at, (sign, identity) in enumerate(events):
+        if sign == "(":
+            begun[identity] = at
+        elif sign == "+":
+            acknowledged.add(identity)
+            if not running and begun[identity] >= quiet_since:
+                there.add(identity)
+        elif sign == "?":
+            there.discard(identity)
+        elif sign == "-":
+            gone.add(identity)
+        elif sign == "<":
+            running[identity] = set(acknowledged)
+            there.clear()
+        else:
+            ended = [mark for mark in running if f"{mark}:".startswith(f"{identity}:")]
+            for mark in ended:
+                before = running.pop(mark)
+                gone |= before if sign == ">" else set()
+            quiet_since = at if ended else quiet_since
+    return there, gone
+
+
 class Worker:
     """Adds messages, and does something else in between."""
 
-    def __init__(self, memory: Any, name: str, chance: random.Random) -> None:
+    def __init__(self, memory: Any, history: History, name: str, chance: random.Random) -> None:
         self.memory = memory
+        self.history = history
         self.name = name
         self.chance = chance
         self.number = 0
@@ -73,7 +141,13 @@ class Worker:
             }
             for number in numbers
         ]
+        for message in messages:
+            self.history.say("(", user, message["message_id"])
         self.memory.add_messages(user, messages)
+        for message in messages:
+            self.history.say("+", user, message["message_id"])
+        if user == ERASED:
+            return f"{self.name}-{numbers.start}"
         print("\n".join(f"+ {user} {message['message_id']}" for message in messages), flush=True)
         return f"{self.name}-{numbers.start}"
 
@@ -82,35 +156,63 @@ class Worker:
 
     def find(self, user: str, identity: str) -> None:
         hits = self.memory.search(user, f"zq{identity.replace('-', 'x')}", kinds=("message",))
-        if not any(hit.id == identity for hit in hits):
+        if user != ERASED and not any(hit.id == identity for hit in hits):
             print(f"! {identity} was added here and isn't found", flush=True)
 
     def list(self, user: str) -> None:
+        there, gone = due(self.history.events(user))
         listed = [message.message_id for message in self.memory.messages(user)]
+        if missing := there - set(listed) - self.deleted_since(user, there):
+            print(f"! {user} lacks what was acknowledged before: {sorted(missing)}", flush=True)
+        if back := gone & set(listed):
+            print(f"! {user} has what was deleted before: {sorted(back)}", flush=True)
         if len(listed) != len(set(listed)):
             print(f"! a message of {user} is there twice", flush=True)
         before = set(self.seen.get(user, []))
-        if user != FORGETFUL and not before <= set(listed):
+        if user not in {FORGETFUL, ERASED} and not before <= set(listed):
             print(f"! {user} went back: {sorted(before - set(listed))}", flush=True)
         self.seen[user] = listed
+
+    def deleted_since(self, user: str, there: set[str]) -> set[str]:
+        """Those whose deletion has begun while the store was read."""
+        return there - due(self.history.events(user))[0]
+
+    def look(self, user: str) -> None:
+        """Searches for a message that some process was told is stored."""
+        there, _ = due(self.history.events(user))
+        if there:
+            identity = self.chance.choice(sorted(there))
+            word = f"zq{identity.replace('-', 'x')}"
+            hits = self.memory.search(user, word, kinds=("message",))
+            if not any(hit.id == identity for hit in hits) and not self.deleted_since(
+                user, {identity}
+            ):
+                print(f"! {identity} of {user} was acknowledged and isn't found", flush=True)
 
     def delete(self, user: str, identity: str) -> None:
         if user == FORGETFUL:
             print(f"? {user} {identity}", flush=True)
+            self.history.say("?", user, identity)
             self.memory.delete(user, identity)
+            self.history.say("-", user, identity)
             print(f"- {user} {identity}", flush=True)
+        elif user == ERASED:
+            self.history.say("<", user, mark := f"{self.name}:{self.number}")
+            self.memory.delete_user_data(user)
+            self.history.say(">", user, mark)
 
     def step(self) -> None:
-        user = self.chance.choice(USERS)
+        user = self.chance.choice((*USERS, ERASED))
         identity = self.add(user)
         steps = [
             (15, lambda: self.memory.flush(user)),
             (5, lambda: self.memory.close_session(user, self.session())),
             (2, lambda: self.memory.rebuild_indices(user)),
-            (23, lambda: self.find(user, identity)),
+            (13, lambda: self.find(user, identity)),
+            (15, lambda: self.look(user)),
             (15, lambda: self.list(user)),
             (10, lambda: self.delete(user, identity)),
-            (30, lambda: None),
+            (25, lambda: None),
         ]
         weights = [weight for weight, _ in steps]
         [(_, act)] = self.chance.choices(steps, weights)
@@ -127,7 +229,7 @@ def main(store: str, name: str, seed: int) -> None:
         options["memory_budget_bytes"] = 200_000
     with MemorySystem(store, **options) as memory:
         print("ready", flush=True)
-        worker = Worker(memory, name, random.Random(seed))
+        worker = Worker(memory, History(store), name, random.Random(seed))
         while not told_to_pause():
             worker.step()
         memory.wait(timeout=60)
