@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +132,8 @@ def test_scores_are_explained_term_by_term(site: Service, visit: Visit) -> None:
     assert kinds[:2] == ["depth-0", "depth-1"]
     assert len(terms) > 2
     assert sum(terms) == pytest.approx(values[1], abs=0.001)
+    relevance = hit.locator(".score").inner_text().removeprefix("relevance ")
+    assert values[0] == pytest.approx(float(relevance), abs=0.001)
     assert hit.locator("rect").count() == len(terms)
     expect(rows.nth(2)).to_contain_text(" x ")
     expect(page.locator("#announcer")).to_have_text(re.compile(r"\d+ results?"))
@@ -384,13 +385,56 @@ def test_the_one_time_address_opens_once(
     expect(page.get_by_role("alert")).to_contain_text("This address is used up")
 
 
+def test_cost_and_calls_of_models_are_shown(site: Service, visit: Visit) -> None:
+    window = visit(site, width=390)
+    page = window.page
+    told = site.call("GET", "/v1/store")
+    cost = {"calls": 40, "prompt_tokens": 9231, "completion_tokens": 811, "seconds": 9.1}
+    cost |= {"cached": 3, "failures": 2, "retries": 1, "counted_locally": 0}
+    more = {**cost, "prompt_tokens": 18462, "completion_tokens": 1622}
+    told["usage"] = {
+        **more,
+        "by_phase": {"boundary": cost, "episode": more},
+        "by_model": {"<b>m</b>": more},
+        "by_user": {HOSTILE_USER: more},
+    }
+    endpoint = {"endpoint": "http://127.0.0.1:1", "breaker": "open"}
+    endpoint |= {"requests": 5, "retries": 1, "failures": 2}
+    told["health"] |= {
+        "status": "degraded",
+        "failing": ["llm"],
+        "last_failure": "no \x1b[31manswer",
+        "llm": {"configured": True, "model": "m", "available": False, "endpoint": endpoint},
+    }
+    step = {"phase": "episode", "model": "m", "system": "task <b>", "user": "material"}
+    step |= {"answer": "{}", "failure": "", "cached": True, "tokens": 7}
+    step |= {"at": "2024-01-01T00:00:00Z"}
+    page.route("**/v1/store", lambda route: route.fulfill(json=told))
+    page.route("**/facts/*/trace", lambda route: route.fulfill(json={"steps": [step]}))
+    window.open("#/usage")
+    rows = page.get_by_role("region", name="By phase").locator("tbody tr")
+    expect(rows.first).to_contain_text("18,462")
+    assert [row.locator("th").inner_text() for row in rows.all()] == ["Episodes", "Boundaries"]
+    expect(page.get_by_role("link", name=HOSTILE_USER)).to_have_attribute("href", EVE)
+    window.check()
+    window.open("#/health")
+    expect(page.locator(".notice.bad")).to_contain_text("Failing now: language model")
+    expect(page.locator(".notice.bad")).to_contain_text("no \\x1b[31manswer")
+    expect(page.locator("main")).to_contain_text("calls are refused")
+    window.check()
+    window.open(f"{ALICE}/facts")
+    window.open(first_link(window))
+    page.get_by_text("Prompt", exact=True).click()
+    expect(page.locator("pre").first).to_have_text("task <b>")
+    window.check()
+
+
 def test_failures_are_told_with_what_helps(site: Service, visit: Visit) -> None:
     window = visit(site)
     page = window.page
     window.open(ALICE)
     problem = {"status": 503, "kind": "busy", "detail": "too many requests", "hint": "wait <b>"}
-    answer = {"status": 503, "body": json.dumps(problem)}
-    page.route("**/facts?*", lambda route: route.fulfill(**answer))
+    page.route("**/facts?*", lambda route: route.fulfill(status=503, json=problem))
     window.expected = {503}
     window.open(f"{ALICE}/facts")
     alert = page.get_by_role("alert")
