@@ -20,7 +20,7 @@ from typing import IO
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import MemorySystem, StoreLockedError
 
 SCRIPT = Path(__file__).with_name("worker.py")
 
@@ -241,3 +241,85 @@ def test_processes_that_are_killed_and_stopped_lose_nothing(
     counts("processes", acknowledged=acknowledged, kills=kills, stops=stops, losses=losses)
     assert losses == 0
     assert acknowledged > 10
+
+
+# Works with a model that is slow, holds the user in memory, and ends by closing the store.
+SLOW = """
+import sys, time
+from episodica import MemorySystem
+def model(messages):
+    print("asked", flush=True)
+    time.sleep(1)
+    return "I would rather not say."
+with MemorySystem(sys.argv[1], llm=model, trace=True) as memory:
+    talk = [f"I moved to zqxbkv{number} and love sailing." for number in range(60)]
+    memory.add_messages("alice", [{"role": "user", "content": text} for text in talk])
+    memory.search("alice", "sailing")
+    print("added", flush=True)
+    sys.stdin.readline()
+    print(len(list(memory.messages("alice"))), len(memory.search("alice", "zqxbkv7")), flush=True)
+"""
+
+
+def test_a_user_deleted_elsewhere_is_not_served_or_written_back(store: Path) -> None:
+    """Neither queued work nor an answer under way, a cache, a trace or a snapshot has them."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW, str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        said = {other.stdout.readline(), other.stdout.readline()}
+        assert said == {"added\n", "asked\n"}
+        with MemorySystem(store) as memory:
+            assert len(list(memory.messages("alice"))) == 60
+            memory.delete_user_data("alice")
+        rest, _ = other.communicate("go on\n", timeout=60)
+    assert [line for line in rest.splitlines() if line != "asked"] == ["0 0"]
+    assert other.returncode == 0
+    left = [path for path in store.rglob("*") if path.is_file() and b"zqxbkv" in path.read_bytes()]
+    assert left == []
+
+
+# Appends without end: whenever it is stopped, it most likely holds the user's lock.
+BUSY = """
+import sys
+from episodica import MemorySystem
+with MemorySystem(sys.argv[1]) as memory:
+    print("ready", flush=True)
+    while True:
+        memory.add_messages("alice", [{"role": "user", "content": "x " * 100_000}])
+"""
+
+
+@POSIX
+def test_a_process_that_is_stopped_while_it_writes_is_named(store: Path) -> None:
+    text = {"role": "user", "content": "Is anybody there?"}
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", BUSY, str(store)], stdout=subprocess.PIPE, text=True
+        ) as other,
+        MemorySystem(store) as memory,
+    ):
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ready\n"
+            told = None
+            for _ in range(20):
+                other.send_signal(signal.SIGSTOP)
+                try:
+                    memory.add_messages("alice", [text])
+                except StoreLockedError as error:
+                    told = str(error)
+                other.send_signal(signal.SIGCONT)
+                if told is not None:
+                    break
+                time.sleep(0.05)
+            assert told is not None, "it was never stopped while it held the lock"
+            assert f"`{other.pid}`" in told
+            assert memory.add_messages("alice", [text]).messages_added == 1
+        finally:
+            other.kill()
