@@ -54,7 +54,7 @@ def test_every_page_keeps_the_rules(
         window.check()
     window.open(first_link(window))
     window.check()
-    for name in ("messages", "learning", "manage"):
+    for name in ("profile", "messages", "learning", "manage"):
         window.open(f"{ALICE}/{name}")
         window.check()
     window.open("#/user/nobody")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -201,6 +203,28 @@ def test_the_command_prints_an_address_that_works_once(store: Path, tmp_path: Pa
                 assert refused.status_code in (401, 404)
             process.terminate()
             assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+def test_the_command_opens_a_browser(store: Path, tmp_path: Path) -> None:
+    store.mkdir()
+    opened_with = tmp_path / "address"
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\nprintf %s "$1" > "{opened_with}.new"\nmv "{opened_with}.new" "{opened_with}"\n'
+    )
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "episodica", "ui", "--json", "--store", str(store)]
+    env = {**os.environ, "BROWSER": str(browser)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as process:
+        try:
+            assert process.stdout is not None
+            lines = b"".join(process.stdout.readline() for _ in range(3))
+            deadline = time.monotonic() + 30
+            while not opened_with.exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert opened_with.read_text() == json.loads(lines)["address"]
         finally:
             process.kill()
 

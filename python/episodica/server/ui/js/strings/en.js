@@ -143,6 +143,10 @@ export default {
   "confidence": "Confidence",
   "importance": "Importance",
 
+  "profile": "Profile",
+  "profile.lead": "What holds about the person, by kind, the most important first.",
+  "profile.more": { one: "{n} more", other: "{n} more" },
+
   "ask": "Ask",
   "ask.lead": "Try what the memory finds for a question, and see why.",
   "ask.query": "Question",

@@ -151,6 +151,10 @@ export default {
   "confidence": "可信度",
   "importance": "重要性",
 
+  "profile": "概况",
+  "profile.lead": "关于此人目前有效的事实，按类别，最重要的在前。",
+  "profile.more": "另有 {n} 条",
+
   "ask": "提问",
   "ask.lead": "试试记忆能为一个问题找到什么，并查看原因。",
   "ask.query": "问题",
