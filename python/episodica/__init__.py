@@ -49,6 +49,7 @@ from .reports import (
     RebuildReport,
     VerifyReport,
 )
+from .rerankers import RerankEndpoint
 from .results import Context, Explanation, Hit, SearchResults
 from .status import (
     Cost,
@@ -109,6 +110,7 @@ __all__ = [
     "ReadOnlyStoreError",
     "RebuildReport",
     "Records",
+    "RerankEndpoint",
     "SearchResults",
     "SemanticMemory",
     "ServiceHealth",

@@ -32,6 +32,7 @@ from .listings import PAGE, Records, T
 from .plot import Plots
 from .records import Episode, Message, Record, SemanticMemory
 from .reports import ExportReport
+from .rerankers import rerank, widened
 from .results import Context, SearchResults
 from .status import TraceStep
 from .store import OpenStore
@@ -68,7 +69,8 @@ class MemoryReader(OpenStore):
     ) -> SearchResults:
         """Finds the episodes, facts and messages that answer a question, best first.
 
-        What was just added is found at once. Hits of all kinds are merged by their relevance.
+        What was just added is found at once. Hits of all kinds are merged by their relevance. A
+        ``reranker`` of the memory then orders the best 50, by ``hit.scores["rerank"]``.
 
         Parameters
         ----------
@@ -127,8 +129,11 @@ class MemoryReader(OpenStore):
         """
         question = check.query(query)
         checked = search_options(options, kinds=kinds, top_k=_hits(top_k))
-        found = self._engine.search(check.user(user_id), question, checked)
-        return SearchResults._lazy(found, question)
+        if self._reranker is None:
+            found = self._engine.search(check.user(user_id), question, checked)
+            return SearchResults._lazy(found, question)
+        found = self._engine.search(check.user(user_id), question, widened(checked))
+        return rerank(SearchResults._lazy(found, question), self._reranker, checked)
 
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     def context(

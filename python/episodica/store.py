@@ -17,6 +17,7 @@ from .hints import shown
 from .inputs import checks as check
 from .progress import Progress, Reporter
 from .reports import BackupReport, Events, RebuildReport, VerifyReport
+from .rerankers import Reranker, checked_reranker
 from .status import Health, StoreStats, Usage, UserStats
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ OTHER_NAMES = {
 class OpenStore:
     """The operations on a store as a whole. Use a memory, which is one."""
 
-    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_tenant", "_timezone")
+    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_reranker", "_tenant", "_timezone")
 
     def __init__(
         self,
@@ -51,11 +52,13 @@ class OpenStore:
         read_only: bool,
         embedding: dict[str, Any] | None,
         llm: dict[str, Any] | None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._path = check.store_path(path)
         self._tenant = check.text(tenant, "tenant")
         self._config = config
         self._timezone: str | None = None
+        self._reranker = checked_reranker(reranker)
         self._handle = EngineHandle(
             self,
             str(self._path),
@@ -138,6 +141,7 @@ class OpenStore:
             raise InvalidInputError(error.message, hint=error.hint) from None
         other = object.__new__(type(self))
         other._path, other._tenant, other._handle = self._path, self._tenant, self._handle
+        other._reranker = self._reranker
         other._config, other._timezone = replace(self._config, timezone=name), name
         return other
 

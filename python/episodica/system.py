@@ -18,6 +18,7 @@ from .progress import Progress, Reporter
 from .queries import MemoryReader
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, ImportReport, RebuildReport
+from .rerankers import Reranker
 
 
 class MemorySystem(PendingWork):
@@ -47,6 +48,10 @@ class MemorySystem(PendingWork):
         ``"fastembed:MODEL"``. Or a callable from ``list[str]`` to a float32 array of shape (texts,
         dimension). Its attribute ``model`` names the model of the vectors; the default is its
         qualified name.
+    reranker
+        Orders the best 50 hits of each search: a callable from the query and a list of texts to a
+        score for each text, such as a cross-encoder's, or a :class:`RerankEndpoint`. If it fails,
+        the search keeps its own order and says so under ``degraded``.
     **overrides
         Fields of :class:`MemoryConfig`; they take precedence over ``config``.
 
@@ -86,6 +91,7 @@ class MemorySystem(PendingWork):
         tenant: str = "default",
         llm: LLM | None = None,
         embedding: Embedding | None = None,
+        reranker: Reranker | None = None,
         **overrides: Any,
     ) -> None:
         settings = resolve_config(config, overrides)
@@ -96,6 +102,7 @@ class MemorySystem(PendingWork):
             read_only=False,
             embedding=embedding_spec(settings.embedding if embedding is None else embedding),
             llm=llm_spec(settings.llm if llm is None else llm),
+            reranker=reranker,
         )
 
     def add_messages(
@@ -411,11 +418,14 @@ class LightweightSearchSystem(MemoryReader):
         config: MemoryConfig | None = None,
         tenant: str = "default",
         embedding: Embedding | None = None,
+        reranker: Reranker | None = None,
         **overrides: Any,
     ) -> None:
         settings = resolve_config(config, overrides)
         spec = embedding_spec(settings.embedding if embedding is None else embedding)
-        super().__init__(path, tenant, settings, read_only=True, embedding=spec, llm=None)
+        super().__init__(
+            path, tenant, settings, read_only=True, embedding=spec, llm=None, reranker=reranker
+        )
 
     def preload(self, users: Iterable[str] | None = None) -> RebuildReport:
         """Loads records and indexes of the users (default: all) now, not at the first search.

@@ -32,6 +32,7 @@ PYTHON_LEVELS = [
     "config readers records reports status",
     "embedders",
     "inputs listings models results",
+    "rerankers",
     "display plot store transfer",
     "queries",
     "corrections",

@@ -295,7 +295,8 @@ class AsyncMethods:
     ) -> SearchResults:
         """Finds the episodes, facts and messages that answer a question, best first.
 
-        What was just added is found at once. Hits of all kinds are merged by their relevance.
+        What was just added is found at once. Hits of all kinds are merged by their relevance. A
+        ``reranker`` of the memory then orders the best 50, by ``hit.scores["rerank"]``.
 
         Parameters
         ----------

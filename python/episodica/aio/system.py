@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..config import MemoryConfig
 from ..models import LLM, Embedding
+from ..rerankers import Reranker
 from ..system import MemorySystem
 from .methods import AsyncMethods, AsyncPlots
 
@@ -45,11 +46,18 @@ class AsyncMemorySystem(AsyncMethods):
         tenant: str = "default",
         llm: LLM | None = None,
         embedding: Embedding | None = None,
+        reranker: Reranker | None = None,
         **overrides: Any,
     ) -> None:
         super().__init__(
             MemorySystem(
-                path, config=config, tenant=tenant, llm=llm, embedding=embedding, **overrides
+                path,
+                config=config,
+                tenant=tenant,
+                llm=llm,
+                embedding=embedding,
+                reranker=reranker,
+                **overrides,
             )
         )
 
