@@ -88,10 +88,12 @@ def create_app(
             await memories.of(told.tenant)
             _drain_on_signals(memories)
             service.stream.start()
+            measuring = asyncio.create_task(operation.measure_again(service))
             try:
                 yield
             finally:
                 memories.is_draining = True
+                measuring.cancel()
                 await service.stream.stop()
                 await memories.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from .app import create_app
 from .explorer import OneTimeAddress
 from .keys import KeyRing
 from .settings import HANDED_ON, ServerSettings
+from .telemetry.metrics import FOLDER
 
 
 def _logging(level: str) -> dict[str, Any]:
@@ -51,7 +53,9 @@ def serve(settings: ServerSettings) -> int:
         _run(app, settings)
         return 0
     os.environ[HANDED_ON] = settings.to_environment()
-    _run("episodica.server.app:create_app", settings)
+    with tempfile.TemporaryDirectory(prefix="episodica-metrics-") as folder:
+        os.environ[FOLDER] = folder
+        _run("episodica.server.app:create_app", settings)
     return 0
 
 

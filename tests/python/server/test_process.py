@@ -13,6 +13,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,30 @@ def test_workers_find_what_others_acknowledged(serve: Serve) -> None:
         assert httpx.post(path, json=body).status_code == 201
         listed = httpx.get(path, params={"limit": 100}).json()
         assert len(listed["items"]) == n + 1
+
+
+def test_metrics_are_those_of_all_workers(serve: Serve) -> None:
+    served = serve("--workers", "2")
+    path = f"{served.url}{ALICE}/messages"
+    with ThreadPoolExecutor(8) as threads:
+        bodies = [{"messages": [{"role": "user", "content": f"note {n}"}]} for n in range(40)]
+        done = list(threads.map(lambda body: httpx.post(path, json=body, timeout=30), bodies))
+    assert {one.status_code for one in done} == {201}
+    wanted = {
+        'episodica_requests_total{operation="add_messages",status="201"} 40.0',
+        'episodica_changes_total{change="MESSAGE"} 40.0',
+    }
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        # Each request opens a connection, which either worker may take.
+        texts = [httpx.get(f"{served.url}/metrics", timeout=30).text for _ in range(6)]
+        if all(wanted <= set(text.splitlines()) for text in texts):
+            break
+        time.sleep(0.2)
+    else:
+        pytest.fail(texts[-1])
+    assert re.search(r"^episodica_users_resident [12]\.0$", texts[-1], re.MULTILINE)
+    assert served.stop() == 0
 
 
 def test_a_key_works_across_the_process(serve: Serve, cli: Callable[..., Any], store: Path) -> None:

@@ -20,6 +20,8 @@ from .shared import problems
 router = APIRouter(tags=["operation"])
 # Free bytes below which the store is not ready for messages.
 _LEAST_FREE = 64 << 20
+# Seconds between two measurements of a worker that others ask for its numbers.
+_MEASURE_SECONDS = 5.0
 
 
 @router.get("/health", response_model=Status)
@@ -65,16 +67,29 @@ async def version() -> Response:
     responses={404: problems(404)[404]},
 )
 async def metrics(service: TheService) -> Response:
-    """Prometheus metrics of this worker."""
+    """Prometheus metrics."""
     if not service.metrics.enabled:
         raise not_found("page")
     await service.stream.look()
+    await measure(service)
+    text = await asyncio.to_thread(service.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE)
+
+
+async def measure(service: Service) -> None:
+    """Notes the sizes and costs of this worker for the metrics."""
     stores = [(await memory.stats(), await memory.usage()) for memory in service.memories.all()]
     pending = await service.memories.pending()
-    text = await asyncio.to_thread(
-        service.metrics.text,
+    await asyncio.to_thread(
+        service.metrics.measure,
         stores,  # type: ignore[arg-type]  # the stats of a store, not of a user
         pending,
         service.settings.store_path,
     )
-    return Response(text, media_type=CONTENT_TYPE)
+
+
+async def measure_again(service: Service) -> None:
+    """For the workers that are not asked."""
+    while service.metrics.is_shared:
+        await measure(service)
+        await asyncio.sleep(_MEASURE_SECONDS)

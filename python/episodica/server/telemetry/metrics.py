@@ -1,7 +1,12 @@
-"""Prometheus metrics of one worker."""
+"""Prometheus metrics, of all workers together.
+
+Several workers keep their numbers in files of a common folder, and whichever is asked adds them up.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 from collections import Counter as Counting
 from collections.abc import Iterable
@@ -14,6 +19,7 @@ from prometheus_client import (
     Histogram,
     disable_created_metrics,
     generate_latest,
+    multiprocess,
 )
 
 from ...reports import Event
@@ -21,6 +27,8 @@ from ...status import StoreStats, Usage
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Where `prometheus_client` finds the common folder.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
@@ -32,6 +40,9 @@ class Metrics:
             return
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = registry = CollectorRegistry()
+        folder = os.environ.get(FOLDER)
+        self._folder = None if folder is None else Path(folder)
+        self._lock: int | None = None
         self._requests = Counter(
             "episodica_requests", "Requests.", ("operation", "status"), registry=registry
         )
@@ -56,14 +67,24 @@ class Metrics:
         )
         self._gauges: dict[str, Gauge] = {}
         self._tokens = Gauge(
-            "episodica_model_tokens", "Tokens of models.", ("phase", "side"), registry=registry
+            "episodica_model_tokens",
+            "Tokens of models.",
+            ("phase", "side"),
+            registry=registry,
+            multiprocess_mode="livesum",
         )
         self._calls = Gauge(
             "episodica_model_calls",
             "Calls of models.",
             ("phase", "outcome"),
             registry=registry,
+            multiprocess_mode="livesum",
         )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other workers add their numbers."""
+        return self.enabled and self._folder is not None
 
     def request(self, operation: str, status: int, seconds: float) -> None:
         """Counts a request."""
@@ -81,15 +102,28 @@ class Metrics:
                 self._degraded.labels(leg.partition(":")[0]).inc()
 
     def changes(self, events: Iterable[Event]) -> None:
-        """Counts what happened to records."""
-        if self.enabled:
+        """Counts what happened to records, whoever changed them: so one of the workers does."""
+        if self.enabled and self._counts_changes():
             for event in events:
                 self._learned.labels(event.change).inc()
                 if event.change == "SUPERSEDE":
                     self._conflicts.inc()
 
-    def text(self, stores: Iterable[tuple[StoreStats, Usage]], pending: int, path: Path) -> bytes:
-        """Everything in Prometheus' text format; sums over the open tenants."""
+    def _counts_changes(self) -> bool:
+        """Whether this worker is the one; the system ends its claim with the process."""
+        if self._folder is None or self._lock is not None:
+            return True
+        file = os.open(self._folder / "changes.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        self._lock = file
+        return True
+
+    def measure(self, stores: Iterable[tuple[StoreStats, Usage]], pending: int, path: Path) -> None:
+        """Notes sizes and costs of this worker; sums over the open tenants."""
         sums: dict[str, float] = {"pending_work": pending}
         tokens: Counting[tuple[str, str]] = Counting()
         calls: Counting[tuple[str, str]] = Counting()
@@ -115,12 +149,26 @@ class Metrics:
             sums["disk_free_bytes"] = shutil.disk_usage(path).free
         for name, value in sums.items():
             self._gauge(name).set(value)
-        return generate_latest(self._registry)
+
+    def text(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        if self._folder is None:
+            return generate_latest(self._registry)
+        for file in self._folder.glob("gauge_live*.db"):
+            pid = file.stem.rpartition("_")[2]
+            if not Path("/proc", pid).exists():
+                multiprocess.mark_process_dead(pid, str(self._folder))  # type: ignore[no-untyped-call]
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
     def _gauge(self, name: str) -> Gauge:
         if name not in self._gauges:
             self._gauges[name] = Gauge(
-                f"episodica_{name}", _MEANINGS[name], registry=self._registry
+                f"episodica_{name}",
+                _MEANINGS[name],
+                registry=self._registry,
+                multiprocess_mode="livemostrecent" if name == "disk_free_bytes" else "livesum",
             )
         return self._gauges[name]
 
