@@ -377,6 +377,21 @@ async def test_other_hosts_and_origins_are_refused(store: Path) -> None:
                 assert refused.status_code == 403
 
 
+async def test_rubbish_over_http_is_refused(store: Path) -> None:
+    deep = [b"[" * 1_000_000, b'{"params":' * 100_000]
+    calls = [b'{"method":"tools/call"}', b'[{"method":1}]', b'{"method":"tools/call","params":[]}']
+    accept = {"Accept": "application/json, text/event-stream"}
+    with http(store) as (_, address):
+        async with httpx2.AsyncClient(timeout=30) as web:
+            for body in (*deep, *calls, b"", b"null", b"\xff", b"x" * 5_000_000):
+                for version in ("2025-11-25", "2026-07-28"):
+                    headers = {**accept, "Mcp-Protocol-Version": version}
+                    answer = await web.post(address, content=body, headers=headers)
+                    assert 400 <= answer.status_code < 500, body[:20]
+        async with Client(address) as client:
+            assert (await told(client, "status"))["messages"] == 0
+
+
 def test_a_server_starts_quickly(store: Path) -> None:
     """Clients give up after some seconds; and a client that sends nothing is no error."""
     begun = time.perf_counter()
