@@ -147,14 +147,13 @@ class Connections:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._open: dict[int, http.client.HTTPConnection] = {}
+        self._own = threading.local()
 
     def post(self, name: str, body: dict[str, Any]) -> Any:
         """Sends a request and reads its answer."""
-        own = threading.get_ident()
-        if own not in self._open:
-            self._open[own] = connection(self._port)
-        return ask(self._open[own], name, body)
+        if not hasattr(self._own, "connection"):
+            self._own.connection = connection(self._port)
+        return ask(self._own.connection, name, body)
 
 
 def connection(port: int) -> http.client.HTTPConnection:

@@ -25,6 +25,8 @@ from .service import needed_scope, server_for
 
 # Seconds in which requests under way may finish once a signal has arrived.
 _GRACE = 10
+# Seconds for which a connection may be idle: longer than clients keep it.
+_KEEP_ALIVE = 75
 
 _LAST_PORT = 65_535
 
@@ -106,6 +108,7 @@ def serve_http(
                         access_log=False,
                         server_header=False,
                         timeout_graceful_shutdown=_GRACE,
+                        timeout_keep_alive=_KEEP_ALIVE,
                     )
                 )
                 bound, number = listening.getsockname()[:2]

@@ -20,6 +20,10 @@ from .settings import HANDED_ON, ServerSettings
 from .telemetry.metrics import FOLDER
 
 
+# Longer than clients keep idle connections, so that it is they who close them.
+_KEEP_ALIVE_SECONDS = 75
+
+
 def _logging(level: str) -> dict[str, Any]:
     return {
         "version": 1,
@@ -106,4 +110,5 @@ def _options(settings: ServerSettings, level: str) -> dict[str, Any]:
         "proxy_headers": False,
         "lifespan": "on",
         "timeout_graceful_shutdown": int(settings.shutdown_timeout_seconds),
+        "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
     }
