@@ -19,7 +19,6 @@ from .keys import KeyRing
 from .settings import HANDED_ON, ServerSettings
 from .telemetry.metrics import FOLDER
 
-
 # Longer than clients keep idle connections, so that it is they who close them.
 _KEEP_ALIVE_SECONDS = 75
 

@@ -5,7 +5,6 @@ Several workers keep their numbers in files of a common folder, and whichever is
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections import Counter as Counting
@@ -42,7 +41,6 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         folder = os.environ.get(FOLDER)
         self._folder = None if folder is None else Path(folder)
-        self._lock: int | None = None
         self._requests = Counter(
             "episodica_requests", "Requests.", ("operation", "status"), registry=registry
         )
@@ -102,25 +100,12 @@ class Metrics:
                 self._degraded.labels(leg.partition(":")[0]).inc()
 
     def changes(self, events: Iterable[Event]) -> None:
-        """Counts what happened to records, whoever changed them: so one of the workers does."""
-        if self.enabled and self._counts_changes():
+        """Counts what happened to records."""
+        if self.enabled:
             for event in events:
                 self._learned.labels(event.change).inc()
                 if event.change == "SUPERSEDE":
                     self._conflicts.inc()
-
-    def _counts_changes(self) -> bool:
-        """Whether this worker is the one; the system ends its claim with the process."""
-        if self._folder is None or self._lock is not None:
-            return True
-        file = os.open(self._folder / "changes.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(file)
-            return False
-        self._lock = file
-        return True
 
     def measure(self, stores: Iterable[tuple[StoreStats, Usage]], pending: int, path: Path) -> None:
         """Notes sizes and costs of this worker; sums over the open tenants."""
