@@ -283,6 +283,9 @@ def test_texts_are_corrected_and_messages_deleted(site: Service, visit: Visit) -
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator("h1")).to_have_text("Timeline")
     expect(page.locator(".empty")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("Deleted. Messages: 1, episodes: 1, facts: 1")
+    expect(page.get_by_role("status")).to_be_in_viewport()
+    window.check("told")
     assert site.call("GET", "/v1/users/lee/stats")["episodes"] == 0
 
 

@@ -44,10 +44,24 @@ export function replace(node, ...children) {
   add(node, children);
 }
 
+// How long a word to everybody is seen.
+const SEEN_MS = 6_000;
+let hiding;
+
 /** Tells screen readers what happened. */
 export function announce(text) {
   const place = document.getElementById("announcer");
   place.textContent = "";
+  place.className = "unseen";
   // A text that is the same again would not be read.
   setTimeout(() => { place.textContent = visible(text); }, 50);
+}
+
+/** Tells everybody what happened. */
+export function tell(text) {
+  announce(text);
+  const place = document.getElementById("announcer");
+  place.className = "toast";
+  clearTimeout(hiding);
+  hiding = setTimeout(() => { place.className = "unseen"; }, SEEN_MS);
 }

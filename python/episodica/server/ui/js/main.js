@@ -1,6 +1,6 @@
 /* Starts the page, draws the frame, and shows the page of the present address. */
 import { Problem } from "./api.js";
-import { announce, el, replace } from "./dom.js";
+import { el, replace } from "./dom.js";
 import { LANGUAGES, language, setLanguage, t } from "./i18n.js";
 import { begin, can, leave, me, seesAll } from "./session.js";
 import { credential, keep } from "./storage.js";
@@ -110,7 +110,6 @@ async function show() {
   document.title = title ? `${title.textContent} · episodica` : "episodica";
   scrollTo(0, 0);
   title?.focus({ preventScroll: true });
-  if (title) announce(title.textContent);
 }
 
 addEventListener("hashchange", show);

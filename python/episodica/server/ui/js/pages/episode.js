@@ -1,6 +1,6 @@
 /* One episode at its three layers. */
 import { call, get, part, userPath } from "../api.js";
-import { announce, el } from "../dom.js";
+import { el, tell } from "../dom.js";
 import { t, word } from "../i18n.js";
 import { span, time } from "../format.js";
 import { button, chip, head, pairs, said, section } from "../parts.js";
@@ -26,7 +26,7 @@ export async function episode({ user, id, signal }) {
         run: (content) => call("PATCH", path, { body: { content } }),
       });
       if (changed) {
-        announce(t("saved"));
+        tell(t("saved"));
         dispatchEvent(new Event("episodica:again"));
       }
     }));
@@ -40,7 +40,7 @@ export async function episode({ user, id, signal }) {
         run: () => call("DELETE", path),
       });
       if (gone) {
-        announce(deleted(gone.done));
+        tell(deleted(gone.done));
         go(link("user", user));
       }
     }, "danger"));

@@ -1,6 +1,6 @@
 /* One fact: evidence, history, validity. */
 import { asking, call, get, part, userPath } from "../api.js";
-import { announce, el, replace } from "../dom.js";
+import { el, replace, tell } from "../dom.js";
 import { number, t, word } from "../i18n.js";
 import { time } from "../format.js";
 import { button, chip, failure, head, pairs, said, section } from "../parts.js";
@@ -31,7 +31,7 @@ export async function fact({ user, id, signal }) {
         run: (content) => call("PATCH", path, { body: { content } }),
       });
       if (changed) {
-        announce(t("saved"));
+        tell(t("saved"));
         dispatchEvent(new Event("episodica:again"));
       }
     }));
@@ -45,7 +45,7 @@ export async function fact({ user, id, signal }) {
         run: () => call("DELETE", path),
       });
       if (gone) {
-        announce(deleted(gone.done));
+        tell(deleted(gone.done));
         go(link("user", user, "facts"));
       }
     }, "danger"));

@@ -3,7 +3,7 @@ import { asking, get, userPath } from "../api.js";
 import { el } from "../dom.js";
 import { number, t, word } from "../i18n.js";
 import { time } from "../format.js";
-import { bar, chip, empty, field, head, section, select, table } from "../parts.js";
+import { bar, chip, empty, failure, field, head, section, select, table } from "../parts.js";
 import { link } from "../router.js";
 import { can } from "../session.js";
 
@@ -15,9 +15,13 @@ export async function learning({ user, signal }) {
   const store = can("admin") ? await get("v1/store", signal) : null;
   const place = el("div");
   const draw = async () => {
-    const page = await get(asking(userPath(user, "learning"),
-      { limit: LATEST, change: which.value }), signal);
-    place.replaceChildren(listed(user, page.events, which.value));
+    try {
+      const page = await get(asking(userPath(user, "learning"),
+        { limit: LATEST, change: which.value }), signal);
+      place.replaceChildren(listed(user, page.events, which.value));
+    } catch (problem) {
+      if (problem.name !== "AbortError") place.replaceChildren(failure(problem, draw));
+    }
   };
   const which = select("change", [["", t("learning.any")],
     ...CHANGES.map((one) => [one, word("change", one)])], "", draw);

@@ -1,6 +1,6 @@
 /* The numbers of a user, and the end of their data. */
 import { call, get, userPath } from "../api.js";
-import { announce, el } from "../dom.js";
+import { el, tell } from "../dom.js";
 import { number, t } from "../i18n.js";
 import { bytes } from "../format.js";
 import { button, head, pairs, section } from "../parts.js";
@@ -34,7 +34,7 @@ export async function manage({ user, signal }) {
             run: () => call("DELETE", userPath(user)),
           });
           if (gone) {
-            announce(deleted(gone.done));
+            tell(deleted(gone.done));
             go("#/");
           }
         }, "danger"))));

@@ -1,9 +1,9 @@
 /* The messages of a user, verbatim, newest first. */
 import { asking, call, get, part, userPath } from "../api.js";
-import { announce, el } from "../dom.js";
+import { el, tell } from "../dom.js";
 import { t, word } from "../i18n.js";
 import { time } from "../format.js";
-import { button, empty, growing, head, said } from "../parts.js";
+import { button, empty, failure, growing, head, said } from "../parts.js";
 import { confirmDeletion } from "../dialogs.js";
 import { can } from "../session.js";
 import { deleted } from "./shared.js";
@@ -22,10 +22,15 @@ export async function messages({ user, signal }) {
   });
   await list.ready;
   const close = can("write") && counts.buffered > 0 && button(t("flush"), async (event) => {
-    event.currentTarget.disabled = true;
-    await call("POST", userPath(user, "flush"), { body: {} });
-    announce(t("flushed"));
-    dispatchEvent(new Event("episodica:again"));
+    const pressed = event.currentTarget;
+    pressed.disabled = true;
+    try {
+      await call("POST", userPath(user, "flush"), { body: {} });
+      tell(t("flushed"));
+      dispatchEvent(new Event("episodica:again"));
+    } catch (problem) {
+      pressed.replaceWith(failure(problem));
+    }
   });
   return el("div",
     head({ title: t("messages"), lead: t("messages.lead") }),
@@ -43,7 +48,7 @@ function row(user, one) {
       run: () => call("DELETE", userPath(user, "messages", part(one.id))),
     });
     if (gone) {
-      announce(deleted(gone.done));
+      tell(deleted(gone.done));
       dispatchEvent(new Event("episodica:again"));
     }
   }, "quiet", { "aria-label": t("delete.message.of", { who: one.name || one.role }) });

@@ -232,7 +232,7 @@ export default {
 
   "manage": "Data",
   "manage.lead": "What is stored, and how to remove it.",
-  "deleted": "Deleted: {messages} messages, {episodes} episodes, {facts} facts",
+  "deleted": "Deleted. Messages: {messages}, episodes: {episodes}, facts: {facts}",
   "delete.type": "To confirm, type {phrase}",
   "delete.user": "Delete this user",
   "delete.user.do": "Delete this user…",
