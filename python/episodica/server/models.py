@@ -192,6 +192,7 @@ class Learning(BaseModel):
     """What became of candidates for facts."""
 
     events: list[EventView]
+    next_cursor: str | None
 
 
 class Added(BaseModel):

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from episodica.server.app import create_app
 from episodica.server.explorer import OneTimeAddress, files
 from episodica.server.keys import KeyRing
+from episodica.server.routes import insight
 from episodica.server.settings import ServerSettings
 
 from .conftest import MOVED, SAID, Client, opened
@@ -254,6 +256,28 @@ async def test_learning_tells_its_decisions_and_their_reasons(client: Client) ->
     only = (await client.json("GET", f"{ALICE}/learning?change=SUPERSEDE&limit=1"))["events"]
     assert [one["event"] for one in only] == ["SUPERSEDE"]
     await client.json("GET", f"{ALICE}/learning?change=NONE", 400)
+    await client.json("GET", f"{ALICE}/learning?cursor=none", 400)
+
+
+async def test_a_long_history_of_learning_is_read_in_parts(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for batch in (SAID, MOVED):
+        await client.json(
+            "POST", f"{ALICE}/messages", 201, json={"messages": batch, "wait": "facts"}
+        )
+    whole = await client.json("GET", f"{ALICE}/learning")
+    assert whole["next_cursor"] is None
+    monkeypatch.setattr(insight, "_PART", 2)
+    path, found, parts = f"{ALICE}/learning?limit=1", [], 0
+    cursor = ""
+    while cursor is not None:
+        query = f"{path}&cursor={quote(cursor)}" if cursor else path
+        page = await client.json("GET", query)
+        assert len(page["events"]) <= 1
+        found, parts, cursor = [*page["events"], *found], parts + 1, page["next_cursor"]
+    assert parts > 2
+    assert found == whole["events"]
 
 
 async def test_records_tell_how_they_came_about(client: Client) -> None:

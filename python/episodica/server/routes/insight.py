@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from ...reports import Event
 from .. import views
 from ..access import AnyCaller, User
 from ..models import History, KeyView, Learning, StoreView, Trace
@@ -16,7 +15,8 @@ from ..state import Memory
 from .shared import RecordId, Resource, id_of, of_resource, problems
 
 router = APIRouter(tags=["insight"])
-_PAGE = 1_000
+# Changes that are read for an answer, so that a long history holds nobody up.
+_PART = 10_000
 
 
 @router.get("/v1/key", response_model=KeyView, responses=problems())
@@ -43,21 +43,19 @@ async def learning(
     user: User,
     caller: AnyCaller,
     memory: Memory,
-    limit: Annotated[int, Query(ge=1, le=_PAGE)] = 100,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the part before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     change: Literal["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE"] | None = None,
 ) -> Response:
-    """What became of candidates for facts, the latest first, as far as it is known."""
+    """What became of candidates for facts, in parts of 10,000 changes: its latest ones, first."""
     caller.needs("read")
-    latest: deque[Event] = deque(maxlen=limit)
-    cursor: str | None = None
-    while True:
-        page = await memory.events(cursor, user_id=user, limit=_PAGE)
-        latest.extend(
-            one for one in page if one.is_learning and (change is None or one.change == change)
-        )
-        cursor = page.cursor
-        if len(page) < _PAGE:
-            return views.answer({"events": views.events(reversed(latest))})
+    page = await memory.events(cursor, user_id=user, limit=_PART)
+    latest = deque(
+        (one for one in page if one.is_learning and (change is None or one.change == change)),
+        maxlen=limit,
+    )
+    following = page.cursor if len(page) >= _PART else None
+    return views.answer({"events": views.events(reversed(latest)), "next_cursor": following})
 
 
 @router.get(

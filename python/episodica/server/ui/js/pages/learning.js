@@ -16,9 +16,7 @@ export async function learning({ user, signal }) {
   const place = el("div");
   const draw = async () => {
     try {
-      const page = await get(asking(userPath(user, "learning"),
-        { limit: LATEST, change: which.value }), signal);
-      place.replaceChildren(listed(user, page.events, which.value));
+      place.replaceChildren(listed(user, await latest(user, which.value, signal), which.value));
     } catch (problem) {
       if (problem.name !== "AbortError") place.replaceChildren(failure(problem, draw));
     }
@@ -32,6 +30,18 @@ export async function learning({ user, signal }) {
       field(t("learning.which"), which)),
     place,
     store && rejected(store.stats.rejected_statements));
+}
+
+/** The latest decisions; a long history is read in parts, from its beginning on. */
+async function latest(user, change, signal) {
+  let found = [], cursor = null;
+  do {
+    const page = await get(asking(userPath(user, "learning"),
+      { limit: LATEST, change, cursor }), signal);
+    found = page.events.concat(found).slice(0, LATEST);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return found;
 }
 
 function listed(user, events, which) {
