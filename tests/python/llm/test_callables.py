@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -262,3 +263,17 @@ def test_a_script_that_closes_nothing_ends(prefix: str, store: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     # Nothing but warnings of what the model gave: no thread dies with the interpreter.
     assert not re.search("Traceback|Fatal|ignored|panicked", done.stderr), done.stderr
+
+
+def test_the_exit_does_not_wait_for_a_model_that_sleeps(store: Path) -> None:
+    sleeping = SCRIPT.replace("wait(0.1)", "wait(100)").format(prefix="")
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", sleeping, str(store)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert time.monotonic() - started < 30
