@@ -201,7 +201,7 @@ export default {
   "learning.which": "Show",
   "learning.any": "All decisions",
   "learning.none": "No decisions to show",
-  "learning.none.help": "The service keeps the latest ones from its start on. Facts that were learned earlier have their history.",
+  "learning.none.help": "They appear as soon as facts are learned. What became of a fact is in its history, too.",
   "learning.none.kind": "None of the latest decisions is of this kind.",
   "change.ADD": "New",
   "change.UPDATE": "Reworded",

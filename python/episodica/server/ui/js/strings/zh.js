@@ -216,7 +216,7 @@ export default {
   "learning.which": "显示",
   "learning.any": "所有决定",
   "learning.none": "没有可显示的决定",
-  "learning.none.help": "服务保留自启动以来最近的决定。更早学到的事实各有其历史。",
+  "learning.none.help": "学到事实后会出现在这里。每条事实的经过也在其历史中。",
   "learning.none.kind": "最近的决定中没有这一类。",
   "change.ADD": "新增",
   "change.UPDATE": "改写",
