@@ -32,6 +32,7 @@ from .errors import (
     UnsupportedFormatError,
     VectorIndexError,
 )
+from .forgetting import ForgettingCandidate, ForgettingReport
 from .inputs.checks import text as _text
 from .listings import AsyncRecords, Records
 from .plot import Plots
@@ -90,6 +91,8 @@ __all__ = [
     "Events",
     "Explanation",
     "ExportReport",
+    "ForgettingCandidate",
+    "ForgettingReport",
     "Health",
     "Hit",
     "ImportReport",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from .dates import TimeLike
+from .forgetting import ForgettingReport
 from .inputs import checks as check
+from .inputs.facts import FactKind, Importance
+from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
 from .queries import MemoryReader
 from .records import Record
@@ -92,7 +96,8 @@ class Corrections(MemoryReader):
         user_id: str,
         *,
         where: Mapping[str, Any] | None = None,
-        kinds: Iterable[Kind] | Kind = "message",
+        kinds: Iterable[Kind] | Kind | None = None,
+        fact_kinds: Iterable[FactKind] | FactKind | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
         session_id: str | None = None,
@@ -107,9 +112,12 @@ class Corrections(MemoryReader):
         where
             What their metadata must say, with the operators of :meth:`search`.
         kinds
-            ``"message"``, ``"episodic"``, ``"semantic"``, or several. What was derived from
-            messages follows them; an episode of which one message meets the conditions goes with
-            all its messages, if episodes are asked for.
+            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. What was derived
+            from messages follows them; an episode of which one message meets the conditions goes
+            with all its messages, if episodes are asked for.
+        fact_kinds
+            Only facts of this category, such as ``"preference"``, or of these. Nothing else has
+            one, so ``kinds`` is ``"semantic"`` then.
         since
             Nothing before this time.
         until
@@ -136,6 +144,7 @@ class Corrections(MemoryReader):
         """
         names, options = delete_options(
             kinds,
+            fact_kinds=fact_kinds,
             where=where,
             since=since,
             until=until,
@@ -143,6 +152,146 @@ class Corrections(MemoryReader):
             agent_id=agent_id,
         )
         return self._engine.delete_where(check.user(user_id), names, options)
+
+    def forgetting(
+        self,
+        user_id: str,
+        *,
+        strength: float | None = 0.05,
+        older_than: float | timedelta | None = None,
+        unused_for: float | timedelta | None = None,
+        max_uses: int | None = None,
+        max_importance: float | Importance | None = None,
+        kinds: Iterable[Forgettable] | Forgettable = "semantic",
+        fact_kinds: Iterable[FactKind] | FactKind | None = None,
+        exempt_kinds: Iterable[FactKind] | FactKind = (),
+        where: Mapping[str, Any] | None = None,
+        agent_id: str | None = None,
+    ) -> ForgettingReport:
+        """Which episodes and facts nobody needs any more, with reasons. Changes nothing.
+
+        A record is proposed if all conditions hold. Facts that have expired are always proposed.
+        Names, birthdays and allergies never are. :meth:`archive` takes the report.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user yields an empty report.
+        strength
+            Only what is weaker: ``confidence * exp(-0.1 * days since the last use / (1 + 0.2 *
+            uses))``. A use is a search or a context that returns the record, and a message that
+            says a fact again. ``None``: of any strength.
+        older_than
+            Only what was written down so many days ago or more: a number or a ``timedelta``.
+        unused_for
+            Only what was not used for so many days.
+        max_uses
+            Only what was used so many times at most.
+        max_importance
+            Only facts of this importance at most, 0 to 1 or a label as for :meth:`search`.
+        kinds
+            ``"semantic"``, ``"episodic"``, or both. With an episode its messages leave searches.
+        fact_kinds
+            Only facts of this category, or of these.
+        exempt_kinds
+            No facts of this category, or of these.
+        where, agent_id
+            As for :meth:`search`.
+
+        Returns
+        -------
+        ForgettingReport
+            The candidates, weakest first, and how many facts are exempt.
+
+        Raises
+        ------
+        InvalidInputError
+            For numbers out of bounds and unknown categories.
+
+        Examples
+        --------
+        >>> memory.forgetting("alice")
+        <ForgettingReport 0 candidates, 0 exempt>
+        >>> found = memory.forgetting("alice", strength=None, max_uses=1000)
+        >>> [candidate.text for candidate in found]
+        ['Alice moved to Lyon (Friday, 8 March 2024).']
+        """
+        options = policy(
+            strength=strength,
+            older_than=older_than,
+            unused_for=unused_for,
+            max_uses=max_uses,
+            max_importance=max_importance,
+            kinds=kinds,
+            fact_kinds=fact_kinds,
+            exempt_kinds=exempt_kinds,
+            where=where,
+            agent_id=agent_id,
+        )
+        return self._engine.forgetting(check.user(user_id), options)
+
+    def archive(self, user_id: str, id: str | Iterable[str] | ForgettingReport) -> list[Record]:
+        """Takes episodes and facts out of searches, contexts and listings; deletes nothing.
+
+        :meth:`get`, :meth:`history` and exports still have them. An episode takes its messages
+        with it; facts that were learned from it stay. A fact that is said again comes back.
+
+        Parameters
+        ----------
+        user_id
+            Whose records.
+        id
+            Id or URI of an episode or a fact, several, or the report of :meth:`forgetting`.
+
+        Returns
+        -------
+        list of Episode or SemanticMemory
+            The records as they are now.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown id or that of a message; nothing is archived then.
+
+        Examples
+        --------
+        >>> fact = next(memory.semantic_memories("alice"))
+        >>> memory.archive("alice", fact.memory_id)[0].archived_at is None
+        False
+        >>> len(memory.semantic_memories("alice"))
+        0
+        >>> len(memory.semantic_memories("alice", include_archived=True))
+        1
+        """
+        return self._engine.shelve(check.user(user_id), _ids(id), False)
+
+    def restore(self, user_id: str, id: str | Iterable[str]) -> list[Record]:
+        """Takes back episodes and facts that were archived, and facts that have expired.
+
+        Parameters
+        ----------
+        user_id
+            Whose records.
+        id
+            Id or URI of an episode or a fact, or several.
+
+        Returns
+        -------
+        list of Episode or SemanticMemory
+            The records as they are now.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown id or that of a message; nothing is restored then.
+
+        Examples
+        --------
+        >>> fact = next(memory.semantic_memories("alice", include_archived=True))
+        >>> memory.restore("alice", fact.memory_id)[0].archived_at is None
+        True
+        """
+        return self._engine.shelve(check.user(user_id), check.ids(id), True)
 
     def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes a user completely.
@@ -172,3 +321,7 @@ class Corrections(MemoryReader):
         0
         """
         return self._engine.delete_user_data(check.user(user_id))
+
+
+def _ids(chosen: str | Iterable[str] | ForgettingReport) -> list[str]:
+    return check.ids(chosen.ids if isinstance(chosen, ForgettingReport) else chosen)

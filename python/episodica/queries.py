@@ -14,7 +14,7 @@ from . import transfer
 from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
-from .inputs.facts import FactKind
+from .inputs.facts import FactKind, Importance
 from .inputs.options import (
     FORMATS,
     LIST_DEFAULTS,
@@ -98,6 +98,11 @@ class MemoryReader(OpenStore):
             Only records whose metadata has these keys with these values, or meets conditions:
             ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
             $not``; ``$and``, ``$or`` and ``$not`` combine conditions.
+        fact_kinds
+            Only facts of this category, such as ``"preference"``, or of these.
+        min_importance
+            Only facts of this importance or more: 0 to 1, ``"low"``, ``"medium"``, ``"high"`` or
+            ``"critical"`` (.25, .5, .75, 1).
         threshold
             Least cosine similarity, -1 to 1; by default there is none.
         include_superseded
@@ -167,7 +172,8 @@ class MemoryReader(OpenStore):
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
             Has no effect: the budget decides how much takes part.
-        user_id, query, method, since, until, session_id, agent_id, where, threshold, explain, now
+        user_id, query, method, since, until, session_id, agent_id, where, fact_kinds,
+        min_importance, threshold, explain, now
             As for :meth:`search`.
         include_superseded
             Has no effect.
@@ -221,6 +227,8 @@ class MemoryReader(OpenStore):
             Only this session, only this agent, as for :meth:`search`.
         where
             Only records whose metadata meets these conditions, as for :meth:`search`.
+        include_archived
+            Include episodes and facts that were archived, and facts that have expired.
         newest_first
             Newest first instead of oldest first.
         limit
@@ -249,8 +257,9 @@ class MemoryReader(OpenStore):
         user_id: str,
         *,
         include_superseded: bool = False,
-        kind: FactKind | None = None,
+        kind: Iterable[FactKind] | FactKind | None = None,
         attribute: str | None = None,
+        min_importance: float | Importance | None = None,
         **options: Unpack[ListOptions],
     ) -> Records[SemanticMemory]:
         """The user's facts in order of time, read page by page.
@@ -260,10 +269,12 @@ class MemoryReader(OpenStore):
         include_superseded
             Include facts that no longer hold.
         kind
-            Only facts of this category, such as ``"preference"``.
+            Only facts of this category, such as ``"preference"``, or of these.
         attribute
             Only facts that state this attribute of their subject, such as ``"home"``.
-        user_id, since, until, session_id, agent_id, where, newest_first, limit
+        min_importance
+            Only facts of this importance or more, as for :meth:`search`.
+        user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
         Returns
@@ -282,7 +293,11 @@ class MemoryReader(OpenStore):
         [True]
         """
         checked = list_options(
-            options, include_superseded=include_superseded, kind=kind, attribute=attribute
+            options,
+            include_superseded=include_superseded,
+            kind=kind,
+            attribute=attribute,
+            min_importance=min_importance,
         )
         return self._records(SemanticMemory, "facts", user_id, "semantic", checked)
 
@@ -294,6 +309,8 @@ class MemoryReader(OpenStore):
         ----------
         user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`.
+        include_archived
+            Has no effect: messages are always listed.
 
         Returns
         -------

@@ -108,6 +108,8 @@ class Episode(Portable):
         Any JSON object; ``merged_from`` lists the episodes that were merged into this one.
     boundary, provenance : dict
         How the end was found, and how the text was made.
+    archived_at : datetime or None
+        When it was taken out of searches and contexts, with its messages; ``None`` = it takes part.
     revision : int
         How often it was rewritten.
     """
@@ -132,6 +134,7 @@ class Episode(Portable):
     boundary: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     revision: int = 0
+    archived_at: datetime | None = None
 
     @property
     def agent_ids(self) -> tuple[str, ...]:
@@ -142,7 +145,7 @@ class Episode(Portable):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Episode:
         get = data.get
-        ended_at = get("ended_at")
+        ended_at, archived_at = get("ended_at"), get("archived_at")
         return cls(
             episode_id=data["episode_id"],
             user_id=data["user_id"],
@@ -164,6 +167,7 @@ class Episode(Portable):
             boundary=dict(get("boundary") or {}),
             provenance=dict(get("provenance") or {}),
             revision=get("revision", 0),
+            archived_at=aware(archived_at) if archived_at else None,
         )
 
     def __repr__(self) -> str:
@@ -206,6 +210,10 @@ class SemanticMemory(Portable):
         How often it was changed.
     metadata, provenance : dict
         Any JSON object, and how the text was made.
+    expires_at : datetime or None
+        After which it is no longer found; ``None`` = as long as it holds.
+    archived_at : datetime or None
+        When it was taken out of searches and contexts; ``None`` = it takes part.
     """
 
     memory_id: str
@@ -227,6 +235,8 @@ class SemanticMemory(Portable):
     subject: str = ""
     attribute: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
+    expires_at: datetime | None = None
+    archived_at: datetime | None = None
 
     @property
     def is_current(self) -> bool:
@@ -242,7 +252,7 @@ class SemanticMemory(Portable):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SemanticMemory:
         get = data.get
-        valid_to = get("valid_to")
+        valid_to, expires_at, archived_at = map(get, ("valid_to", "expires_at", "archived_at"))
         return cls(
             memory_id=data["memory_id"],
             user_id=data["user_id"],
@@ -263,10 +273,13 @@ class SemanticMemory(Portable):
             subject=get("subject", ""),
             attribute=get("attribute", ""),
             provenance=dict(get("provenance") or {}),
+            expires_at=aware(expires_at) if expires_at else None,
+            archived_at=aware(archived_at) if archived_at else None,
         )
 
     def __repr__(self) -> str:
         state = "" if self.is_current else ", superseded"
+        state += ", archived" if self.archived_at else ""
         return f"<SemanticMemory {clip(self.kind)} {quoted(self.content)}{state}>"
 
     def __hash__(self) -> int:

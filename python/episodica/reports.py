@@ -25,6 +25,8 @@ class _Counts(Portable):
 
 # Ids that a line for a terminal has room for.
 _MAX_IDS = 3
+# Changes that are not about a candidate for a fact.
+_NOT_LEARNED = ("MESSAGE", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +92,8 @@ class Event(Portable):
     change : str
         ``"MESSAGE"`` (stored), ``"EPISODE"`` (written), ``"DELETE"``; of facts ``"ADD"`` (new),
         ``"UPDATE"`` (another text), ``"MERGE"`` (said again: one more proof), ``"SUPERSEDE"`` (a
-        new fact that ended an older one) and ``"IGNORE"`` (a candidate that said nothing new).
+        new fact that ended an older one) and ``"IGNORE"`` (a candidate that said nothing new);
+        of episodes and facts ``"ARCHIVE"`` and ``"RESTORE"``.
     id : str
         The record; empty if everything of the user was deleted.
     statement : str
@@ -121,7 +124,7 @@ class Event(Portable):
     @property
     def is_learning(self) -> bool:
         """Whether it is about a candidate for a fact."""
-        return self.change not in ("MESSAGE", "EPISODE", "DELETE")
+        return self.change not in _NOT_LEARNED
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Event:

@@ -87,6 +87,8 @@ class UserStats(Report):
         Facts that still hold.
     superseded : int
         Facts that no longer hold.
+    archived : int
+        Episodes and facts that were archived, and facts that have expired.
     pending_semantic : int
         Episodes whose facts are still to be learned.
     pending_llm : int
@@ -111,6 +113,7 @@ class UserStats(Report):
     episodes: int
     semantic_memories: int
     superseded: int
+    archived: int
     pending_semantic: int
     pending_llm: int
     refused_llm: int

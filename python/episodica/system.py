@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from . import transfer
@@ -246,6 +247,7 @@ class MemorySystem(PendingWork):
         valid_from: TimeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         agent_id: str | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> SemanticMemory:
         """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
@@ -268,6 +270,10 @@ class MemorySystem(PendingWork):
         agent_id
             The agent that states it; kept as ``metadata["agent_id"]``, and a filter of
             :meth:`search`.
+        expires_after
+            For how long it is found from now on: seconds or a ``timedelta``. Then it is as if it
+            was archived; :meth:`forgetting` lists it, :meth:`restore` takes it back. A fact that is
+            stated again lasts for the longer time.
 
         Returns
         -------
@@ -289,7 +295,8 @@ class MemorySystem(PendingWork):
         ['I live in Lyon.']
         """
         return self._engine.remember(
-            check.user(user_id), stated_fact(statement, kind, valid_from, metadata, agent_id)
+            check.user(user_id),
+            stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after),
         )
 
     def import_(

@@ -30,7 +30,7 @@ PYTHON_LEVELS = [
     "_native errors hints preflight",
     "dates frames handle progress value",
     "config readers records reports status",
-    "embedders",
+    "embedders forgetting",
     "inputs listings models results",
     "rerankers",
     "display plot store transfer",

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..dates import TimeLike
-from ..inputs.facts import FactKind
+from ..forgetting import ForgettingReport
+from ..inputs.facts import FactKind, Importance
+from ..inputs.forgetting import Forgettable
 from ..inputs.options import (
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
@@ -324,6 +327,11 @@ class AsyncMethods:
             Only records whose metadata has these keys with these values, or meets conditions:
             ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
             $not``; ``$and``, ``$or`` and ``$not`` combine conditions.
+        fact_kinds
+            Only facts of this category, such as ``"preference"``, or of these.
+        min_importance
+            Only facts of this importance or more: 0 to 1, ``"low"``, ``"medium"``, ``"high"`` or
+            ``"critical"`` (.25, .5, .75, 1).
         threshold
             Least cosine similarity, -1 to 1; by default there is none.
         include_superseded
@@ -387,7 +395,8 @@ class AsyncMethods:
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
             Has no effect: the budget decides how much takes part.
-        user_id, query, method, since, until, session_id, agent_id, where, threshold, explain, now
+        user_id, query, method, since, until, session_id, agent_id, where, fact_kinds,
+        min_importance, threshold, explain, now
             As for :meth:`search`.
         include_superseded
             Has no effect.
@@ -439,6 +448,8 @@ class AsyncMethods:
             Only this session, only this agent, as for :meth:`search`.
         where
             Only records whose metadata meets these conditions, as for :meth:`search`.
+        include_archived
+            Include episodes and facts that were archived, and facts that have expired.
         newest_first
             Newest first instead of oldest first.
         limit
@@ -467,8 +478,9 @@ class AsyncMethods:
         user_id: str,
         *,
         include_superseded: bool = False,
-        kind: FactKind | None = None,
+        kind: Iterable[FactKind] | FactKind | None = None,
         attribute: str | None = None,
+        min_importance: float | Importance | None = None,
         **options: Unpack[ListOptions],
     ) -> AsyncRecords[SemanticMemory]:
         """The user's facts in order of time, read page by page.
@@ -478,10 +490,12 @@ class AsyncMethods:
         include_superseded
             Include facts that no longer hold.
         kind
-            Only facts of this category, such as ``"preference"``.
+            Only facts of this category, such as ``"preference"``, or of these.
         attribute
             Only facts that state this attribute of their subject, such as ``"home"``.
-        user_id, since, until, session_id, agent_id, where, newest_first, limit
+        min_importance
+            Only facts of this importance or more, as for :meth:`search`.
+        user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
         Returns
@@ -505,6 +519,7 @@ class AsyncMethods:
                 include_superseded=include_superseded,
                 kind=kind,
                 attribute=attribute,
+                min_importance=min_importance,
                 **options,
             )
         )
@@ -517,6 +532,8 @@ class AsyncMethods:
         ----------
         user_id, since, until, session_id, agent_id, where, newest_first, limit
             As for :meth:`episodes`.
+        include_archived
+            Has no effect: messages are always listed.
 
         Returns
         -------
@@ -728,7 +745,8 @@ class AsyncMethods:
         user_id: str,
         *,
         where: Mapping[str, Any] | None = None,
-        kinds: Iterable[Kind] | Kind = "message",
+        kinds: Iterable[Kind] | Kind | None = None,
+        fact_kinds: Iterable[FactKind] | FactKind | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
         session_id: str | None = None,
@@ -743,9 +761,12 @@ class AsyncMethods:
         where
             What their metadata must say, with the operators of :meth:`search`.
         kinds
-            ``"message"``, ``"episodic"``, ``"semantic"``, or several. What was derived from
-            messages follows them; an episode of which one message meets the conditions goes with
-            all its messages, if episodes are asked for.
+            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. What was derived
+            from messages follows them; an episode of which one message meets the conditions goes
+            with all its messages, if episodes are asked for.
+        fact_kinds
+            Only facts of this category, such as ``"preference"``, or of these. Nothing else has
+            one, so ``kinds`` is ``"semantic"`` then.
         since
             Nothing before this time.
         until
@@ -775,11 +796,155 @@ class AsyncMethods:
             user_id,
             where=where,
             kinds=kinds,
+            fact_kinds=fact_kinds,
             since=since,
             until=until,
             session_id=session_id,
             agent_id=agent_id,
         )
+
+    async def forgetting(
+        self,
+        user_id: str,
+        *,
+        strength: float | None = 0.05,
+        older_than: float | timedelta | None = None,
+        unused_for: float | timedelta | None = None,
+        max_uses: int | None = None,
+        max_importance: float | Importance | None = None,
+        kinds: Iterable[Forgettable] | Forgettable = "semantic",
+        fact_kinds: Iterable[FactKind] | FactKind | None = None,
+        exempt_kinds: Iterable[FactKind] | FactKind = (),
+        where: Mapping[str, Any] | None = None,
+        agent_id: str | None = None,
+    ) -> ForgettingReport:
+        """Which episodes and facts nobody needs any more, with reasons. Changes nothing.
+
+        A record is proposed if all conditions hold. Facts that have expired are always proposed.
+        Names, birthdays and allergies never are. :meth:`archive` takes the report.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user yields an empty report.
+        strength
+            Only what is weaker: ``confidence * exp(-0.1 * days since the last use / (1 + 0.2 *
+            uses))``. A use is a search or a context that returns the record, and a message that
+            says a fact again. ``None``: of any strength.
+        older_than
+            Only what was written down so many days ago or more: a number or a ``timedelta``.
+        unused_for
+            Only what was not used for so many days.
+        max_uses
+            Only what was used so many times at most.
+        max_importance
+            Only facts of this importance at most, 0 to 1 or a label as for :meth:`search`.
+        kinds
+            ``"semantic"``, ``"episodic"``, or both. With an episode its messages leave searches.
+        fact_kinds
+            Only facts of this category, or of these.
+        exempt_kinds
+            No facts of this category, or of these.
+        where, agent_id
+            As for :meth:`search`.
+
+        Returns
+        -------
+        ForgettingReport
+            The candidates, weakest first, and how many facts are exempt.
+
+        Raises
+        ------
+        InvalidInputError
+            For numbers out of bounds and unknown categories.
+
+        Examples
+        --------
+        >>> await memory.forgetting("alice")
+        <ForgettingReport 0 candidates, 0 exempt>
+        >>> found = await memory.forgetting("alice", strength=None, max_uses=1000)
+        >>> [candidate.text for candidate in found]
+        ['Alice moved to Lyon (Friday, 8 March 2024).']
+        """
+        return await run(
+            self._memory.forgetting,
+            user_id,
+            strength=strength,
+            older_than=older_than,
+            unused_for=unused_for,
+            max_uses=max_uses,
+            max_importance=max_importance,
+            kinds=kinds,
+            fact_kinds=fact_kinds,
+            exempt_kinds=exempt_kinds,
+            where=where,
+            agent_id=agent_id,
+        )
+
+    async def archive(
+        self, user_id: str, id: str | Iterable[str] | ForgettingReport
+    ) -> list[Record]:
+        """Takes episodes and facts out of searches, contexts and listings; deletes nothing.
+
+        :meth:`get`, :meth:`history` and exports still have them. An episode takes its messages
+        with it; facts that were learned from it stay. A fact that is said again comes back.
+
+        Parameters
+        ----------
+        user_id
+            Whose records.
+        id
+            Id or URI of an episode or a fact, several, or the report of :meth:`forgetting`.
+
+        Returns
+        -------
+        list of Episode or SemanticMemory
+            The records as they are now.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown id or that of a message; nothing is archived then.
+
+        Examples
+        --------
+        >>> fact = await anext(memory.semantic_memories("alice"))
+        >>> (await memory.archive("alice", fact.memory_id))[0].archived_at is None
+        False
+        >>> await alen(memory.semantic_memories("alice"))
+        0
+        >>> await alen(memory.semantic_memories("alice", include_archived=True))
+        1
+        """
+        return await run(self._memory.archive, user_id, id)
+
+    async def restore(self, user_id: str, id: str | Iterable[str]) -> list[Record]:
+        """Takes back episodes and facts that were archived, and facts that have expired.
+
+        Parameters
+        ----------
+        user_id
+            Whose records.
+        id
+            Id or URI of an episode or a fact, or several.
+
+        Returns
+        -------
+        list of Episode or SemanticMemory
+            The records as they are now.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown id or that of a message; nothing is restored then.
+
+        Examples
+        --------
+        >>> fact = await anext(memory.semantic_memories("alice", include_archived=True))
+        >>> (await memory.restore("alice", fact.memory_id))[0].archived_at is None
+        True
+        """
+        return await run(self._memory.restore, user_id, id)
 
     async def delete_user_data(self, user_id: str) -> DeleteReport:
         """Removes a user completely.
@@ -1049,6 +1214,7 @@ class AsyncMethods:
         valid_from: TimeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         agent_id: str | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> SemanticMemory:
         """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
@@ -1071,6 +1237,10 @@ class AsyncMethods:
         agent_id
             The agent that states it; kept as ``metadata["agent_id"]``, and a filter of
             :meth:`search`.
+        expires_after
+            For how long it is found from now on: seconds or a ``timedelta``. Then it is as if it
+            was archived; :meth:`forgetting` lists it, :meth:`restore` takes it back. A fact that is
+            stated again lasts for the longer time.
 
         Returns
         -------
@@ -1099,6 +1269,7 @@ class AsyncMethods:
             valid_from=valid_from,
             metadata=metadata,
             agent_id=agent_id,
+            expires_after=expires_after,
         )
 
     async def import_(

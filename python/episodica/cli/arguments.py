@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from .. import _native
-from ..inputs.facts import FACT_KINDS
+from ..inputs.facts import FACT_KINDS, IMPORTANCES
 from ..inputs.options import FORMATS, KINDS, METHODS
 from ..readers import FORMATS as FILE_FORMATS
-from . import agents, commands, completion, demo, service, transfers, upkeep, views
+from . import agents, commands, completion, demo, service, shelving, transfers, upkeep, views
 from .output import COLOURS, Output
 from .parser import Parser
 
@@ -56,6 +56,7 @@ class CommandLine:
         self._add_asking()
         self._add_listings()
         self._add_transfers()
+        self._add_shelving()
         self._add_upkeep()
         self._add_service()
         self._add_agents()
@@ -135,6 +136,9 @@ class CommandLine:
         )
         stated.add_argument("--agent", metavar="A", help="the agent that states it")
         stated.add_argument("--metadata", metavar="JSON", help="a JSON object to keep with it")
+        stated.add_argument(
+            "--expires-after", type=float, metavar="SECONDS", help="for how long it is found"
+        )
 
     def _add_transfers(self) -> None:
         exported = self._add("export", transfers.export, "write a user's memories to a file")
@@ -173,14 +177,25 @@ class CommandLine:
             "--format", choices=FORMATS, default="text", help="how it is written (default text)"
         )
         _add_filters(context)
+        _add_fact_filters(context)
 
     def _add_listings(self) -> None:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
         facts = self._add("facts", commands.facts, "list a user's facts")
         facts.add_argument("--all", action="store_true", help="include superseded facts")
-        facts.add_argument("--kind", choices=FACT_KINDS, help="only this category")
+        facts.add_argument(
+            "--kind",
+            action="append",
+            choices=FACT_KINDS,
+            help="only this category; may be repeated",
+        )
+        _add_importance(facts)
         facts.add_argument("--attribute", metavar="A", help="only this attribute, like `home`")
         messages = self._add("messages", commands.messages, "list a user's messages")
+        for listing in (episodes, facts):
+            listing.add_argument(
+                "--archived", action="store_true", help="include what was archived or has expired"
+            )
         for listing in (messages, episodes, facts):
             _add_user(listing)
             listing.add_argument("--limit", type=int, metavar="N", help="maximum number of rows")
@@ -215,6 +230,43 @@ class CommandLine:
             )
         )
 
+    def _add_shelving(self) -> None:
+        fading = self._add(
+            "forgetting", shelving.forgetting, "list the facts that nobody needs any more"
+        )
+        _add_user(fading)
+        for name, kind, text in (
+            ("strength", float, "weaker than this, 0 to 1 (default 0.05; 1 for any)"),
+            ("older-than", float, "written down so many days ago or more"),
+            ("unused-for", float, "not used for so many days"),
+            ("max-uses", int, "used so many times at most"),
+        ):
+            fading.add_argument(f"--{name}", type=kind, metavar="N", help=text)
+        fading.add_argument(
+            "--max-importance", type=_importance, metavar="X", help=f"importance at most: {_LABELS}"
+        )
+        fading.add_argument(
+            "--kind",
+            action="append",
+            choices=FACT_KINDS,
+            help="only this category; may be repeated",
+        )
+        fading.add_argument(
+            "--exempt", action="append", choices=FACT_KINDS, help="not this category"
+        )
+        fading.add_argument("--episodes", action="store_true", help="episodes as well")
+        fading.add_argument("--agent", metavar="A", help="only this agent")
+        fading.add_argument("--archive", action="store_true", help="archive what is listed")
+        for name, command, text in (
+            ("archive", shelving.archive, "take records out of searches; deletes nothing"),
+            ("restore", shelving.restore, "take archived records back into searches"),
+        ):
+            shelved = self._add(name, command, text)
+            shelved.add_argument("user_id", metavar="USER", help="the user")
+            shelved.add_argument(
+                "ids", nargs="+", metavar="ID", help="id or URI of an episode or a fact"
+            )
+
     def _add_service(self) -> None:
         service.add_serve_arguments(self._add("serve", service.serve, "serve the store over HTTP"))
         service.add_ui_arguments(
@@ -246,6 +298,7 @@ class CommandLine:
             help="a record; without one and without filters, everything of the user",
         )
         _add_filters(delete)
+        _add_fact_kind(delete)
         delete.add_argument("--yes", action="store_true", help="do not ask")
         self._add("doctor", upkeep.doctor, "check this installation and the store")
 
@@ -280,6 +333,7 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
     )
     parser.add_argument("--all", action="store_true", help="include superseded facts")
     _add_filters(parser)
+    _add_fact_filters(parser)
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:
@@ -296,6 +350,34 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
 def _add_user(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("user_id", nargs="?", metavar="USER")
     parser.add_argument("--user", metavar="U", help=argparse.SUPPRESS)
+
+
+def _importance(text: str) -> float | str:
+    """A number, or a label as it stands."""
+    return text if text in IMPORTANCES else float(text)
+
+
+_LABELS = "0 to 1, or " + ", ".join(IMPORTANCES)
+
+
+def _add_importance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--min-importance", type=_importance, metavar="X", help=f"importance at least: {_LABELS}"
+    )
+
+
+def _add_fact_kind(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fact-kind",
+        action="append",
+        choices=FACT_KINDS,
+        help="only facts of this category; may be repeated",
+    )
+
+
+def _add_fact_filters(parser: argparse.ArgumentParser) -> None:
+    _add_fact_kind(parser)
+    _add_importance(parser)
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:

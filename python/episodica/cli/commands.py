@@ -9,12 +9,12 @@ import argparse
 
 from ..errors import InvalidInputError
 from ..hints import shown
-from ..records import Message, SemanticMemory
+from ..records import Episode, Message, SemanticMemory
 from ..results import Hit
 from ..value import day
 from ..visible import visible
 from .output import Output, counted, printable
-from .stores import filters_of, opened, user_and_query, user_of
+from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
 
 # With less room a title gets its own line.
 _LEAST_TITLE_COLUMNS = 20
@@ -32,7 +32,7 @@ def search(args: argparse.Namespace, out: Output) -> int:
             method=args.method,
             threshold=args.threshold,
             include_superseded=args.all,
-            **filters_of(args),
+            **fact_filters_of(args),
             explain=args.explain,
         )
         if out.as_json:
@@ -71,7 +71,7 @@ def context(args: argparse.Namespace, out: Output) -> int:
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
         packed = memory.context(
-            user, query, max_tokens=args.max_tokens, format=args.format, **filters_of(args)
+            user, query, max_tokens=args.max_tokens, format=args.format, **fact_filters_of(args)
         )
         if out.as_json:
             out.json(packed)
@@ -88,12 +88,18 @@ def episodes(args: argparse.Namespace, out: Output) -> int:
     """Lists a user's episodes."""
     with opened(args) as memory:
         found = memory.episodes(
-            user_of(args, memory), newest_first=args.newest, limit=args.limit, **filters_of(args)
+            user_of(args, memory),
+            newest_first=args.newest,
+            limit=args.limit,
+            include_archived=args.archived,
+            **filters_of(args),
         )
         if out.as_json:
             out.json_list(found)
         else:
-            rows = ((day(one.timestamp), one.message_count, one.title) for one in found)
+            rows = (
+                (day(one.timestamp), one.message_count, one.title + _archived(one)) for one in found
+            )
             out.table(("date", "messages", "title"), rows)
     return 0
 
@@ -106,8 +112,10 @@ def facts(args: argparse.Namespace, out: Output) -> int:
             newest_first=args.newest,
             limit=args.limit,
             include_superseded=args.all,
+            include_archived=args.archived,
             kind=args.kind,
             attribute=args.attribute,
+            min_importance=args.min_importance,
             **filters_of(args),
         )
         if out.as_json:
@@ -117,12 +125,16 @@ def facts(args: argparse.Namespace, out: Output) -> int:
                 (
                     day(one.valid_from),
                     one.kind,
-                    one.content + ("" if one.is_current else " (superseded)"),
+                    one.content + ("" if one.is_current else " (superseded)") + _archived(one),
                 )
                 for one in found
             )
             out.table(("since", "kind", "fact"), rows)
     return 0
+
+
+def _archived(record: Episode | SemanticMemory) -> str:
+    return " (archived)" if record.archived_at else ""
 
 
 def messages(args: argparse.Namespace, out: Output) -> int:

@@ -58,6 +58,12 @@ def check_store(args: argparse.Namespace) -> None:
         )
 
 
+def fact_filters_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The filters of a search, those on facts included."""
+    facts = {"fact_kinds": args.fact_kind, "min_importance": args.min_importance}
+    return {**filters_of(args), **facts}
+
+
 def filters_of(args: argparse.Namespace) -> dict[str, Any]:
     """The filters of a search or listing."""
     return {

@@ -154,6 +154,7 @@ def state(args: argparse.Namespace, out: Output) -> int:
             valid_from=args.valid_from,
             metadata=metadata,
             agent_id=args.agent,
+            expires_after=args.expires_after,
         )
         former = fact.metadata.get("supersedes")
         ended = memory.get(args.user_id, former) if isinstance(former, str) else None

@@ -56,7 +56,7 @@ def stats(args: argparse.Namespace, out: Output) -> int:
 
 def _totals(memory: MemoryReader) -> dict[str, Any]:
     """The sums over all users, then what the store says of itself."""
-    names = ("messages", "buffered", "episodes", "semantic_memories", "superseded")
+    names = ("messages", "buffered", "episodes", "semantic_memories", "superseded", "archived")
     sums = dict.fromkeys(names, 0)
     all_users = memory.users()
     with Reporter(True) as bar:
@@ -146,13 +146,18 @@ def _health(args: argparse.Namespace) -> dict[str, Any]:
 def delete(args: argparse.Namespace, out: Output) -> int:
     """Deletes a user, some of their messages, or one record, after a question on a terminal."""
     filters = filters_of(args)
-    chosen = any(value is not None for value in filters.values())
+    chosen = args.fact_kind or any(value is not None for value in filters.values())
     if chosen and args.id is not None:
         raise InvalidInputError("an id and filters can't be combined", hint="leave out the id")
     with writing(args) as memory:
         user = known(args.user_id, memory)
         counts = memory.stats(user)
-        if chosen:
+        if args.fact_kind:
+            listed = memory.semantic_memories(
+                user, kind=args.fact_kind, include_superseded=True, include_archived=True, **filters
+            )
+            what = f"{counted(len(listed), 'fact')} of {user}"
+        elif chosen:
             what = f"{counted(len(memory.messages(user, **filters)), 'message')} of {user}"
         elif args.id is None:
             what = (
@@ -168,7 +173,7 @@ def delete(args: argparse.Namespace, out: Output) -> int:
             out.note("nothing was deleted")
             return 1
         if chosen:
-            report = memory.delete_where(user, **filters)
+            report = memory.delete_where(user, fact_kinds=args.fact_kind, **filters)
         elif args.id is None:
             report = memory.delete_user_data(user)
         else:

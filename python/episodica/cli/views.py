@@ -16,7 +16,7 @@ from ..results import Explanation
 from ..value import day
 from .commands import print_hit
 from .output import Output, counted, pad, printable
-from .stores import filters_of, opened, user_and_query, user_of
+from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
 
 # With and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
@@ -134,7 +134,7 @@ def explain(args: argparse.Namespace, out: Output) -> int:
             method=args.method,
             threshold=args.threshold,
             include_superseded=args.all,
-            **filters_of(args),
+            **fact_filters_of(args),
             explain=True,
         )
         if out.as_json:

@@ -13,6 +13,7 @@ from functools import singledispatch
 from itertools import islice
 from typing import Any
 
+from ..forgetting import ForgettingReport
 from ..listings import Records
 from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import AddResult, Event, Events, LearningReport, VerifyReport
@@ -91,7 +92,9 @@ def _(value: SemanticMemory) -> str:
         else ""
     )
     since = f"since {day(value.valid_from)[:10]}{until}"
-    note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{proof}"
+    state = f" · archived on {day(value.archived_at)[:10]}" if value.archived_at else ""
+    state += f" · until {day(value.expires_at)}" if value.expires_at else ""
+    note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{proof}{state}"
     text = f"<strong>{content}</strong>" if value.is_current else _struck(content)
     return f"<p>{text}</p>" + paragraph(note, "ep-faint")
 
@@ -191,6 +194,18 @@ def _(value: VerifyReport) -> str:
         table(("file", "line", "problem", "remedy"), rows, len(value.problems), "tntt")
         if value.problems
         else ""
+    )
+
+
+@body.register
+def _(value: ForgettingReport) -> str:
+    note = f"{_count(value.exempt, 'fact')} exempt" if value.exempt else ""
+    rows = (
+        (f"{one.strength:.2f}", f"{one.uses:,}", plain(one.text), plain("; ".join(one.reasons)))
+        for one in value.candidates[:MAX_ROWS]
+    )
+    return title(_count(len(value), "candidate"), note) + (
+        table(("strength", "uses", "record", "reasons"), rows, len(value), "nntt") if value else ""
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from datetime import timedelta
 from operator import index
 from pathlib import Path
 from typing import SupportsIndex
@@ -82,6 +83,28 @@ def seconds(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
         raise InvalidInputError(f"{what} must be a number of seconds, 0 or more: `{shown(value)}`")
     return float(min(value, _LONGEST_SECONDS))
+
+
+def share(value: object, what: str) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InvalidInputError(f"{what} must be a number from 0 to 1: `{shown(value)}`")
+    return float(value)
+
+
+def span(value: object) -> float:
+    """A time from now on, in seconds: a ``timedelta`` or a number of seconds."""
+    length = value.total_seconds() if isinstance(value, timedelta) else value
+    return seconds(length, "expires_after")
+
+
+def days(value: object, what: str) -> float:
+    """A number of days, not negative."""
+    if isinstance(value, timedelta):
+        value = value / timedelta(days=1)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise InvalidInputError(f"{what} must be a number of days, 0 or more: `{shown(value)}`")
+    return float(value)
 
 
 def store_path(value: object) -> Path:

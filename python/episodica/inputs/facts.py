@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..dates import rfc3339
@@ -25,6 +25,40 @@ FactKind: TypeAlias = Literal[
 ]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 
+Importance: TypeAlias = Literal["low", "medium", "high", "critical"]
+# How Cortex-Mem's labels are read: as the least of their quarter.
+IMPORTANCES: dict[str, float] = {"low": 0.25, "medium": 0.5, "high": 0.75, "critical": 1.0}
+
+
+def fact_kinds(kinds: object, what: str) -> list[FactKind]:
+    """One category of facts, or several."""
+    names = (kinds,) if isinstance(kinds, str) else kinds
+    if not isinstance(names, Iterable):
+        raise InvalidInputError(f"{what} must be a list of names, not `{type(kinds).__name__}`")
+    return [fact_kind(name, what) for name in names]
+
+
+def fact_kind(kind: object, what: str = "kind") -> FactKind:
+    """A category of facts."""
+    for name in FACT_KINDS:
+        if name == kind:
+            return name
+    raise InvalidInputError(
+        f"{what} is unknown: `{shown(kind)}`", hint=nearest_hint(kind, FACT_KINDS)
+    )
+
+
+def importance(value: object, what: str) -> float:
+    """An importance from 0 to 1, or one of the four labels."""
+    if isinstance(value, str):
+        if value not in IMPORTANCES:
+            raise InvalidInputError(
+                f"{what} is unknown: `{shown(value)}`",
+                hint=nearest_hint(value, tuple(IMPORTANCES)),
+            )
+        return IMPORTANCES[value]
+    return checks.share(value, what)
+
 
 def stated_fact(
     statement: object,
@@ -32,6 +66,7 @@ def stated_fact(
     valid_from: object,
     metadata: object,
     agent_id: object,
+    expires_after: object,
 ) -> dict[str, Any]:
     """What ``Engine.remember`` takes.
 
@@ -43,10 +78,6 @@ def stated_fact(
     content = checks.text(statement, "statement")
     if not content.strip():
         raise InvalidInputError("statement is empty")
-    if kind is not None and kind not in FACT_KINDS:
-        raise InvalidInputError(
-            f"kind is unknown: `{shown(kind)}`", hint=nearest_hint(kind, FACT_KINDS)
-        )
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must be a mapping, not `{type(metadata).__name__}`")
     kept = dict(metadata or {})
@@ -54,7 +85,8 @@ def stated_fact(
         kept["agent_id"] = checks.text(agent_id, "agent_id")
     return {
         "content": content,
-        "kind": kind,
+        "kind": None if kind is None else fact_kind(kind),
         "valid_from": None if valid_from is None else rfc3339(valid_from, "valid_from"),
+        "expires_after": None if expires_after is None else checks.span(expires_after),
         "metadata": json_text(kept, "metadata"),
     }

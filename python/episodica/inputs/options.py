@@ -14,7 +14,7 @@ from ..dates import TimeLike, aware, rfc3339, rfc3339_end
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
-from .facts import FACT_KINDS
+from .facts import FactKind, Importance, fact_kinds, importance
 from .texts import json_text
 
 Kind: TypeAlias = Literal["episodic", "semantic", "message"]
@@ -33,6 +33,8 @@ _SEARCH_SYNONYMS = {
     **dict.fromkeys(("filter", "filters", "metadata"), "where"),
     **dict.fromkeys(("budget", "tokens", "token_budget", "max_length"), "max_tokens"),
     **dict.fromkeys(("type", "types", "memory_type"), "kinds"),
+    **dict.fromkeys(("kind", "category", "categories"), "fact_kinds"),
+    **dict.fromkeys(("importance",), "min_importance"),
 }
 _LIST_SYNONYMS = {
     **dict.fromkeys((*_MANY, "top_k"), "limit"),
@@ -56,6 +58,8 @@ class SearchOptions(TypedDict, total=False):
     session_id: str | None
     agent_id: str | None
     where: Mapping[str, Any] | None
+    fact_kinds: Iterable[FactKind] | FactKind | None
+    min_importance: float | Importance | None
     threshold: float | None
     include_superseded: bool
     explain: bool
@@ -70,6 +74,7 @@ class ListOptions(TypedDict, total=False):
     session_id: str | None
     agent_id: str | None
     where: Mapping[str, Any] | None
+    include_archived: bool
     newest_first: bool
     limit: int | None
 
@@ -81,6 +86,8 @@ SEARCH_DEFAULTS: SearchOptions = {
     "session_id": None,
     "agent_id": None,
     "where": None,
+    "fact_kinds": None,
+    "min_importance": None,
     "threshold": None,
     "include_superseded": False,
     "explain": False,
@@ -92,6 +99,7 @@ LIST_DEFAULTS: ListOptions = {
     "session_id": None,
     "agent_id": None,
     "where": None,
+    "include_archived": False,
     "newest_first": False,
     "limit": None,
 }
@@ -150,7 +158,8 @@ def search_options(
         "kinds": list(names),
         "method": one_of(options["method"], METHODS, "method"),
         **_window(options),
-        "where": _where(options["where"]),
+        "where": conditions(options["where"]),
+        **about_facts(options["fact_kinds"], options["min_importance"]),
         "threshold": _threshold(options["threshold"]),
         "include_superseded": bool(options["include_superseded"]),
         "explain": bool(options["explain"]),
@@ -162,25 +171,36 @@ def list_options(
     given: ListOptions,
     *,
     include_superseded: bool = False,
-    kind: str | None = None,
+    kind: Iterable[FactKind] | FactKind | None = None,
     attribute: str | None = None,
+    min_importance: float | Importance | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """The options of a listing as the engine takes them, and the maximum number of records."""
     options = _with_defaults(given, LIST_DEFAULTS)
     limit = options["limit"]
     return {
         **_window(options),
-        "where": _where(options["where"]),
+        "where": conditions(options["where"]),
         "newest_first": bool(options["newest_first"]),
         "include_superseded": bool(include_superseded),
-        "kind": None if kind is None else one_of(kind, FACT_KINDS, "kind"),
+        "include_archived": bool(options["include_archived"]),
+        **about_facts(kind, min_importance, "kind"),
         "attribute": None if attribute is None else checks.text(attribute, "attribute"),
     }, None if limit is None else checks.whole(limit, "limit", 0)
 
 
+def about_facts(kinds: object, least: object, what: str = "fact_kinds") -> dict[str, Any]:
+    """Conditions that only facts can meet: category and importance."""
+    return {
+        "fact_kinds": [] if kinds is None else fact_kinds(kinds, what),
+        "min_importance": None if least is None else importance(least, "min_importance"),
+    }
+
+
 def delete_options(
-    kinds: Iterable[str] | str,
+    kinds: Iterable[str] | str | None,
     *,
+    fact_kinds: Iterable[FactKind] | FactKind | None,
     where: Mapping[str, Any] | None,
     since: TimeLike | None,
     until: TimeLike | None,
@@ -190,7 +210,10 @@ def delete_options(
     """The kinds and the conditions of ``delete_where`` as the engine takes them."""
     origin = {"session_id": session_id, "agent_id": agent_id}
     window = _window({"since": since, "until": until, **origin})
-    return _kinds(kinds), {**window, "where": _where(where)}
+    facts = about_facts(fact_kinds, None)
+    if kinds is None:
+        kinds = "semantic" if facts["fact_kinds"] else "message"
+    return _kinds(kinds), {**window, **facts, "where": conditions(where)}
 
 
 def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,7 +275,8 @@ def _kind(kind: object) -> str:
     return one_of(kind, KINDS, "kind")
 
 
-def _where(where: object) -> str | None:
+def conditions(where: object) -> str | None:
+    """Conditions on metadata, as JSON."""
     if where is None:
         return None
     if not isinstance(where, Mapping):

@@ -31,6 +31,8 @@ macro_rules! classes {
 
 classes! {
     "episodica.records": MESSAGE = "Message", EPISODE = "Episode", FACT = "SemanticMemory";
+    "episodica.forgetting":
+        FORGETTING_CANDIDATE = "ForgettingCandidate", FORGETTING_REPORT = "ForgettingReport";
     "episodica.results": EXPLANATION = "Explanation", HIT = "Hit";
     "episodica.reports":
         ADD_RESULT = "AddResult",

@@ -8,7 +8,9 @@ use std::time::Duration;
 use episodica_core::clock::{SystemClock, Zone};
 use episodica_core::config::Config;
 use episodica_core::embed::StaticTable;
-use episodica_core::engine::{ContextRequest, Engine as Core, Handle, Imported, Parts, RecordKind};
+use episodica_core::engine::{
+    AnyRecord, ContextRequest, Engine as Core, Handle, Imported, Parts, RecordKind,
+};
 use episodica_core::ids::Owner;
 use episodica_core::llm::Ledger;
 use episodica_core::score::Form;
@@ -54,6 +56,18 @@ impl Engine {
     fn shown(&self, user_id: &str) -> Shown {
         let owner = Owner { tenant: self.tenant.clone(), user: user_id.to_owned() };
         Shown { owner, zone: self.zone.clone() }
+    }
+
+    fn list<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        all: &[AnyRecord],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let shown = self.shown(user_id);
+        let made: PyResult<Vec<_>> =
+            all.iter().map(|one| records::record(py, &shown, one)).collect();
+        Ok(PyList::new(py, made?)?.into_any())
     }
 
     fn episodes<'py>(
@@ -265,12 +279,7 @@ impl Engine {
         let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
         let records =
             self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
-        let shown = self.shown(user_id);
-        let list = PyList::empty(py);
-        for record in &records {
-            list.append(records::record(py, &shown, record)?)?;
-        }
-        Ok(list.into_any())
+        self.list(py, user_id, &records)
     }
 
     fn count_records(
@@ -301,12 +310,32 @@ impl Engine {
         id: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let records = self.run(py, None, |core, control| core.history(user_id, id, control))?;
-        let shown = self.shown(user_id);
-        let list = PyList::empty(py);
-        for record in &records {
-            list.append(records::record(py, &shown, record)?)?;
-        }
-        Ok(list.into_any())
+        self.list(py, user_id, &records)
+    }
+
+    fn forgetting<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        policy_options: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let policy = options::policy(policy_options)?;
+        let found =
+            self.run(py, None, |core, control| core.forgetting(user_id, &policy, control))?;
+        reports::forgetting(py, &self.shown(user_id), found)
+    }
+
+    /// Archives records, or restores them.
+    fn shelve<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        ids: Vec<String>,
+        restores: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let verb = if restores { Core::restore } else { Core::archive };
+        let records = self.run(py, None, |core, control| verb(core, user_id, &ids, control))?;
+        self.list(py, user_id, &records)
     }
 
     fn update<'py>(
@@ -473,20 +502,4 @@ impl Engine {
         let timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
         self.run(py, None, |core, control| core.close(timeout, control))
     }
-}
-
-/// The processor features that the engine uses.
-pub(crate) fn processor_features() -> Vec<&'static str> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let known = [
-            ("avx2", std::is_x86_feature_detected!("avx2")),
-            ("fma", std::is_x86_feature_detected!("fma")),
-            ("f16c", std::is_x86_feature_detected!("f16c")),
-            ("avx512f", std::is_x86_feature_detected!("avx512f")),
-        ];
-        known.into_iter().filter(|(_, present)| *present).map(|(name, _)| name).collect()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    Vec::new()
 }

@@ -16,6 +16,7 @@ mod logging;
 mod made;
 mod model;
 mod options;
+mod processor;
 mod records;
 mod reports;
 mod results;
@@ -110,7 +111,7 @@ mod _native {
         info.set_item("faiss", episodica_faiss::FaissFactory::default().version())?;
         info.set_item("architecture", std::env::consts::ARCH)?;
         info.set_item("operating_system", std::env::consts::OS)?;
-        info.set_item("processor_features", crate::engine::processor_features())?;
+        info.set_item("processor_features", crate::processor::processor_features())?;
         let processors = std::thread::available_parallelism();
         info.set_item("processors", processors.map_or(1, std::num::NonZero::get))?;
         info.set_item("embedding_model", episodica_core::embed::STATIC_MODEL)?;

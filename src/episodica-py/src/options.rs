@@ -2,7 +2,7 @@
 //! checked the values; an invalid value here is a bug in the package.
 
 use episodica_core::clock::{Clock, Moment, SystemClock, Zone};
-use episodica_core::engine::{Page, RecordKind, Statement};
+use episodica_core::engine::{Page, Policy, RecordKind, Statement};
 use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{Filter, HitKind, Method, Request, Where};
 use pyo3::prelude::*;
@@ -46,19 +46,25 @@ pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
         session_id: optional(options, "session_id")?,
         agent_id: optional(options, "agent_id")?,
         metadata,
-        kind: fact_kind(options)?,
+        fact_kinds: fact_kinds(options, "fact_kinds")?,
         attribute: optional(options, "attribute")?,
+        min_importance: optional(options, "min_importance")?,
     })
 }
 
 fn fact_kind(options: &Bound<'_, PyDict>) -> PyResult<Option<MemoryKind>> {
     let name: Option<String> = optional(options, "kind")?;
-    let found = name.map(|name| {
-        let known = MemoryKind::ALL.into_iter().find(|kind| kind.name() == name);
-        known
-            .ok_or_else(|| errors::invalid(options.py(), format!("unknown kind of fact: `{name}`")))
-    });
-    found.transpose()
+    name.map(|name| named_kind(options.py(), &name)).transpose()
+}
+
+fn fact_kinds(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Vec<MemoryKind>> {
+    let names: Vec<String> = optional(options, key)?.unwrap_or_default();
+    names.iter().map(|name| named_kind(options.py(), name)).collect()
+}
+
+fn named_kind(py: Python<'_>, name: &str) -> PyResult<MemoryKind> {
+    let known = MemoryKind::ALL.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| errors::invalid(py, format!("unknown kind of fact: `{name}`")))
 }
 
 fn hit_kind(py: Python<'_>, kind: &str) -> PyResult<HitKind> {
@@ -113,6 +119,23 @@ pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<Page> {
         after: optional(options, "after")?.unwrap_or_default(),
         limit: optional(options, "limit")?.unwrap_or(usize::MAX),
         include_superseded: optional(options, "include_superseded")?.unwrap_or(false),
+        include_archived: optional(options, "include_archived")?.unwrap_or(false),
+    })
+}
+
+/// The conditions under which records are proposed for archiving.
+pub(crate) fn policy(options: &Bound<'_, PyDict>) -> PyResult<Policy> {
+    let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
+    let kinds = kinds.iter().map(|kind| record_kind(options.py(), kind));
+    Ok(Policy {
+        strength: optional(options, "strength")?,
+        older_than_days: optional(options, "older_than_days")?,
+        unused_days: optional(options, "unused_days")?,
+        max_uses: optional(options, "max_uses")?,
+        max_importance: optional(options, "max_importance")?,
+        filter: filter(options)?,
+        kinds: kinds.collect::<PyResult<_>>()?,
+        exempt_kinds: fact_kinds(options, "exempt_kinds")?,
     })
 }
 
@@ -138,6 +161,7 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
         content: optional(fact, "content")?.unwrap_or_default(),
         kind: fact_kind(fact)?,
         valid_from: moment(fact, "valid_from")?,
+        expires_after: optional(fact, "expires_after")?,
         metadata: metadata.unwrap_or_default(),
     })
 }

@@ -90,6 +90,7 @@ pub(crate) fn episode<'py>(
         entities: PyTuple::new(py, entities)?,
         boundary: described_boundary(py, boundary)?,
         provenance: described_provenance(py, provenance)?,
+        archived_at: optional_datetime(py, shown, *archived_at)?,
         revision,
     } more { uri: shown.owner.uri("episode", &episode.episode_id) })
 }
@@ -114,12 +115,22 @@ pub(crate) fn fact<'py>(
         subject,
         attribute,
         valid_from: datetime(py, &shown.zone, *valid_from)?,
-        valid_to: valid_to.map(|moment| datetime(py, &shown.zone, moment)).transpose()?,
+        valid_to: optional_datetime(py, shown, *valid_to)?,
         superseded_by: superseded_by.as_deref(),
+        expires_at: optional_datetime(py, shown, *expires_at)?,
+        archived_at: optional_datetime(py, shown, *archived_at)?,
         updated_at: datetime(py, &shown.zone, *updated_at)?,
         revision_count,
         provenance: described_provenance(py, provenance)?,
     } more { uri: shown.owner.uri("semantic", &fact.memory_id) })
+}
+
+fn optional_datetime<'py>(
+    py: Python<'py>,
+    shown: &Shown,
+    moment: Option<Moment>,
+) -> PyResult<Option<Bound<'py, PyDateTime>>> {
+    moment.map(|moment| datetime(py, &shown.zone, moment)).transpose()
 }
 
 /// A moment as an aware `datetime` in the zone.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use episodica_core::clock::Zone;
-use episodica_core::engine::{Event, EventPage};
+use episodica_core::engine::{Event, EventPage, Forgetting, Forgotten};
 use episodica_core::model::{
     AddReport, BackupReport, Cost, DeleteReport, EmbeddingHealth, Health, ImportReport, LlmHealth,
     Problem, RebuildReport, ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts,
@@ -14,11 +14,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::classes::{
-    ADD_RESULT, BACKUP_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, EVENT, EVENTS, HEALTH,
-    IMPORT_REPORT, LLM_HEALTH, PROBLEM, REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS,
-    TRACE_STEP, USAGE, USER_STATS, VECTOR_COUNTS, VERIFY_REPORT, build,
+    ADD_RESULT, BACKUP_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, EVENT, EVENTS,
+    FORGETTING_CANDIDATE, FORGETTING_REPORT, HEALTH, IMPORT_REPORT, LLM_HEALTH, PROBLEM,
+    REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP, USAGE, USER_STATS,
+    VECTOR_COUNTS, VERIFY_REPORT, build,
 };
-use crate::records::datetime;
+use crate::records::{Shown, datetime, record as shown_record};
 
 type Made<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -73,6 +74,29 @@ pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
     })
 }
 
+pub(crate) fn forgetting<'py>(py: Python<'py>, shown: &Shown, found: Forgetting) -> Made<'py> {
+    build!(py, FORGETTING_REPORT, found => Forgetting {
+        candidates: PyTuple::new(
+            py,
+            candidates
+                .into_iter()
+                .map(|one| candidate(py, shown, one))
+                .collect::<PyResult<Vec<_>>>()?,
+        )?,
+        exempt,
+    })
+}
+
+fn candidate<'py>(py: Python<'py>, shown: &Shown, found: Forgotten) -> Made<'py> {
+    build!(py, FORGETTING_CANDIDATE, found => Forgotten {
+        record: shown_record(py, shown, &record)?,
+        strength,
+        uses,
+        last_used: datetime(py, &shown.zone, last_used)?,
+        reasons: PyTuple::new(py, &reasons)?,
+    })
+}
+
 pub(crate) fn import_report(py: Python<'_>, report: ImportReport) -> Made<'_> {
     build!(py, IMPORT_REPORT, report => ImportReport {
         messages, episodes, semantic_memories, known,
@@ -120,6 +144,7 @@ pub(crate) fn user_stats(py: Python<'_>, stats: UserStats) -> Made<'_> {
         episodes,
         semantic_memories,
         superseded,
+        archived,
         pending_semantic,
         pending_llm,
         refused_llm,

@@ -133,6 +133,7 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     assert!(engine.wait(None, Some(Duration::from_secs(60)), &NOW).unwrap());
     let (mut gone, mut deletions) = (BTreeSet::new(), 0);
     for round in 0..8 {
+        shelve_some(&mut random, &engine);
         let Some(victim) = Victim::chosen(&mut random, &engine) else { break };
         // Others read meanwhile.
         std::thread::scope(|scope| {
@@ -140,6 +141,7 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
             victim.delete(&engine);
         });
         deletions += 1;
+        victim.assert_uncounted(&disk);
         gone.extend(words.iter().filter(|word| victim.told.contains(*word)));
         if round == 4 {
             engine.close(Duration::from_secs(5), &NOW).unwrap();
@@ -151,6 +153,22 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     engine.delete_user_data("alice", &NOW).unwrap();
     assert_silent(&engine, &disk, &words.iter().collect(), &format!("seed {seed}, the user"));
     deletions + 1
+}
+
+/// Archives one record and restores another, so that each deletion finds revisions of both.
+fn shelve_some(random: &mut Random, engine: &Engine) {
+    let mut there = records(engine, "alice", RecordKind::Episode);
+    there.extend(records(engine, "alice", RecordKind::Semantic));
+    for restores in [false, true] {
+        let pick = random.below(there.len().max(1) as u64) as usize;
+        let Some(record) = there.get(pick) else { continue };
+        let ids = [record.id().to_owned()];
+        let shelved = match restores {
+            true => engine.restore("alice", &ids, &NOW),
+            false => engine.archive("alice", &ids, &NOW),
+        };
+        assert_eq!(shelved.unwrap().len(), 1);
+    }
 }
 
 /// What is deleted.
@@ -235,6 +253,19 @@ impl Victim {
         .unwrap();
         let removed = report.messages + report.semantic_memories;
         assert!(removed > 0 && report.files > 0, "{:?}: {report:?}", self.kind);
+    }
+
+    /// The counts of uses name no record that was deleted by its id.
+    fn assert_uncounted(&self, disk: &Disk) {
+        let ids = match &self.kind {
+            Kind::Record(id) => std::slice::from_ref(id),
+            Kind::Several(ids) => ids,
+            Kind::Session(_) => &[],
+        };
+        for id in ids {
+            let files = files_with(disk, &format!("\"{id}\""));
+            assert!(!files.iter().any(|path| path.starts_with("/m/uses")), "{id} in {files:?}");
+        }
     }
 }
 

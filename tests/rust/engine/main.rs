@@ -10,6 +10,7 @@ mod child;
 mod counts;
 mod deletion;
 mod endings;
+mod forgetting;
 mod hostile;
 mod in_place;
 mod lifetimes;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, Engine, RecordKind};
+use episodica_core::engine::{AnyRecord, Engine, RecordKind, Statement};
 use episodica_core::ids::Owner;
 use episodica_core::model::{NewMessage, UserStats};
 use episodica_core::score::{Filter, HitKind, Method, Request};
@@ -58,6 +58,15 @@ fn furnish(engine: &Engine) {
         panic!("a memory")
     };
     engine.update("alice", &fact.memory_id, "They moved to another place.", &NOW).unwrap();
+    let statement = Statement {
+        content: "The lift is broken.".into(),
+        expires_after: Some(60.0),
+        ..Statement::default()
+    };
+    engine.remember("alice", statement, &NOW).unwrap();
+    let archived = [RecordKind::Episode, RecordKind::Semantic]
+        .map(|kind| records(engine, "alice", kind)[2].id().to_owned());
+    engine.archive("alice", &archived, &NOW).unwrap();
     engine.add_messages("alice", talk(30, 34), None, &NOW).unwrap();
 }
 

@@ -43,6 +43,12 @@ pub fn open_embedding(disk: &Disk, embedder: Arc<dyn Embedder>) -> Result<Handle
     Engine::open(Parts { embedder, ..parts(disk) })
 }
 
+/// An engine whose clock stands so many days later.
+pub fn open_days_later(disk: &Disk, days: i64) -> Result<Handle> {
+    let clock = Arc::new(FixedClock::new(moment(days * 86_400)));
+    Engine::open(Parts { clock, config: with_snapshots(), ..parts(disk) })
+}
+
 fn parts(disk: &Disk) -> Parts {
     Parts {
         llm: None,
@@ -81,7 +87,12 @@ pub fn said(id: &str, content: &str, at: i64, session: Option<&str>) -> NewMessa
 }
 
 pub fn records(engine: &Engine, user: &str, kind: RecordKind) -> Vec<AnyRecord> {
-    let page = Page { limit: usize::MAX, include_superseded: true, ..Page::default() };
+    let page = Page {
+        limit: usize::MAX,
+        include_superseded: true,
+        include_archived: true,
+        ..Page::default()
+    };
     engine.records(user, kind, &page, &NOW).unwrap()
 }
 

@@ -37,6 +37,10 @@ pub enum Change {
     Ignore,
     /// A record, or everything of a user, was deleted.
     Delete,
+    /// A record was taken out of searches.
+    Archive,
+    /// A record that was archived, or had expired, takes part again.
+    Restore,
 }
 
 impl Change {
@@ -51,6 +55,8 @@ impl Change {
             Self::Supersede => "SUPERSEDE",
             Self::Ignore => "IGNORE",
             Self::Delete => "DELETE",
+            Self::Archive => "ARCHIVE",
+            Self::Restore => "RESTORE",
         }
     }
 }

@@ -210,12 +210,18 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Option<UserGuard>> {
         self.check_open()?;
-        match self.users.open(&self.services, user_id, Missing::Ignore, control)? {
-            Found::Open(user) => Ok(Some(user)),
-            Found::Followed(user) => Ok(Some(self.followed(user))),
-            Found::Opened(user, earlier) => self.resume(user, earlier, control).map(Some),
-            Found::Nobody => Ok(None),
+        let user = match self.users.open(&self.services, user_id, Missing::Ignore, control)? {
+            Found::Open(user) => user,
+            Found::Followed(user) => self.followed(user),
+            Found::Opened(user, earlier) => self.resume(user, earlier, control)?,
+            Found::Nobody => return Ok(None),
+        };
+        let now = self.services.clock.now();
+        let is_due = user.view.read().expires_by(now);
+        if is_due {
+            user.view.write().expire(now);
         }
+        Ok(Some(user))
     }
 
     /// The user with this id, opened or created if need be.

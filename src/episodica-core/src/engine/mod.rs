@@ -4,7 +4,7 @@
 //! `reading`,
 //! `asking`, `background`) -> `memory` -> the store and the indexes.
 //!
-//! * `lifecycle`, `operations`, `maintain`, `transfer`: every public operation of the Python
+//! * `lifecycle`, `operations`, `maintain`, `transfer`, `shelving`: every public operation of the Python
 //!   package is one method of [`Engine`].
 //! * `registry` knows the open users, `user` is one of them: a `memory::user::UserMemory` and what
 //!   each verb keeps beside it.
@@ -27,6 +27,7 @@ mod panics;
 mod reading;
 mod registry;
 mod services;
+mod shelving;
 mod transfer;
 mod user;
 mod writing;
@@ -37,5 +38,6 @@ pub use memory::listing::{Page, RecordKind};
 pub use memory::records::AnyRecord;
 pub use reading::context::{Context, ContextRequest};
 pub use reading::export::Exported;
+pub use reading::forgetting::{Forgetting, Forgotten, Policy};
 pub use writing::import::Imported;
 pub use writing::remember::Statement;

@@ -74,6 +74,12 @@ impl Engine {
         }
         user.measure();
         self.snapshots.note(&self.services, &user);
+        if user.uses.is_due() {
+            // They can be counted again: nothing that was asked for fails with them.
+            let saved = user.save_uses(&self.services.store);
+            saved
+                .unwrap_or_else(|error| self.services.counters.note_failure(Some(user_id), &error));
+        }
         Ok(report)
     }
 
@@ -245,6 +251,7 @@ impl Engine {
             filter: filter.clone(),
             limit: usize::MAX,
             include_superseded: true,
+            include_archived: true,
             ..Page::default()
         };
         let admitted = |user: &User| {

@@ -89,6 +89,7 @@ impl Registry {
         let memory =
             UserMemory::open(&services.store, owner, &indexing, outdated, trusted, control)?;
         let user = Arc::new(User::new(memory, &self.memory));
+        stale.iter().for_each(|stale| user.uses.add(stale.uses.take()));
         let guard = UserGuard::new(&user);
         self.touch(&user);
         {

@@ -55,6 +55,9 @@ pub struct Episode {
     pub boundary: Boundary,
     /// How the text was made.
     pub provenance: Provenance,
+    /// When it was taken out of searches and contexts, with its messages; `None` = it takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Moment>,
     /// How often it was rewritten (regenerated, merged, edited).
     #[serde(default)]
     pub revision: u32,

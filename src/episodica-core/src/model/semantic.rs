@@ -49,6 +49,12 @@ pub struct SemanticMemory {
     /// The memory that replaced it.
     #[serde(default)]
     pub superseded_by: Option<String>,
+    /// After which it no longer counts; `None` = as long as it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Moment>,
+    /// When it was taken out of searches and contexts; `None` = it takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Moment>,
     /// When this revision was written.
     pub updated_at: Moment,
     /// How often it was changed.

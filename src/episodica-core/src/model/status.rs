@@ -24,6 +24,8 @@ pub struct UserStats {
     pub semantic_memories: usize,
     /// Facts that no longer hold.
     pub superseded: usize,
+    /// Episodes and facts that were archived, and facts that have expired.
+    pub archived: usize,
     /// Episodes whose facts are still to be learned.
     pub pending_semantic: usize,
     /// Episodes that the rules wrote because the language model failed; the model writes them

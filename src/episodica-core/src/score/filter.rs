@@ -21,10 +21,12 @@ pub struct Filter {
     pub agent_id: Option<String>,
     /// Conditions on the record's metadata.
     pub metadata: Where,
-    /// The required category of facts.
-    pub kind: Option<MemoryKind>,
+    /// The categories of facts, one of which is required; none = any.
+    pub fact_kinds: Vec<MemoryKind>,
     /// The attribute that facts must state.
     pub attribute: Option<String>,
+    /// The least importance of facts.
+    pub min_importance: Option<f32>,
 }
 
 impl Filter {
@@ -35,8 +37,12 @@ impl Filter {
             && self.session_id.is_none()
             && self.agent_id.is_none()
             && self.metadata.is_empty()
-            && self.kind.is_none()
-            && self.attribute.is_none()
+            && !self.is_about_facts()
+    }
+
+    /// True if a condition is on something that only facts have. Then nothing else passes.
+    pub fn is_about_facts(&self) -> bool {
+        !self.fact_kinds.is_empty() || self.attribute.is_some() || self.min_importance.is_some()
     }
 
     /// True if the interval from `start` to `end` overlaps the filter's interval.
@@ -46,7 +52,8 @@ impl Filter {
 
     /// Tests a message by its time, session, agent and metadata.
     pub(crate) fn admits_message(&self, message: &Message) -> bool {
-        self.admits_time(message.timestamp, message.timestamp)
+        !self.is_about_facts()
+            && self.admits_time(message.timestamp, message.timestamp)
             && self.admits_origin_of(message)
             && self.admits_metadata_of(message)
     }
@@ -55,21 +62,23 @@ impl Filter {
     /// be that of the episode or of one of its messages.
     pub(crate) fn admits_episode(&self, episode: &Episode) -> bool {
         let messages = &episode.original_messages;
-        self.admits_time(episode.timestamp, episode.ended_at)
+        !self.is_about_facts()
+            && self.admits_time(episode.timestamp, episode.ended_at)
             && (self.admits_every_origin()
                 || messages.iter().any(|message| self.admits_origin_of(message)))
             && (self.metadata.admits(&episode.metadata)
                 || messages.iter().any(|message| self.admits_metadata_of(message)))
     }
 
-    /// Tests a fact by the interval in which it held, its metadata, kind and attribute, and the
-    /// session and agent that its metadata names or that one of the messages has that prove it.
+    /// Tests a fact by the interval in which it held, its metadata, category, attribute and
+    /// importance, and the session and agent that its metadata names or that one of the messages has that prove it.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let mut proofs = fact.source_messages.iter().filter_map(|id| said.slot(id));
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && self.metadata.admits(&fact.metadata)
-            && self.kind.is_none_or(|kind| fact.kind == kind)
+            && (self.fact_kinds.is_empty() || self.fact_kinds.contains(&fact.kind))
+            && self.min_importance.is_none_or(|least| fact.importance >= least)
             && self.attribute.as_ref().is_none_or(|attribute| fact.attribute == *attribute)
             && (self.admits_every_origin()
                 || self.admits_origin(named("session_id"), named("agent_id"))

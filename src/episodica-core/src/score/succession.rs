@@ -27,7 +27,7 @@ pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
         let stale = fact.source_messages.iter().filter(|id| !sources.contains(id));
         for message in stale.filter_map(|id| messages.slot(id)) {
             let successors = superseded.entry(message).or_default();
-            successors.extend(current);
+            successors.extend(current.filter(|slot| !corpus.is_fact_hidden(*slot)));
             successors.sort_unstable();
             successors.dedup();
         }

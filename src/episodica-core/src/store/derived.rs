@@ -1,4 +1,7 @@
-//! The files of a user beside the logs: vector caches, the snapshot, dead letters, model answers.
+//! The files of a user beside the logs: vector caches, the snapshot, counts of uses, dead letters,
+//! model answers.
+
+use std::collections::BTreeMap;
 
 use super::backend::LockGuard;
 use super::cache::{self, VectorCache, VectorCacheHead, WriteIndex};
@@ -9,6 +12,7 @@ use super::log::LogFile;
 use super::side::{AnswerCache, Trace};
 use super::snapshot::{self, SnapshotHead};
 use super::store::Store;
+use super::uses::{self, Use};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::matrix::Matrix;
@@ -127,6 +131,23 @@ impl Store {
         let path = self.layout().cache_paths(owner, kind).embeddings;
         let (expected, shape) = (head.vectors[kind as usize].as_ref()?, (count, head.dimension));
         cache::read_vectors(&**self.backend(), &path, expected, shape).ok()?.ok()
+    }
+
+    /// How often a user's records were returned, by their ids.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn uses(&self, owner: &Owner) -> Result<BTreeMap<String, Use>> {
+        uses::load(&**self.backend(), self.layout(), owner)
+    }
+
+    /// Replaces these counts, durably. The caller has the right to write the caches.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn save_uses(&self, owner: &Owner, counts: &BTreeMap<String, Use>) -> Result<()> {
+        self.shared.check_writable()?;
+        uses::save(&**self.backend(), self.layout(), owner, counts)
     }
 
     /// Opens a user's dead letters; the second value is all of them, oldest first.

@@ -16,6 +16,9 @@ pub const DEFAULT_TENANT: &str = "default";
 /// The directory of snapshots.
 const SNAPSHOTS: &str = "snapshots";
 
+/// The directory of counts of uses.
+const USES: &str = "uses";
+
 /// The three logs of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogKind {
@@ -77,7 +80,7 @@ pub struct CachePaths {
 }
 
 /// Every suffix of a user's file; a longer suffix precedes the suffixes that it ends in.
-const ENDINGS: [&str; 13] = [
+const ENDINGS: [&str; 14] = [
     "_messages.jsonl",
     "_episodes.jsonl",
     "_semantic.jsonl",
@@ -88,6 +91,7 @@ const ENDINGS: [&str; 13] = [
     "_failed.jsonl",
     "_trace.jsonl",
     "_answers.jsonl",
+    "_uses.jsonl",
     ".snapshot",
     ".faiss",
     ".json",
@@ -161,6 +165,11 @@ impl Layout {
         self.user_file(owner, SNAPSHOTS, ".snapshot")
     }
 
+    /// How often a user's records were returned.
+    pub fn uses_path(&self, owner: &Owner) -> PathBuf {
+        self.user_file(owner, USES, "_uses.jsonl")
+    }
+
     /// One of the files other than the logs.
     pub fn side_path(&self, owner: &Owner, file: SideFile) -> PathBuf {
         let (directory, ending) = file.place();
@@ -178,7 +187,7 @@ impl Layout {
             .iter()
             .flat_map(|kind| [top.join(kind.name()), top.join(kind.name()).join("vector_db")]);
         logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0)))
-            .chain([top.join(SNAPSHOTS)])
+            .chain([top.join(SNAPSHOTS), top.join(USES)])
             .collect()
     }
 

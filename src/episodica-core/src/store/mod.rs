@@ -7,7 +7,7 @@
 //!
 //! Each module depends only on those before it:
 //! `backend -> files -> {line, layout, codec, handles, held, real, root, reserve} -> scan ->
-//! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, lock} -> locks -> shared ->
+//! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, uses, lock} -> locks -> shared ->
 //! {adopt, format, erase} -> log_store -> {file_user_logs, fold} -> file_logs -> loading -> user ->
 //! store -> {backup, derived}`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
@@ -54,6 +54,7 @@ mod store;
 #[doc(hidden)]
 pub mod testing;
 mod user;
+mod uses;
 
 pub use backend::Backend;
 pub use backup::Backup;
@@ -77,3 +78,4 @@ pub use side::{AnswerCache, CachedAnswer, Trace, TraceStep};
 pub use snapshot::SnapshotHead;
 pub use store::Store;
 pub use user::UserStore;
+pub use uses::Use;

@@ -50,6 +50,11 @@ impl World {
                 "an edit of {id} is lost: {word}"
             );
         }
+        for ((user, id), archived) in &self.shelved {
+            if let Some(AnyRecord::Semantic(fact)) = engine.get(USERS[*user], id, &NOW).unwrap() {
+                assert_eq!(fact.archived_at.is_some(), *archived, "{fact:?}");
+            }
+        }
     }
 
     pub fn check_episodes(&self, user: &str, messages: &[AnyRecord]) {

@@ -35,6 +35,12 @@ pub enum Op {
         kind: usize,
         place: usize,
     },
+    /// A fact is archived or restored.
+    Shelve {
+        user: usize,
+        place: usize,
+        restores: bool,
+    },
     Delete {
         user: usize,
         kind: usize,
@@ -71,6 +77,8 @@ pub fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(user, session)| Op::CloseSession { user, session }),
         2 => (user.clone(), 0..2_usize, any::<usize>())
             .prop_map(|(user, kind, place)| Op::Update { user, kind, place }),
+        2 => (user.clone(), any::<usize>(), any::<bool>())
+            .prop_map(|(user, place, restores)| Op::Shelve { user, place, restores }),
         3 => (user.clone(), 0..3_usize, any::<usize>())
             .prop_map(|(user, kind, place)| Op::Delete { user, kind, place }),
         1 => user.clone().prop_map(|user| Op::DeleteUser { user }),

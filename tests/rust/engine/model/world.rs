@@ -36,6 +36,8 @@ pub struct World {
     pub said: BTreeMap<usize, Vec<Said>>,
     /// Words written by `update` that returned, by user, record and order.
     pub edits: Vec<(usize, String, String)>,
+    /// Whether facts that were archived or restored are archived now, by user and id.
+    pub shelved: BTreeMap<(usize, String), bool>,
     /// Contents that are gone for good.
     pub gone: Vec<String>,
     pub count: usize,
@@ -80,6 +82,7 @@ impl World {
             engine,
             said,
             edits,
+            shelved: BTreeMap::new(),
             gone,
             count: 0,
             clock: 0,
@@ -179,6 +182,21 @@ impl World {
                     let updated = self.engine().update(USERS[*user], id_of(&record), &text, &NOW);
                     outcome = updated
                         .map(|record| self.edits.push((*user, id_of(&record).to_owned(), word)));
+                }
+            }
+            Op::Shelve { user, place, restores } => {
+                self.disk.heal();
+                if let Some(record) = self.pick(*user, 0, *place) {
+                    let key = (*user, id_of(&record).to_owned());
+                    let ids = [key.1.clone()];
+                    self.arm(failing);
+                    // Nothing is known of the fact if this fails.
+                    self.shelved.remove(&key);
+                    outcome = match restores {
+                        true => self.engine().restore(USERS[*user], &ids, &NOW),
+                        false => self.engine().archive(USERS[*user], &ids, &NOW),
+                    }
+                    .map(|_| drop(self.shelved.insert(key, !restores)));
                 }
             }
             Op::Delete { user, kind, place } => {

@@ -36,6 +36,7 @@ impl UserMemory {
     /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
     pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         let Some(_caches) = self.lock_caches(store, to, Others::Awaited)? else { return Ok(()) };
+        self.write_uses(store)?;
         catch_unsound(|| self.save_for_next(store, to))?;
         if self.is_unsound() && self.store.mode() == Mode::ReadWrite {
             store.remove_snapshot(&self.owner)?;
@@ -126,6 +127,7 @@ impl UserMemory {
 
     fn take_snapshot(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
+        self.write_uses(store)?;
         if let Some(head) = snapshot_head(store, &self.owner, to) {
             let positions = head.logs.each_ref().map(|log| log.position);
             let before = self.snapshot.lock().replace(positions);

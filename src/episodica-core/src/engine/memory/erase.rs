@@ -62,6 +62,7 @@ impl View {
         if let Some(slot) = self.episodes.remove(id) {
             self.abstracts.remove(slot)?;
             self.narratives.remove(slot)?;
+            self.hidden.remove_episode(slot, self.members.get(slot));
         }
         Ok(())
     }

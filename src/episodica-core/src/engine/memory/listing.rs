@@ -41,6 +41,8 @@ pub struct Page {
     pub limit: usize,
     /// Superseded facts, too.
     pub include_superseded: bool,
+    /// What was archived and what has expired, too.
+    pub include_archived: bool,
 }
 
 /// The orders of the listings that were read last, oldest first.
@@ -53,8 +55,9 @@ struct Order {
     filter: Filter,
     newest_first: bool,
     include_superseded: bool,
+    include_archived: bool,
     /// The state of the view that it was computed from.
-    state: [usize; 6],
+    state: [usize; 7],
     slots: Arc<[u32]>,
 }
 
@@ -63,6 +66,7 @@ impl Order {
         self.kind == kind
             && self.newest_first == page.newest_first
             && self.include_superseded == page.include_superseded
+            && self.include_archived == page.include_archived
             && self.filter == page.filter
     }
 }
@@ -108,6 +112,7 @@ impl View {
             self.episodes.len(),
             self.facts.slot_count(),
             self.facts.len(),
+            self.hidden.expired,
         ];
         {
             let mut orders = self.orders.0.lock();
@@ -122,6 +127,7 @@ impl View {
             filter: page.filter.clone(),
             newest_first: page.newest_first,
             include_superseded: page.include_superseded,
+            include_archived: page.include_archived,
             state,
             slots: Arc::clone(&slots),
         };
@@ -143,12 +149,15 @@ impl View {
             }
             RecordKind::Episode => {
                 let episodes = self.episodes.iter();
-                let admitted = episodes.filter(|(_, episode)| filter.admits_episode(episode));
+                let admitted = episodes
+                    .filter(|(slot, _)| page.include_archived || !self.is_episode_hidden(*slot))
+                    .filter(|(_, episode)| filter.admits_episode(episode));
                 admitted.map(|(slot, episode)| (episode.timestamp, slot)).collect()
             }
             RecordKind::Semantic => {
                 let facts = self.facts.iter();
                 let admitted = facts
+                    .filter(|(slot, _)| page.include_archived || !self.is_fact_hidden(*slot))
                     .filter(|(_, fact)| page.include_superseded || fact.is_current())
                     .filter(|(_, fact)| filter.admits_fact(fact, &self.messages));
                 admitted.map(|(slot, fact)| (fact.valid_from, slot)).collect()

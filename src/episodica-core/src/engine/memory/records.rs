@@ -16,6 +16,17 @@ pub enum AnyRecord {
     Semantic(Arc<SemanticMemory>),
 }
 
+impl AnyRecord {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Message(message) => &message.message_id,
+            Self::Episode(episode) => &episode.episode_id,
+            Self::Semantic(fact) => &fact.memory_id,
+        }
+    }
+}
+
 impl UserMemory {
     /// The record with this id or URI.
     pub fn find(&self, id: &str) -> Option<AnyRecord> {

@@ -44,7 +44,7 @@ pub(super) struct Restored {
 }
 
 /// Raised with every change of the packs.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
@@ -245,9 +245,10 @@ fn restore_records(
             crate::parallel::join(episodes, || whole(unpack_facts(&mut facts), facts))
         },
     );
-    let (messages, episodes, facts) = (messages?, episodes?, facts?);
-    let View { episodes, abstracts, narratives, members, episode_of, .. } = episodes;
-    Some(View { messages, episodes, abstracts, narratives, members, episode_of, ..facts })
+    let (messages, episodes, mut facts) = (messages?, episodes?, facts?);
+    let View { episodes, abstracts, narratives, members, episode_of, hidden, .. } = episodes;
+    let hidden = hidden.with_facts_of(std::mem::take(&mut facts.hidden));
+    Some(View { messages, episodes, abstracts, narratives, members, episode_of, hidden, ..facts })
 }
 
 /// What came of a pack, if that was the one it should be.
@@ -364,6 +365,7 @@ fn pack_episodes(view: &View) -> Option<Packer> {
     view.narratives.postings.pack(&mut packer);
     view.members.pack(&mut packer);
     packer.column(&view.episode_of);
+    packer.column(&view.hidden.episodes.iter().copied().collect::<Vec<_>>());
     Some(packer)
 }
 
@@ -380,14 +382,16 @@ fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Option<Episode> {
 }
 
 fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -> Option<View> {
-    Some(View {
+    let mut view = View {
         episodes: Table::unpack(unpacker, move |row| read_episode(row, &messages))?,
         abstracts: Field::of_words(Postings::unpack(unpacker)?),
         narratives: Field::of_words(Postings::unpack(unpacker)?),
         members: Ragged::unpack(unpacker)?,
         episode_of: unpacker.column()?,
         ..View::default()
-    })
+    };
+    view.take_archived(&unpacker.column::<u32>()?)?;
+    Some(view)
 }
 
 fn pack_facts(view: &View) -> Option<Packer> {
@@ -402,11 +406,13 @@ fn pack_facts(view: &View) -> Option<Packer> {
     texts.sort_unstable();
     packer.column(&texts);
     view.attributes.pack(&mut packer);
+    let expiring = view.hidden.expiring.iter();
+    packer.column(&expiring.map(|(at, slot)| [*at, i64::from(*slot)]).collect::<Vec<_>>());
     Some(packer)
 }
 
 fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
-    Some(View {
+    let mut view = View {
         facts: Table::unpack(unpacker, read_json::<SemanticMemory>)?,
         statements: Field::of_words(Postings::unpack(unpacker)?),
         statement_tokens: Ragged::unpack(unpacker)?,
@@ -419,7 +425,9 @@ fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
             .collect(),
         attributes: Attributes::unpack(unpacker)?,
         ..View::default()
-    })
+    };
+    view.take_expiring(&unpacker.column::<[i64; 2]>()?)?;
+    Some(view)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::sync::{Mutex, RwLock};
 use crate::engine::memory::follow::Arrived;
 use crate::engine::memory::snapshot::Positions;
 use crate::engine::memory::turn::Turns;
+use crate::engine::memory::uses::Uses;
 use crate::engine::memory::view::View;
 use crate::ids::Owner;
 use crate::model::Problem;
@@ -37,6 +38,8 @@ pub(crate) struct UserMemory {
     pub(super) has_arrived: AtomicBool,
     /// The logs are no continuation of the view: the user has to be opened anew.
     pub(super) outdated: AtomicBool,
+    /// How often records were returned, as far as it is not in the file.
+    pub uses: Uses,
     /// Damage found in the files at opening.
     pub problems: Vec<Problem>,
     /// True if vectors were added or removed since the caches were written.
@@ -77,6 +80,7 @@ impl UserMemory {
             arrived: Mutex::default(),
             has_arrived: AtomicBool::new(false),
             outdated: AtomicBool::new(false),
+            uses: Uses::default(),
             problems: opened.problems,
             vectors_changed: AtomicBool::new(opened.vectors_changed),
             snapshot: Mutex::new(opened.snapshot),

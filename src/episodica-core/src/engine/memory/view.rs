@@ -13,6 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::engine::memory::attributes::{Attributes, Stated};
 use crate::engine::memory::backlog::Backlog;
+use crate::engine::memory::hidden::{ARCHIVED, Hidden};
 use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
 use crate::engine::memory::listing::Orders;
 use crate::engine::memory::records::AnyRecord;
@@ -37,6 +38,8 @@ pub(crate) struct Standing {
     successor: u32,
     /// 1 if it was not superseded and is the latest revision.
     current: u32,
+    /// Why it takes no part in searches; 0 if it does.
+    pub(super) hidden: u32,
 }
 
 impl Standing {
@@ -84,6 +87,8 @@ pub(crate) struct View {
     /// Slots below this are in episodes or in sessions that go on, and have vectors. 0 after
     /// loading.
     pub formed: u32,
+    /// Records that take no part in searches.
+    pub(super) hidden: Hidden,
     /// True once records were deleted: the indexes keep their words until the user is opened again,
     /// so that no snapshot may be made of them.
     pub(super) erased: bool,
@@ -140,6 +145,7 @@ impl View {
         if let Some(earlier) = earlier {
             self.abstracts.remove(earlier)?;
             self.narratives.remove(earlier)?;
+            self.hidden.remove_episode(earlier, self.members.get(earlier));
         }
         if let Some(merged) = episode.metadata.get("merged_from").and_then(|ids| ids.as_array()) {
             let merged = merged.iter().filter_map(|id| id.as_str());
@@ -158,6 +164,7 @@ impl View {
         members.iter().for_each(|member| self.backlog.message_in_episode(*member));
         self.episode_of.resize(self.messages.slot_count(), NONE);
         members.iter().for_each(|member| self.episode_of[*member as usize] = slot);
+        self.hidden.put_episode(slot, &members, episode.archived_at.is_some());
         self.members.pad(slot as usize);
         self.members.push(members);
         let label = [u64::from(slot)];
@@ -184,7 +191,10 @@ impl View {
         let (subject, _) = self.subjects.intern(&fact.subject);
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, Standing::zeroed());
-        self.standings.push(Standing { subject, successor, current: fact.is_current().into() });
+        let hidden = if fact.archived_at.is_some() { ARCHIVED } else { 0 };
+        let current = fact.is_current().into();
+        self.standings.push(Standing { subject, successor, current, hidden });
+        self.hidden.put_fact(slot, &fact);
         self.note_text(text_key(&normalized(&fact.content)), slot);
         let standings = &self.standings;
         self.attributes.put(slot, &fact, |slot| standings[slot as usize].current != 0);

@@ -91,10 +91,16 @@ impl Engine {
         user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
+        let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
+        let hits = gathered.hits(&search, &packed);
+        // Facts that are no hits came along with a message that they superseded.
+        let (hit, known) = (hits.iter().map(Hit::id), facts.iter().map(|fact| &*fact.memory_id));
+        let used: HashSet<&str> = hit.chain(known).collect();
+        user.uses.note(used, self.services.clock.now());
         Ok(Context {
             messages: messages.map(|slot| Arc::clone(view.messages.get(*slot))).collect(),
-            facts: facts.map(|number| Arc::clone(&gathered.facts[*number])).collect(),
-            hits: gathered.hits(&search, &packed),
+            facts,
+            hits,
             text: packed.text,
             token_count: packed.token_count,
             degraded,

@@ -32,6 +32,10 @@ impl Corpus for View {
         self.statement_tokens(slot)
     }
 
+    fn is_fact_hidden(&self, slot: u32) -> bool {
+        View::is_fact_hidden(self, slot)
+    }
+
     fn is_current(&self, slot: u32) -> bool {
         View::is_current(self, slot)
     }
@@ -53,11 +57,11 @@ impl Corpus for View {
     }
 
     fn episode_slots(&self) -> Vec<u32> {
-        self.episodes.slots().collect()
+        self.episodes.slots().filter(|slot| !self.is_episode_hidden(*slot)).collect()
     }
 
     fn has_episode(&self, slot: u32) -> bool {
-        self.episodes.contains(slot)
+        self.episodes.contains(slot) && !self.is_episode_hidden(slot)
     }
 
     fn episode(&self, slot: u32) -> Option<&Arc<Episode>> {
@@ -70,5 +74,13 @@ impl Corpus for View {
 
     fn episode_of(&self, message: u32) -> Option<u32> {
         View::episode_of(self, message)
+    }
+
+    fn hides_messages(&self) -> bool {
+        View::hides_messages(self)
+    }
+
+    fn is_message_hidden(&self, message: u32) -> bool {
+        View::is_message_hidden(self, message)
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod context;
 mod corpus;
 pub(crate) mod export;
+pub(crate) mod forgetting;
 pub(crate) mod hits;
 pub(crate) mod recall;
 pub(crate) mod records;

@@ -70,6 +70,7 @@ impl Engine {
         let mut degraded = prepared.degraded.clone();
         let hits = search.best(&mut degraded)?;
         degraded.dedup();
+        user.uses.note(hits.iter().map(Hit::id), self.services.clock.now());
         Ok(Response { hits, degraded, intent })
     }
 

@@ -121,6 +121,7 @@ fn count(user_id: &str, view: &View, heap_bytes: usize) -> UserStats {
         episodes: view.episodes.len(),
         semantic_memories: current,
         superseded: view.facts.len() - current,
+        archived: view.hidden_count(),
         pending_semantic: view.backlog.unlearned().len(),
         pending_llm: view.backlog.pending_llm(),
         refused_llm: view.backlog.refused().len(),

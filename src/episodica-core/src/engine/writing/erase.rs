@@ -109,6 +109,8 @@ impl Services {
         self.feed.forget(&user.owner.user);
         let learned = self.still_learned(user, &erasure.replace_episodes);
         user.store.append_semantic(&[], &[], &learned)?;
+        // The erasure removes the counts; those of what stays are written again.
+        let uses = self.store.uses(&user.owner).unwrap_or_default();
         let outcome = user.store.erase(erasure.clone());
         if let Err(error) = &outcome
             && !user.store.is_erasing()
@@ -126,9 +128,13 @@ impl Services {
         let to = self.indexing();
         user.view.write().erase(&erasure, rows.as_ref(), &to)?;
         user.note_change();
+        user.uses.add(uses);
         drop(writer);
         user.measure();
         let files = outcome?;
+        if let Err(error) = user.save_uses(&self.store) {
+            self.counters.note_failure(Some(&user.owner.user), &error);
+        }
         let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
         let at = self.clock.now();
         self.feed.note(&user.owner.user, gone.map(|id| Event::of(Change::Delete, id, at)));
@@ -141,7 +147,7 @@ impl Services {
 
     /// Notes that there is nothing to learn from these next revisions: they hold the messages that
     /// were learned from, or fewer.
-    fn still_learned(&self, user: &User, episodes: &[Arc<Episode>]) -> Vec<StateRecord> {
+    pub(crate) fn still_learned(&self, user: &User, episodes: &[Arc<Episode>]) -> Vec<StateRecord> {
         let (view, at) = (user.view.read(), self.clock.now());
         let learned = episodes
             .iter()

@@ -452,6 +452,7 @@ impl Services {
             entities: text.text.entities,
             boundary,
             provenance: text.provenance,
+            archived_at: None,
             revision: 0,
             original_messages: messages,
         }

@@ -66,6 +66,7 @@ impl Services {
                 && gap <= self.config.merge_max_gap_minutes * 60.0
                 && earlier.message_count + episode.message_count <= self.config.buffer_size_max
                 && earlier.provenance.method != "user"
+                && earlier.archived_at.is_none()
         };
         let similar = near
             .into_iter()

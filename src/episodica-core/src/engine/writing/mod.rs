@@ -1,5 +1,6 @@
 //! What changes a memory: messages come in, episodes are formed, facts are learned, records go.
 
+pub(crate) mod archive;
 pub(crate) mod changes;
 pub(crate) mod compose;
 pub(crate) mod conflicts;

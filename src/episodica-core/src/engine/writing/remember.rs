@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::clock::Moment;
 use crate::control::Control;
 use crate::engine::feed::{Change, Event, fact_event, learned_event};
+use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
@@ -31,6 +32,8 @@ pub struct Statement {
     pub kind: Option<MemoryKind>,
     /// From when on it held; `None` = now.
     pub valid_from: Option<Moment>,
+    /// For how long it counts, in seconds from now; `None` = as long as it holds.
+    pub expires_after: Option<f64>,
     /// Any JSON object.
     pub metadata: Map<String, Value>,
 }
@@ -50,6 +53,7 @@ impl Services {
         let now = self.clock.now();
         let names = names(&user.view.read(), &user.owner.user);
         let at = statement.valid_from.unwrap_or(now);
+        let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
         let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
         let to = self.indexing();
         let rows = to.embed(&[candidate.content.as_str()], control)?;
@@ -66,6 +70,9 @@ impl Services {
         if decision.event == EventKind::Ignore
             && let Some(same) = decision.target.and_then(|target| known.get(target))
         {
+            if let Some(longer) = for_longer(same, expires, now) {
+                return self.put_stated(user, basis, longer, control);
+            }
             let noted = Event {
                 previous: Some(same.content.clone()),
                 ..fact_event(Change::Ignore, same, now)
@@ -77,6 +84,10 @@ impl Services {
         let Applied { mut records, event } =
             apply(&user.owner, &candidate, &decision, &nearest, &[], now);
         finish(&mut records, user, &candidate, statement.metadata, now)?;
+        if let Some(stated) = records.last_mut() {
+            let revised = known.iter().find(|fact| fact.memory_id == stated.memory_id);
+            stated.expires_at = revised.map_or(expires, |known| term(known, expires));
+        }
         let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
         let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
         let rows = to.embed(&texts, control)?;
@@ -94,6 +105,53 @@ impl Services {
         self.feed.note(&user.owner.user, [learned_event(&event, stated, closed, now)]);
         Ok(Arc::clone(stated))
     }
+
+    /// Puts the next revision of a fact with the same text. The caller has the user's turn.
+    fn put_stated(
+        &self,
+        user: &User,
+        basis: Basis,
+        fact: SemanticMemory,
+        control: &dyn Control,
+    ) -> Result<Arc<SemanticMemory>> {
+        let (fact, to) = (Arc::new(fact), self.indexing());
+        let rows = to.embed(&[fact.content.as_str()], control)?;
+        let _writer = user.lock_writer_on(basis, true, &to)?;
+        user.store.append_semantic(std::slice::from_ref(&fact), &[], &[])?;
+        user.note_change();
+        let rows = rows.as_ref().map(|rows| rows.view());
+        user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
+        self.feed.note(&user.owner.user, [fact_event(Change::Restore, &fact, fact.updated_at)]);
+        Ok(fact)
+    }
+}
+
+/// The moment so many seconds from now.
+fn later(now: Moment, seconds: f64) -> Result<Moment> {
+    Moment::new(now.micros().saturating_add((seconds * 1e6) as i64), now.offset_seconds())
+}
+
+/// When a known fact expires that was stated again: no sooner than before, and never if either has
+/// no end.
+fn term(known: &SemanticMemory, stated: Option<Moment>) -> Option<Moment> {
+    known.expires_at.zip(stated).map(|(known, stated)| known.max(stated))
+}
+
+/// The next revision of a fact that was stated again, if it was archived or is to last longer.
+fn for_longer(
+    known: &SemanticMemory,
+    stated: Option<Moment>,
+    now: Moment,
+) -> Option<SemanticMemory> {
+    let expires_at = term(known, stated);
+    let is_same = expires_at == known.expires_at && known.archived_at.is_none();
+    (!is_same).then(|| SemanticMemory {
+        expires_at,
+        archived_at: None,
+        updated_at: now,
+        revision_count: known.revision_count + 1,
+        ..known.clone()
+    })
 }
 
 /// Gives the records their origin, and the new one an id of its own: the same may be stated again

@@ -27,6 +27,7 @@ mod support;
 mod tests;
 #[cfg(test)]
 mod tests_grounds;
+mod vital;
 mod words;
 
 #[cfg(test)]
@@ -40,3 +41,4 @@ pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;
 pub(crate) use stated::{of_kind, stated};
 pub use support::{shares_words, supported};
+pub use vital::is_vital;

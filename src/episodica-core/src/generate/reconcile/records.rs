@@ -110,6 +110,9 @@ fn revise(
         content: content.to_owned(),
         confidence: known.confidence.max(candidate.confidence),
         importance: known.importance.max(candidate.importance),
+        // What is said again is not to be forgotten.
+        expires_at: None,
+        archived_at: None,
         updated_at: now,
         revision_count: known.revision_count + 1,
         ..known.clone()
@@ -156,6 +159,8 @@ fn fresh(
         valid_from: candidate.valid_from,
         valid_to: None,
         superseded_by: None,
+        expires_at: None,
+        archived_at: None,
         updated_at: now,
         revision_count: 0,
         provenance: Provenance {

@@ -88,19 +88,30 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// True if every message may be returned.
+    fn admits_all_messages(&self) -> bool {
+        self.filter.is_empty() && !self.corpus.hides_messages()
+    }
+
+    fn admits_message(&self, slot: u32) -> bool {
+        let corpus = self.corpus;
+        !corpus.is_message_hidden(slot) && self.filter.admits_message(corpus.messages().get(slot))
+    }
+
     /// The default ranking of the messages that the filter admits.
     pub(super) fn default_messages(&self) -> Result<Vec<ScoredMessage>> {
         if self.filter.is_empty() {
             return self.ranked().map(<[ScoredMessage]>::to_vec);
         }
-        let index = self.corpus.messages();
-        self.message_ranking().rank(Some(&|slot| self.filter.admits_message(index.get(slot))))
+        self.message_ranking().rank(Some(&|slot| self.admits_message(slot)))
     }
 
-    /// The default ranking of all messages, computed once.
+    /// The default ranking of all messages that are not hidden, computed once.
     pub(super) fn ranked(&self) -> Result<&[ScoredMessage]> {
         if self.ranked.get().is_none() {
-            let _ = self.ranked.set(self.message_ranking().rank(None)?);
+            let seen = |slot: u32| !self.corpus.is_message_hidden(slot);
+            let seen = self.corpus.hides_messages().then_some(&seen as &dyn Fn(u32) -> bool);
+            let _ = self.ranked.set(self.message_ranking().rank(seen)?);
         }
         Ok(self.ranked.get().map_or(&[], Vec::as_slice))
     }
@@ -128,11 +139,9 @@ impl<'a> Asked<'a> {
     pub(super) fn messages_by_words(&self) -> Vec<(u32, f64)> {
         let index = self.corpus.messages();
         let mut words = bm25(&index.field.postings, &self.query.all_terms, BM25_B);
-        if !self.filter.is_empty() {
-            for (slot, message) in index.iter() {
-                if !self.filter.admits_message(message) {
-                    words[slot as usize] = 0.0;
-                }
+        if !self.admits_all_messages() {
+            for slot in index.slots().filter(|slot| !self.admits_message(*slot)) {
+                words[slot as usize] = 0.0;
             }
         }
         let best = top_k_and_ties(&words, LEG_DEPTH).into_iter();
@@ -153,11 +162,11 @@ impl<'a> Asked<'a> {
         let (Some(vector), Some(vectors)) = (self.vector, index.field.vectors()) else {
             return Ok(Vec::new());
         };
-        let found = if self.filter.is_empty() {
+        let found = if self.admits_all_messages() {
             index.field.nearest_and_ties(vector, LEG_DEPTH)?
         } else {
-            let admitted = index.iter().filter(|(_, message)| self.filter.admits_message(message));
-            let slots: Vec<u64> = admitted.map(|(slot, _)| u64::from(slot)).collect();
+            let admitted = index.slots().filter(|slot| self.admits_message(*slot));
+            let slots: Vec<u64> = admitted.map(u64::from).collect();
             let scores = slots.iter().zip(vectors.scores(vector, &slots));
             scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect()
         };
@@ -170,7 +179,9 @@ impl<'a> Asked<'a> {
 
     /// Words and meaning of the facts.
     pub(super) fn fact_scores(&self) -> FieldScores {
-        let (terms, current) = (&self.query.all_terms, |slot: u32| self.corpus.is_current(slot));
+        let corpus = self.corpus;
+        let current = |slot: u32| corpus.is_current(slot) && !corpus.is_fact_hidden(slot);
+        let terms = &self.query.all_terms;
         let field = self.corpus.facts();
         FieldScores::new(field, terms, self.vector, BM25_B, self.wanted, Some(&current))
     }
@@ -187,12 +198,13 @@ impl<'a> Asked<'a> {
             slots.extend(last);
             slots.sort_unstable();
             slots.dedup();
-            slots.retain(|slot| corpus.has_fact(*slot));
+            slots.retain(|slot| corpus.has_fact(*slot) && !corpus.is_fact_hidden(*slot));
             return slots;
         }
         // A filter may admit only facts that the legs do not propose.
         let mut slots = corpus.fact_slots();
         let admits = |fact: &SemanticMemory| self.filter.admits_fact(fact, corpus.messages());
+        slots.retain(|slot| !corpus.is_fact_hidden(*slot));
         slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| admits(fact)));
         slots
     }

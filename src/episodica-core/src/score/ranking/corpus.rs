@@ -24,6 +24,8 @@ pub trait Corpus {
     fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>>;
     /// The tokens of a fact, ids of the static table.
     fn fact_tokens(&self, slot: u32) -> &[u16];
+    /// True if the fact was archived or its time is over: it is not found.
+    fn is_fact_hidden(&self, slot: u32) -> bool;
     /// True if the fact is current.
     fn is_current(&self, slot: u32) -> bool;
     /// The number and name of a fact's subject.
@@ -35,9 +37,9 @@ pub trait Corpus {
     fn abstracts(&self) -> &Field;
     /// Narratives (L1) of the episodes.
     fn narratives(&self) -> &Field;
-    /// The slots of all episodes, in rising order.
+    /// The slots of all episodes that were not archived, in rising order.
     fn episode_slots(&self) -> Vec<u32>;
-    /// True if the slot holds the latest revision of an episode.
+    /// True if the slot holds the latest revision of an episode that was not archived.
     fn has_episode(&self, slot: u32) -> bool;
     /// The episode in a slot.
     fn episode(&self, slot: u32) -> Option<&Arc<Episode>>;
@@ -45,6 +47,10 @@ pub trait Corpus {
     fn members(&self, slot: u32) -> &[u32];
     /// The slot of the episode that contains a message.
     fn episode_of(&self, message: u32) -> Option<u32>;
+    /// True if there are messages that are not found, because their episodes were archived.
+    fn hides_messages(&self) -> bool;
+    /// True if the message is one of them.
+    fn is_message_hidden(&self, message: u32) -> bool;
 }
 
 /// True if there are so few records that all are scored, however many are wanted.

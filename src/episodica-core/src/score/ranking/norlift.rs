@@ -70,7 +70,8 @@ impl Ranking for NorLift {
 fn lifts(asked: &Asked<'_>) -> BTreeMap<String, f64> {
     let corpus = asked.corpus;
     let scores = asked.fact_scores();
-    let slots = corpus.fact_slots();
+    let mut slots = corpus.fact_slots();
+    slots.retain(|slot| !corpus.is_fact_hidden(*slot));
     let facts = || slots.iter().filter_map(|slot| Some((*slot, corpus.fact(*slot)?)));
     // Ids are mapped to numbers for the computation, and back to names in the result.
     let mut names: Vec<&str> =

@@ -54,6 +54,8 @@ struct EpisodeRow<'a> {
     #[serde(default)]
     provenance: Option<Provenance>,
     #[serde(default)]
+    archived_at: LooseMoment,
+    #[serde(default)]
     revision: u32,
 }
 
@@ -73,6 +75,7 @@ pub(crate) fn read_episode(
         ("timestamp", &row.timestamp),
         ("created_at", &row.created_at),
         ("ended_at", &row.ended_at),
+        ("archived_at", &row.archived_at),
     ]);
     let episode_id = row.episode_id.filter(|id| !id.is_empty());
     let episode_id =
@@ -112,6 +115,7 @@ pub(crate) fn read_episode(
         topics: row.topics,
         entities: row.entities,
         provenance: row.provenance.unwrap_or_else(imported),
+        archived_at: row.archived_at.get(),
         revision: row.revision,
         original_messages: messages,
     };

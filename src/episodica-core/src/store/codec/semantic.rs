@@ -50,6 +50,10 @@ struct SemanticRow {
     #[serde(default)]
     superseded_by: Option<String>,
     #[serde(default)]
+    expires_at: LooseMoment,
+    #[serde(default)]
+    archived_at: LooseMoment,
+    #[serde(default)]
     updated_at: LooseMoment,
     #[serde(default)]
     revision_count: u32,
@@ -70,6 +74,8 @@ pub(crate) fn read_semantic(owner: &Owner, line: &[u8]) -> Read<SemanticMemory> 
         ("updated_at", &row.updated_at),
         ("valid_from", &row.valid_from),
         ("valid_to", &row.valid_to),
+        ("expires_at", &row.expires_at),
+        ("archived_at", &row.archived_at),
     ]);
     let word = row.kind.or(row.knowledge_type).unwrap_or_default();
     let kind = MemoryKind::deserialize(
@@ -115,6 +121,8 @@ pub(crate) fn read_semantic(owner: &Owner, line: &[u8]) -> Read<SemanticMemory> 
         valid_from: row.valid_from.get().unwrap_or(created_at),
         valid_to: row.valid_to.get(),
         superseded_by: row.superseded_by.filter(|id| !id.is_empty()),
+        expires_at: row.expires_at.get(),
+        archived_at: row.archived_at.get(),
         updated_at: row.updated_at.get().unwrap_or(created_at),
         revision_count: row.revision_count,
         provenance: row.provenance.unwrap_or_else(imported),

@@ -8,8 +8,8 @@ use crate::store::files::remove;
 use crate::store::layout::{LogKind, SideFile};
 use crate::store::shared::Shared;
 
-/// Removes a user's traces, cached answers, vector caches, snapshot, and the temporary files of
-/// interrupted replacements; returns the number of removed files.
+/// Removes a user's traces, cached answers, vector caches, snapshot, counts of uses, and the
+/// temporary files of interrupted replacements; returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.
@@ -17,7 +17,7 @@ pub(super) fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
     let mut derived: Vec<PathBuf> =
         [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side)).into();
-    derived.push(layout.snapshot_path(owner));
+    derived.extend([layout.snapshot_path(owner), layout.uses_path(owner)]);
     for kind in LogKind::ALL {
         let caches = layout.cache_paths(owner, kind);
         derived.extend([caches.manifest, caches.embeddings, caches.index]);

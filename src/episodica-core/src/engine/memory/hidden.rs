@@ -1,0 +1,121 @@
+//! What takes no part in searches and contexts though it is in the logs: what was archived, with the
+//! messages of archived episodes, and facts whose time is over.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use crate::clock::Moment;
+use crate::engine::memory::view::View;
+use crate::model::SemanticMemory;
+
+/// The fact was archived.
+pub(super) const ARCHIVED: u32 = 1;
+/// The fact's time is over.
+pub(super) const EXPIRED: u32 = 2;
+
+/// Hidden records by slot. Whether a fact is hidden, its standing says.
+#[derive(Default)]
+pub(crate) struct Hidden {
+    /// Archived episodes.
+    pub(super) episodes: BTreeSet<u32>,
+    /// Their messages.
+    messages: FxHashSet<u32>,
+    /// When facts expire (microseconds), with their slots; those before the last look are gone.
+    pub(super) expiring: BTreeSet<(i64, u32)>,
+    /// How many facts have expired so far.
+    pub(super) expired: usize,
+}
+
+impl Hidden {
+    /// Notes whether an episode with these messages is archived.
+    pub(super) fn put_episode(&mut self, slot: u32, members: &[u32], archived: bool) {
+        if archived {
+            self.episodes.insert(slot);
+            self.messages.extend(members);
+        } else if !self.messages.is_empty() {
+            self.messages.retain(|message| !members.contains(message));
+        }
+    }
+
+    /// Forgets an episode that was replaced or deleted.
+    pub(super) fn remove_episode(&mut self, slot: u32, members: &[u32]) {
+        if self.episodes.remove(&slot) {
+            self.messages.retain(|message| !members.contains(message));
+        }
+    }
+
+    /// With the times of expiry, and the count, of another.
+    pub(super) fn with_facts_of(self, facts: Self) -> Self {
+        Self { expiring: facts.expiring, expired: facts.expired, ..self }
+    }
+
+    /// Notes when a fact expires.
+    pub(super) fn put_fact(&mut self, slot: u32, fact: &SemanticMemory) {
+        self.expiring.extend(fact.expires_at.map(|expires| (expires.micros(), slot)));
+    }
+}
+
+impl View {
+    /// True if a fact expires by then that has not been hidden yet.
+    pub fn expires_by(&self, now: Moment) -> bool {
+        self.hidden.expiring.first().is_some_and(|(expires, _)| *expires <= now.micros())
+    }
+
+    /// Hides the facts whose time is over.
+    pub fn expire(&mut self, now: Moment) {
+        while self.expires_by(now) {
+            let Some((_, slot)) = self.hidden.expiring.pop_first() else { break };
+            if let Some(standing) = self.standings.get_mut(slot as usize) {
+                standing.hidden |= EXPIRED;
+            }
+            self.hidden.expired += 1;
+        }
+        self.facts_changed();
+    }
+
+    /// True if the fact in a slot takes no part in searches.
+    pub fn is_fact_hidden(&self, slot: u32) -> bool {
+        self.standings.get(slot as usize).is_some_and(|standing| standing.hidden != 0)
+    }
+
+    /// True if the episode in a slot was archived.
+    pub fn is_episode_hidden(&self, slot: u32) -> bool {
+        self.hidden.episodes.contains(&slot)
+    }
+
+    /// True if the message in a slot is one of an archived episode.
+    pub fn is_message_hidden(&self, slot: u32) -> bool {
+        self.hidden.messages.contains(&slot)
+    }
+
+    /// True if there are messages of archived episodes.
+    pub fn hides_messages(&self) -> bool {
+        !self.hidden.messages.is_empty()
+    }
+
+    /// How many records take no part in searches: episodes and facts.
+    pub fn hidden_count(&self) -> usize {
+        let facts = self.facts.slots().filter(|slot| self.is_fact_hidden(*slot)).count();
+        self.hidden.episodes.len() + facts
+    }
+
+    /// Takes up the archived episodes of a snapshot; `None` if one is not there.
+    pub(super) fn take_archived(&mut self, episodes: &[u32]) -> Option<()> {
+        for slot in episodes {
+            let members = self.episodes.contains(*slot).then(|| self.members.get(*slot))?;
+            self.hidden.put_episode(*slot, members, true);
+        }
+        Some(())
+    }
+
+    /// Takes up when the facts of a snapshot expire; `None` for a slot that is not there.
+    pub(super) fn take_expiring(&mut self, expiring: &[[i64; 2]]) -> Option<()> {
+        for [expires, slot] in expiring {
+            let slot = u32::try_from(*slot).ok()?;
+            ((slot as usize) < self.facts.slot_count()).then_some(())?;
+            self.hidden.expiring.insert((*expires, slot));
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,141 @@
+//! How often episodes and facts were returned: counted in memory, and added to the file of counts
+//! at closing, with a snapshot, or behind the messages that are added after many uses. A search
+//! writes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use crate::clock::Moment;
+use crate::engine::memory::user::UserMemory;
+use crate::engine::memory::view::View;
+use crate::error::{ErrorKind, Result};
+use crate::store::{Mode, Store, Use};
+use crate::sync::Mutex;
+
+/// Counted answers after which the counts are written with the next messages.
+const DUE: usize = 256;
+
+/// Uses that are not in the file yet.
+#[derive(Default)]
+pub(crate) struct Uses {
+    counts: Mutex<FxHashMap<String, Use>>,
+    /// Answers that were counted since.
+    answers: AtomicUsize,
+}
+
+impl Uses {
+    /// Counts one use of each record; messages stand for their episodes.
+    pub fn note<'a>(&self, ids: impl IntoIterator<Item = &'a str>, now: Moment) {
+        let mut counts = self.counts.lock();
+        let one = Use { uses: 1, last_used: now };
+        for id in ids {
+            match counts.get_mut(id) {
+                Some(count) => *count = count.and(one),
+                None => drop(counts.insert(id.to_owned(), one)),
+            }
+        }
+        drop(counts);
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds counts, as those of a file that is about to be removed.
+    pub fn add(&self, more: impl IntoIterator<Item = (String, Use)>) {
+        let mut counts = self.counts.lock();
+        for (id, count) in more {
+            counts.entry(id).and_modify(|known| *known = known.and(count)).or_insert(count);
+        }
+    }
+
+    /// Takes the counts out.
+    pub fn take(&self) -> FxHashMap<String, Use> {
+        self.answers.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *self.counts.lock())
+    }
+
+    /// True if there are enough for a file.
+    pub fn is_due(&self) -> bool {
+        self.answers.load(Ordering::Relaxed) >= DUE
+    }
+}
+
+/// Counts by record: what was counted of a message counts for its episode, as often as its most
+/// used message.
+fn by_record(
+    view: &View,
+    counts: impl IntoIterator<Item = (String, Use)>,
+) -> BTreeMap<String, Use> {
+    let (mut known, mut said) = (BTreeMap::new(), BTreeMap::<String, Use>::new());
+    for (id, count) in counts {
+        if view.facts.slot(&id).or_else(|| view.episodes.slot(&id)).is_some() {
+            known.insert(id, count);
+            continue;
+        }
+        let episode = view.messages.slot(&id).and_then(|slot| view.episode_of(slot));
+        let Some(episode) = episode.and_then(|slot| view.episodes.get(slot)) else { continue };
+        let most = said.entry(episode.episode_id.clone()).or_insert(count);
+        let last_used = most.last_used.max(count.last_used);
+        *most = Use { uses: most.uses.max(count.uses), last_used };
+    }
+    add(&mut known, said);
+    known
+}
+
+fn add(counts: &mut BTreeMap<String, Use>, more: impl IntoIterator<Item = (String, Use)>) {
+    for (id, count) in more {
+        counts.entry(id).and_modify(|known| *known = known.and(count)).or_insert(count);
+    }
+}
+
+impl UserMemory {
+    /// How often the user's episodes and facts were returned: by this process and, as far as they
+    /// have written it down, by all others.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn use_counts(&self, store: &Store) -> Result<BTreeMap<String, Use>> {
+        let mut counts = store.uses(&self.owner)?;
+        let fresh = self.uses.counts.lock().clone();
+        add(&mut counts, by_record(&self.view.read(), fresh));
+        Ok(counts)
+    }
+
+    /// Adds the counts to the file, unless another process is writing it.
+    ///
+    /// # Errors
+    /// `Io`: the counts are kept for the next time.
+    pub fn save_uses(&self, store: &Store) -> Result<()> {
+        match store.lock_caches(&self.owner, false) {
+            Ok(Some(_caches)) => self.write_uses(store),
+            Err(error) if error.kind() != ErrorKind::StoreLocked => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// [`UserMemory::save_uses`] for a caller that has the right to write the caches.
+    pub(super) fn write_uses(&self, store: &Store) -> Result<()> {
+        let fresh = self.uses.take();
+        if fresh.is_empty() || store.mode() == Mode::ReadOnly {
+            return Ok(());
+        }
+        let written = self.add_to_file(store, fresh.clone());
+        if written.is_err() {
+            self.uses.add(fresh);
+        }
+        written
+    }
+
+    fn add_to_file(&self, store: &Store, fresh: FxHashMap<String, Use>) -> Result<()> {
+        // Of records that others have erased nothing may be written.
+        if self.is_outdated() || self.store.is_erasing() || !self.store.is_continued()? {
+            return Ok(());
+        }
+        let known = store.uses(&self.owner)?;
+        let view = self.view.read();
+        let mut counts = by_record(&view, known);
+        add(&mut counts, by_record(&view, fresh));
+        drop(view);
+        store.save_uses(&self.owner, &counts)
+    }
+}

@@ -1,0 +1,255 @@
+//! Which records nobody needs any more: their strength, the conditions of a policy, and what is
+//! never forgotten. Proposes only; archiving is an act of the caller.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Moment;
+use crate::engine::memory::listing::RecordKind;
+use crate::engine::memory::records::AnyRecord;
+use crate::engine::memory::view::View;
+use crate::generate::facts::is_vital;
+use crate::model::{Episode, MemoryKind, SemanticMemory};
+use crate::score::Filter;
+use crate::store::Use;
+
+/// How much of a memory's strength goes in a day without use.
+const DECAY_PER_DAY: f64 = 0.1;
+/// How much each use slows that down.
+const USES_SLOW: f64 = 0.2;
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
+/// The conditions under which records are proposed; all that are given must hold. What has expired
+/// is always proposed.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// Strength below this.
+    pub strength: Option<f64>,
+    /// Written down so many days ago or more.
+    pub older_than_days: Option<f64>,
+    /// Not returned, changed or said again for so many days.
+    pub unused_days: Option<f64>,
+    /// Returned so many times at most.
+    pub max_uses: Option<u64>,
+    /// Importance of so much at most; episodes have none.
+    pub max_importance: Option<f32>,
+    /// Conditions on the records themselves.
+    pub filter: Filter,
+    /// Kinds of records: facts, episodes.
+    pub kinds: Vec<RecordKind>,
+    /// Categories of facts that are not proposed.
+    pub exempt_kinds: Vec<MemoryKind>,
+}
+
+/// What a policy proposes to archive.
+#[derive(Debug, Clone, Default)]
+pub struct Forgetting {
+    /// The records, weakest first.
+    pub candidates: Vec<Forgotten>,
+    /// How many met the conditions and are exempt.
+    pub exempt: usize,
+}
+
+/// A record that is proposed for archiving.
+#[derive(Debug, Clone)]
+pub struct Forgotten {
+    /// The record.
+    pub record: AnyRecord,
+    /// 0 to 1: `confidence x exp(-0.1 x days since the last use / (1 + 0.2 x uses))`.
+    pub strength: f64,
+    /// How often it was returned.
+    pub uses: u64,
+    /// When it was returned, changed or said again last.
+    pub last_used: Moment,
+    /// Why it is proposed, for people.
+    pub reasons: Vec<String>,
+}
+
+/// The strength of a memory, 0 to 1.
+pub fn strength(confidence: f64, days: f64, uses: u64) -> f64 {
+    confidence * (-DECAY_PER_DAY * days.max(0.0) / (1.0 + USES_SLOW * uses as f64)).exp()
+}
+
+/// A record as the conditions see it.
+struct Seen {
+    strength: f64,
+    age_days: f64,
+    unused_days: f64,
+    uses: u64,
+    importance: Option<f32>,
+    last_used: Moment,
+}
+
+impl Policy {
+    /// What is proposed of the records in a view.
+    pub(crate) fn apply(
+        &self,
+        view: &View,
+        uses: &BTreeMap<String, Use>,
+        now: Moment,
+    ) -> Forgetting {
+        let mut found = Forgetting::default();
+        if self.kinds.contains(&RecordKind::Semantic) {
+            for (_, fact) in view.facts.iter() {
+                if self.filter.admits_fact(fact, &view.messages) {
+                    found.add(self.fact(fact, uses.get(&fact.memory_id), now));
+                }
+            }
+        }
+        if self.kinds.contains(&RecordKind::Episode) {
+            for (_, episode) in view.episodes.iter() {
+                // What is still to be learned from it is not known yet.
+                let waits = view.backlog.unlearned().contains_key(&episode.episode_id);
+                if !waits && self.filter.admits_episode(episode) {
+                    found.add(self.episode(episode, uses.get(&episode.episode_id), now));
+                }
+            }
+        }
+        found.candidates.sort_by(|a, b| {
+            a.strength.total_cmp(&b.strength).then_with(|| a.record.id().cmp(b.record.id()))
+        });
+        found
+    }
+
+    fn fact(&self, fact: &SemanticMemory, used: Option<&Use>, now: Moment) -> Proposal {
+        if fact.archived_at.is_some() || !fact.is_current() {
+            return Proposal::Kept;
+        }
+        let written = (fact.created_at, fact.updated_at);
+        let confidence = f64::from(fact.confidence);
+        let seen = Seen::new(confidence, Some(fact.importance), written, used, now);
+        if let Some(expires) = fact.expires_at.filter(|expires| *expires <= now) {
+            let reason = format!("expired on {}", expires.local().date());
+            return Proposal::of(AnyRecord::Semantic(fact.clone().into()), &seen, vec![reason]);
+        }
+        let Some(reasons) = self.reasons(&seen) else { return Proposal::Kept };
+        if is_vital(fact) || self.exempt_kinds.contains(&fact.kind) {
+            return Proposal::Exempt;
+        }
+        Proposal::of(AnyRecord::Semantic(fact.clone().into()), &seen, reasons)
+    }
+
+    fn episode(&self, episode: &Episode, used: Option<&Use>, now: Moment) -> Proposal {
+        if episode.archived_at.is_some() {
+            return Proposal::Kept;
+        }
+        let written = (episode.created_at, episode.created_at);
+        let seen = Seen::new(1.0, None, written, used, now);
+        match self.reasons(&seen) {
+            Some(reasons) => {
+                Proposal::of(AnyRecord::Episode(episode.clone().into()), &seen, reasons)
+            }
+            None => Proposal::Kept,
+        }
+    }
+
+    /// Why a record is proposed; `None` if a condition does not hold, or there is none.
+    fn reasons(&self, seen: &Seen) -> Option<Vec<String>> {
+        let mut reasons = Vec::new();
+        let mut hold = true;
+        let mut demand = |holds: bool, reason: String| {
+            hold &= holds;
+            reasons.push(reason);
+        };
+        if let Some(least) = self.strength {
+            let found = seen.strength;
+            demand(found < least, format!("strength {found:.2} is below {least:.2}"));
+        }
+        if let Some(least) = self.older_than_days {
+            let found = seen.age_days;
+            demand(found >= least, format!("written down {found:.0} days ago"));
+        }
+        if let Some(least) = self.unused_days {
+            let found = seen.unused_days;
+            demand(found >= least, format!("not used for {found:.0} days"));
+        }
+        if let Some(most) = self.max_uses {
+            let times = if seen.uses == 1 { "once".into() } else { format!("{} times", seen.uses) };
+            demand(seen.uses <= most, format!("used {times}"));
+        }
+        if let Some(most) = self.max_importance {
+            let found = seen.importance;
+            let shown = found.unwrap_or_default();
+            demand(
+                found.is_some_and(|found| found <= most),
+                format!("importance {shown:.2} is not above {most:.2}"),
+            );
+        }
+        (hold && !reasons.is_empty()).then_some(reasons)
+    }
+}
+
+impl Seen {
+    fn new(
+        confidence: f64,
+        importance: Option<f32>,
+        (created, updated): (Moment, Moment),
+        used: Option<&Use>,
+        now: Moment,
+    ) -> Self {
+        let days = |since: Moment| now.seconds_since(since).max(0.0) / SECONDS_PER_DAY;
+        let uses = used.map_or(0, |used| used.uses);
+        let last_used = used.map_or(updated, |used| used.last_used.max(updated));
+        Self {
+            strength: strength(confidence, days(last_used), uses),
+            age_days: days(created),
+            unused_days: days(last_used),
+            uses,
+            importance,
+            last_used,
+        }
+    }
+}
+
+/// What becomes of one record.
+enum Proposal {
+    Kept,
+    Exempt,
+    Archived(Forgotten),
+}
+
+impl Proposal {
+    fn of(record: AnyRecord, seen: &Seen, reasons: Vec<String>) -> Self {
+        Self::Archived(Forgotten {
+            record,
+            strength: seen.strength,
+            uses: seen.uses,
+            last_used: seen.last_used,
+            reasons,
+        })
+    }
+}
+
+impl Forgetting {
+    fn add(&mut self, proposal: Proposal) {
+        match proposal {
+            Proposal::Kept => {}
+            Proposal::Exempt => self.exempt += 1,
+            Proposal::Archived(forgotten) => self.candidates.push(forgotten),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strength_fades_with_the_days_and_more_slowly_with_uses() {
+        assert!((strength(0.8, 0.0, 0) - 0.8).abs() < 1e-12);
+        assert!((strength(1.0, 10.0, 0) - (-1.0_f64).exp()).abs() < 1e-12);
+        assert!((strength(1.0, 10.0, 5) - (-0.5_f64).exp()).abs() < 1e-12);
+        assert!((strength(0.9, -3.0, 0) - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn all_conditions_must_hold_and_without_one_nothing_is_proposed() {
+        let now = Moment::parse("2026-03-01T00:00:00Z").unwrap();
+        let written = Moment::parse("2026-01-01T00:00:00Z").unwrap();
+        let seen = Seen::new(1.0, Some(0.5), (written, written), None, now);
+        assert_eq!(Policy::default().reasons(&seen), None);
+        let old = Policy { older_than_days: Some(30.0), ..Policy::default() };
+        assert_eq!(old.reasons(&seen).unwrap(), ["written down 59 days ago"]);
+        let both = Policy { max_importance: Some(0.4), ..old };
+        assert_eq!(both.reasons(&seen), None);
+    }
+}

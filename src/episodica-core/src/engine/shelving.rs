@@ -1,0 +1,76 @@
+//! Forgetting: which records nobody needs any more, and taking records out of searches and back.
+//! Nothing here deletes.
+
+use crate::control::Control;
+use crate::engine::lifecycle::Engine;
+use crate::engine::memory::records::AnyRecord;
+use crate::engine::reading::forgetting::{Forgetting, Policy};
+use crate::engine::writing::archive::Shelving;
+use crate::engine::writing::erase::unknown;
+use crate::error::Result;
+
+impl Engine {
+    /// The records that a policy would archive, weakest first, with reasons. Changes nothing.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn forgetting(
+        &self,
+        user_id: &str,
+        policy: &Policy,
+        control: &dyn Control,
+    ) -> Result<Forgetting> {
+        let Some(user) = self.known_user(user_id, control)? else {
+            return Ok(Forgetting::default());
+        };
+        let uses = user.use_counts(&self.services.store)?;
+        let now = self.services.clock.now();
+        let view = user.view.read();
+        Ok(policy.apply(&view, &uses, now))
+    }
+
+    /// Takes episodes and facts out of searches, contexts and listings. `get`, `history`, exports
+    /// and deletions still have them. An episode takes its messages with it; facts that were
+    /// learned from it stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown id or a message: nothing was archived; `Io`; `ReadOnly`.
+    pub fn archive(
+        &self,
+        user_id: &str,
+        ids: &[String],
+        control: &dyn Control,
+    ) -> Result<Vec<AnyRecord>> {
+        self.shelve(user_id, ids, Shelving::Archive, control)
+    }
+
+    /// Takes back what was archived, and facts that have expired.
+    ///
+    /// # Errors
+    /// As [`Engine::archive`].
+    pub fn restore(
+        &self,
+        user_id: &str,
+        ids: &[String],
+        control: &dyn Control,
+    ) -> Result<Vec<AnyRecord>> {
+        self.shelve(user_id, ids, Shelving::Restore, control)
+    }
+
+    fn shelve(
+        &self,
+        user_id: &str,
+        ids: &[String],
+        shelving: Shelving,
+        control: &dyn Control,
+    ) -> Result<Vec<AnyRecord>> {
+        self.check_writable()?;
+        let Some(first) = ids.first() else { return Ok(Vec::new()) };
+        let records = self.with_user(user_id, control, |user| {
+            let records = self.services.shelve(user, ids, shelving, control)?;
+            user.measure();
+            Ok(records)
+        })?;
+        records.ok_or_else(|| unknown(first))
+    }
+}

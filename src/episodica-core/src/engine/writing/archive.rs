@@ -1,0 +1,169 @@
+//! Archiving and restoring: records leave searches and contexts, and come back. Each is one more
+//! revision in the log; nothing is deleted.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ndarray::{Array2, Axis};
+
+use crate::clock::Moment;
+use crate::control::Control;
+use crate::engine::feed::{Change, Event, fact_event};
+use crate::engine::memory::indexing::rows_of;
+use crate::engine::memory::records::AnyRecord;
+use crate::engine::memory::view::View;
+use crate::engine::services::Services;
+use crate::engine::user::User;
+use crate::engine::writing::erase::unknown;
+use crate::error::{Error, Result};
+use crate::index::Field;
+use crate::model::{Episode, SemanticMemory};
+use crate::store::StateRecord;
+
+/// What is to become of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelving {
+    Archive,
+    Restore,
+}
+
+impl Shelving {
+    fn change(self) -> Change {
+        match self {
+            Self::Archive => Change::Archive,
+            Self::Restore => Change::Restore,
+        }
+    }
+
+    /// The next revision of a fact; `None` if nothing changes.
+    fn fact(self, known: &SemanticMemory, now: Moment) -> Option<SemanticMemory> {
+        let has_expired = known.expires_at.is_some_and(|expires| expires <= now);
+        let (archived_at, expires_at) = match self {
+            Self::Archive if known.archived_at.is_none() => (Some(now), known.expires_at),
+            Self::Restore if has_expired => (None, None),
+            Self::Restore if known.archived_at.is_some() => (None, known.expires_at),
+            _ => return None,
+        };
+        Some(SemanticMemory {
+            archived_at,
+            expires_at,
+            updated_at: now,
+            revision_count: known.revision_count + 1,
+            ..known.clone()
+        })
+    }
+
+    /// The next revision of an episode; `None` if nothing changes.
+    fn episode(self, known: &Episode, now: Moment) -> Option<Episode> {
+        let archived_at = match self {
+            Self::Archive if known.archived_at.is_none() => Some(now),
+            Self::Restore if known.archived_at.is_some() => None,
+            _ => return None,
+        };
+        Some(Episode { archived_at, revision: known.revision + 1, ..known.clone() })
+    }
+}
+
+impl Services {
+    /// Archives or restores records; returns them as they are afterwards, in the order of the ids.
+    pub(crate) fn shelve(
+        &self,
+        user: &User,
+        ids: &[String],
+        shelving: Shelving,
+        control: &dyn Control,
+    ) -> Result<Vec<AnyRecord>> {
+        let _turn = user.turns.take(control)?;
+        let basis = user.basis();
+        let now = self.clock.now();
+        let (mut facts, mut episodes) = (Vec::new(), Vec::new());
+        let (mut kept, mut seen) = (Vec::new(), HashSet::new());
+        for id in ids {
+            let record = user.find(id).ok_or_else(|| unknown(id))?;
+            if !seen.insert(record.id().to_owned()) {
+                continue;
+            }
+            match &record {
+                AnyRecord::Message(_) => {
+                    return Err(Error::invalid(format!("a message can't be archived: `{id}`"))
+                        .with_hint("archive its episode, or delete the message"));
+                }
+                AnyRecord::Semantic(known) => {
+                    facts.extend(shelving.fact(known, now).map(Arc::new));
+                }
+                AnyRecord::Episode(known) => {
+                    episodes.extend(shelving.episode(known, now).map(Arc::new));
+                }
+            }
+            kept.push(record.id().to_owned());
+        }
+        if !facts.is_empty() {
+            let to = self.indexing();
+            let known = known_rows(&user.view.read(), &facts);
+            let rows = match known {
+                Some(rows) => Some(rows),
+                None => {
+                    let texts: Vec<&str> = facts.iter().map(|fact| &*fact.content).collect();
+                    to.embed(&texts, control)?
+                }
+            };
+            let _writer = user.lock_writer_on(basis, true, &to)?;
+            user.store.append_semantic(&facts, &[], &[])?;
+            user.note_change();
+            let mut view = user.view.write();
+            for (row, fact) in facts.iter().enumerate() {
+                let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+                view.put_fact(Arc::clone(fact), row, &to)?;
+            }
+        }
+        if !episodes.is_empty() {
+            let learned = self.still_learned(user, &episodes);
+            let known = known_layers(&user.view.read(), &episodes);
+            let rows = match known {
+                Some(rows) => Some(rows),
+                None => self.embed_episodes(&episodes, control)?,
+            };
+            self.commit_episodes(user, &episodes, &learned, rows, basis)?;
+            let mut view = user.view.write();
+            for state in &learned {
+                if let StateRecord::Learned { episode_id, .. } = state {
+                    view.backlog.nothing_to_learn(episode_id);
+                }
+            }
+        }
+        let change = shelving.change();
+        let noted = facts.iter().map(|fact| fact_event(change, fact, now));
+        let of_episode = |episode: &Arc<Episode>| Event {
+            statement: episode.title.clone(),
+            ..Event::of(change, &episode.episode_id, now)
+        };
+        self.feed.note(&user.owner.user, noted.chain(episodes.iter().map(of_episode)));
+        Ok(kept.iter().filter_map(|id| user.find(id)).collect())
+    }
+}
+
+/// The vectors of facts as they are; `None` if one is missing.
+fn known_rows(view: &View, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
+    let slots = facts.iter().map(|fact| view.facts.slot(&fact.memory_id));
+    let rows: Option<Vec<_>> = slots.map(|slot| vector(&view.statements, slot?)).collect();
+    stacked(&rows?)
+}
+
+/// The vectors of both layers of episodes as they are; `None` if one is missing.
+fn known_layers(view: &View, episodes: &[Arc<Episode>]) -> Option<Array2<f32>> {
+    let mut rows = Vec::with_capacity(2 * episodes.len());
+    for episode in episodes {
+        let slot = view.episodes.slot(&episode.episode_id)?;
+        rows.push(vector(&view.abstracts, slot)?);
+        rows.push(vector(&view.narratives, slot)?);
+    }
+    stacked(&rows)
+}
+
+fn vector(field: &Field, slot: u32) -> Option<ndarray::Array1<f32>> {
+    field.vectors()?.vector(u64::from(slot))
+}
+
+fn stacked(rows: &[ndarray::Array1<f32>]) -> Option<Array2<f32>> {
+    ndarray::stack(Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
+}
