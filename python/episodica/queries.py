@@ -172,7 +172,8 @@ class MemoryReader(OpenStore):
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
             Has no effect: the budget decides how much takes part.
-        user_id, query, method, since, until, session_id, agent_id, where, fact_kinds,
+        user_id, query, method, since, until, session_id, agent_id, where, fact_kinds
+            As for :meth:`search`.
         min_importance, threshold, explain, now
             As for :meth:`search`.
         include_superseded

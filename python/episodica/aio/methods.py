@@ -395,7 +395,8 @@ class AsyncMethods:
             What the text is made of; without ``"semantic"`` it has no facts.
         top_k
             Has no effect: the budget decides how much takes part.
-        user_id, query, method, since, until, session_id, agent_id, where, fact_kinds,
+        user_id, query, method, since, until, session_id, agent_id, where, fact_kinds
+            As for :meth:`search`.
         min_importance, threshold, explain, now
             As for :meth:`search`.
         include_superseded
@@ -864,7 +865,7 @@ class AsyncMethods:
         <ForgettingReport 0 candidates, 0 exempt>
         >>> found = await memory.forgetting("alice", strength=None, max_uses=1000)
         >>> [candidate.text for candidate in found]
-        ['Alice moved to Lyon (Friday, 8 March 2024).']
+        ['Alice moved to Lyon last Friday [8 March 2024].']
         """
         return await run(
             self._memory.forgetting,
@@ -911,10 +912,10 @@ class AsyncMethods:
         >>> fact = await anext(memory.semantic_memories("alice"))
         >>> (await memory.archive("alice", fact.memory_id))[0].archived_at is None
         False
-        >>> await alen(memory.semantic_memories("alice"))
-        0
-        >>> await alen(memory.semantic_memories("alice", include_archived=True))
-        1
+        >>> [fact.kind async for fact in memory.semantic_memories("alice")]
+        []
+        >>> [fact.kind async for fact in memory.semantic_memories("alice", include_archived=True)]
+        ['personal_info']
         """
         return await run(self._memory.archive, user_id, id)
 

@@ -4,8 +4,8 @@
 //! `reading`,
 //! `asking`, `background`) -> `memory` -> the store and the indexes.
 //!
-//! * `lifecycle`, `operations`, `maintain`, `transfer`, `shelving`: every public operation of the Python
-//!   package is one method of [`Engine`].
+//! * `lifecycle`, `operations`, `maintain`, `transfer`, `shelving`: every public operation of the
+//!   Python package is one method of [`Engine`].
 //! * `registry` knows the open users, `user` is one of them: a `memory::user::UserMemory` and what
 //!   each verb keeps beside it.
 //! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.

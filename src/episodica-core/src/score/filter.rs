@@ -71,7 +71,8 @@ impl Filter {
     }
 
     /// Tests a fact by the interval in which it held, its metadata, category, attribute and
-    /// importance, and the session and agent that its metadata names or that one of the messages has that prove it.
+    /// importance, and the session and agent that its metadata names or that one of the messages
+    /// has that prove it.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let mut proofs = fact.source_messages.iter().filter_map(|id| said.slot(id));

@@ -7,9 +7,9 @@
 //!
 //! Each module depends only on those before it:
 //! `backend -> files -> {line, layout, codec, handles, held, real, root, reserve} -> scan ->
-//! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, uses, lock} -> locks -> shared ->
-//! {adopt, format, erase} -> log_store -> {file_user_logs, fold} -> file_logs -> loading -> user ->
-//! store -> {backup, derived}`.
+//! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, uses, lock} -> locks ->
+//! shared -> {adopt, format, erase} -> log_store -> {file_user_logs, fold} -> file_logs ->
+//! loading -> user -> store -> {backup, derived}`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!

@@ -1,5 +1,5 @@
-//! What takes no part in searches and contexts though it is in the logs: what was archived, with the
-//! messages of archived episodes, and facts whose time is over.
+//! What takes no part in searches and contexts though it is in the logs: what was archived, with
+//! the messages of archived episodes, and facts whose time is over.
 
 use std::collections::BTreeSet;
 
