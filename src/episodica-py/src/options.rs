@@ -49,6 +49,7 @@ pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
         fact_kinds: fact_kinds(options, "fact_kinds")?,
         attribute: optional(options, "attribute")?,
         min_importance: optional(options, "min_importance")?,
+        about_agent: optional(options, "about_agent")?,
     })
 }
 
@@ -153,6 +154,11 @@ pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
 pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
     let py = fact.py();
     let metadata: Option<String> = optional(fact, "metadata")?;
+    let procedure: Option<String> = optional(fact, "procedure")?;
+    let procedure = procedure
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| errors::invalid(py, format!("steps are not JSON: `{error}`")))?;
     let metadata =
         metadata.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
             errors::invalid(py, format!("metadata is not a JSON object: `{error}`"))
@@ -163,6 +169,8 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
         valid_from: moment(fact, "valid_from")?,
         expires_after: optional(fact, "expires_after")?,
         metadata: metadata.unwrap_or_default(),
+        procedure,
+        source_messages: optional(fact, "source_messages")?.unwrap_or_default(),
     })
 }
 

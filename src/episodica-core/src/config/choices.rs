@@ -22,6 +22,24 @@ impl BoundaryMode {
     pub const NAMES: &'static [&'static str] = &["auto", "heuristic", "window", "message"];
 }
 
+/// Whose messages facts are learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnFrom {
+    /// Users, and what assistants say about them.
+    #[default]
+    Both,
+    /// Users only.
+    User,
+    /// Assistants only.
+    Assistant,
+}
+
+impl LearnFrom {
+    /// The words of a settings file, in the order of the variants.
+    pub const NAMES: &'static [&'static str] = &["both", "user", "assistant"];
+}
+
 /// A named set of retrieval numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,6 +67,8 @@ mod tests {
         use BoundaryMode::{Auto, Heuristic, Message, Window};
         let modes = serde_json::to_value([Auto, Heuristic, Window, Message]).unwrap();
         assert_eq!(modes, serde_json::json!(BoundaryMode::NAMES));
+        let sources = [LearnFrom::Both, LearnFrom::User, LearnFrom::Assistant];
+        assert_eq!(serde_json::to_value(sources).unwrap(), serde_json::json!(LearnFrom::NAMES));
         let presets = [Preset::Default, Preset::Cortex, Preset::Memo];
         assert_eq!(serde_json::to_value(presets).unwrap(), serde_json::json!(Preset::NAMES));
     }

@@ -1,6 +1,6 @@
 //! The settings of a memory.
 
-use super::choices::{BoundaryMode, Preset};
+use super::choices::{BoundaryMode, LearnFrom, Preset};
 use super::setting::{Bounds, settings};
 use crate::clock::Zone;
 use crate::error::{Error, ErrorKind, Result};
@@ -36,6 +36,8 @@ settings! {
         merge_max_gap_minutes: f64 = 60.0, Bounds::above(0.0);
         /// Learn facts from finished episodes.
         semantic_memory: bool = true, Bounds::any();
+        /// Whose messages facts are learned from: the `user`'s, the `assistant`'s, or `both`.
+        learn_from: LearnFrom = LearnFrom::Both, Bounds::any();
         /// With an LLM, show it the known facts that are nearest to an episode, and learn what they
         /// lack; otherwise learn from each episode alone.
         prediction_correction: bool = true, Bounds::any();

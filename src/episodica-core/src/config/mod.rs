@@ -5,6 +5,6 @@ mod choices;
 mod memory;
 mod setting;
 
-pub use choices::{BoundaryMode, Preset};
+pub use choices::{BoundaryMode, LearnFrom, Preset};
 pub use memory::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
 pub use setting::{Bounds, Kind, Setting};

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::choices::{BoundaryMode, Preset};
+use super::choices::{BoundaryMode, LearnFrom, Preset};
 use crate::error::{Error, ErrorKind, Result};
 
 /// One row of the table.
@@ -192,6 +192,14 @@ impl SettingValue for Option<String> {
 }
 
 impl SettingValue for BoundaryMode {
+    const KIND: Kind = Kind::Choice(Self::NAMES);
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl SettingValue for LearnFrom {
     const KIND: Kind = Kind::Choice(Self::NAMES);
 
     fn json(&self) -> Value {

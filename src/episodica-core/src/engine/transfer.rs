@@ -26,14 +26,18 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Arc<SemanticMemory>> {
         self.check_writable()?;
-        if statement.content.trim().is_empty() {
-            return Err(Error::invalid("statement is empty: ``"));
+        let (what, text) = match &statement.procedure {
+            Some(procedure) => ("goal", &procedure.goal),
+            None => ("statement", &statement.content),
+        };
+        if text.trim().is_empty() {
+            return Err(Error::invalid(format!("{what} is empty: ``")));
         }
         let limit = self.services.config.max_message_bytes;
-        if statement.content.len() > limit {
+        let bytes = statement.bytes();
+        if bytes > limit {
             return Err(Error::invalid(format!(
-                "statement is longer than max_message_bytes ({limit}): `{}`",
-                statement.content.len()
+                "statement is longer than max_message_bytes ({limit}): `{bytes}`"
             )));
         }
         self.with_user_or_new(user_id, control, |user| {

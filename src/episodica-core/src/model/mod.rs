@@ -3,6 +3,7 @@
 
 mod episode;
 mod message;
+mod procedure;
 mod report;
 mod semantic;
 mod shelf;
@@ -12,10 +13,11 @@ pub(crate) mod testing;
 
 pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance, REFUSED};
 pub use message::{Message, NewMessage, Role};
+pub use procedure::{PROCEDURE, Procedure, Step};
 pub use report::{
     AddReport, BackupReport, DeleteReport, ImportReport, Problem, RebuildReport, VerifyReport,
 };
-pub use semantic::{EventKind, MemoryKind, SemanticEvent, SemanticMemory};
+pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{Shelf, ShelfWriter, Unsound};
 pub use status::{
     Cost, Counts, EmbeddingHealth, Health, LlmHealth, ServiceHealth, StoreHealth, StoreStats,

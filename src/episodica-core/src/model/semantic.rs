@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Provenance;
+use super::{PROCEDURE, Procedure, Provenance};
 use crate::clock::Moment;
+
+/// Whom a fact was stated about, in its metadata: `agent`, or nothing for the user.
+pub const ABOUT: &str = "about";
+/// The value of [`ABOUT`] for an agent.
+pub const AGENT: &str = "agent";
 
 /// A fact, with the episodes and messages that prove it and the time for which it held.
 ///
@@ -69,6 +74,29 @@ impl SemanticMemory {
     /// Whether it is current: neither superseded nor ended.
     pub fn is_current(&self) -> bool {
         self.valid_to.is_none() && self.superseded_by.is_none()
+    }
+
+    /// The procedure that it is about, if it is about one.
+    pub fn procedure(&self) -> Option<Procedure> {
+        serde_json::from_value(self.metadata.get(PROCEDURE)?.clone()).ok()
+    }
+
+    /// True if it keeps a procedure: other facts neither replace nor repeat it.
+    pub fn is_procedure(&self) -> bool {
+        self.metadata.get(PROCEDURE).is_some_and(serde_json::Value::is_object)
+    }
+
+    /// True if it is about an agent rather than about the user: what an agent did, a case, how
+    /// something is done, or what was stated about the agent.
+    pub fn is_about_agent(&self) -> bool {
+        matches!(self.kind, MemoryKind::Case | MemoryKind::Procedure)
+            || self.is_stated_about_agent()
+    }
+
+    /// True if it was stated about an agent, or keeps what an agent did.
+    pub fn is_stated_about_agent(&self) -> bool {
+        let stated = self.metadata.get(ABOUT).and_then(serde_json::Value::as_str);
+        self.is_procedure() || stated == Some(AGENT)
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Filter {
     pub attribute: Option<String>,
     /// The least importance of facts.
     pub min_importance: Option<f32>,
+    /// True for facts about agents only, false for those about the user only.
+    pub about_agent: Option<bool>,
 }
 
 impl Filter {
@@ -42,7 +44,10 @@ impl Filter {
 
     /// True if a condition is on something that only facts have. Then nothing else passes.
     pub fn is_about_facts(&self) -> bool {
-        !self.fact_kinds.is_empty() || self.attribute.is_some() || self.min_importance.is_some()
+        !self.fact_kinds.is_empty()
+            || self.attribute.is_some()
+            || self.min_importance.is_some()
+            || self.about_agent.is_some()
     }
 
     /// True if the interval from `start` to `end` overlaps the filter's interval.
@@ -80,6 +85,7 @@ impl Filter {
             && self.metadata.admits(&fact.metadata)
             && (self.fact_kinds.is_empty() || self.fact_kinds.contains(&fact.kind))
             && self.min_importance.is_none_or(|least| fact.importance >= least)
+            && self.about_agent.is_none_or(|wanted| fact.is_about_agent() == wanted)
             && self.attribute.as_ref().is_none_or(|attribute| fact.attribute == *attribute)
             && (self.admits_every_origin()
                 || self.admits_origin(named("session_id"), named("agent_id"))

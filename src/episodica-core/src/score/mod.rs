@@ -27,7 +27,7 @@ mod threshold;
 mod variants;
 
 pub use condition::Where;
-pub use context::{Form, KnownFact, Material, Outdated, Packed, Summary, pack};
+pub use context::{Form, KnownFact, Material, Outdated, Packed, Section, Summary, pack};
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::{Detail, Explanation};
 pub use facts::{FactTerms, estimate_fact, score_fact};

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
     Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query, Record,
-    Request, ScoredMessage, Summary, pack,
+    Request, ScoredMessage, Section, Summary, pack,
 };
 
 /// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
@@ -194,6 +194,7 @@ impl Gathered {
             text: fact.content.clone(),
             since: fact.valid_from,
             sources: slots(view, fact.source_messages.iter()),
+            section: section(fact),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             Record::Episode(episode) => Some(Summary {
@@ -236,6 +237,17 @@ impl Gathered {
         let facts = shown.iter().filter_map(|number| self.asked.get(*number).cloned());
         let episodes = packed.summaries.iter().map(|number| self.episodes[*number].clone());
         merge(vec![messages, facts.collect(), episodes.collect()], usize::MAX)
+    }
+}
+
+/// Under which heading a fact stands.
+fn section(fact: &SemanticMemory) -> Section {
+    match fact.procedure().map(|procedure| procedure.worked) {
+        Some(Some(true)) => Section::Worked,
+        Some(Some(false)) => Section::Failed,
+        Some(None) => Section::Tried,
+        None if fact.is_stated_about_agent() => Section::Agent,
+        None => Section::Facts,
     }
 }
 

@@ -175,6 +175,6 @@ fn facts_of(view: &View, learned: &Learned, message: &Message) -> Vec<Arc<Semant
         }
     }
     facts.extend(learned.of_message(&message.message_id).cloned());
-    facts.retain(|fact| fact.is_current());
+    facts.retain(|fact| fact.is_current() && !fact.is_procedure());
     facts
 }

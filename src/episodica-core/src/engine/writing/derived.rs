@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::boundary::{describe, topic_summary};
 use crate::engine::memory::view::View;
 use crate::generate::episode::write_offline;
@@ -29,6 +31,19 @@ pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Epi
     }
 }
 
+/// Every text in a JSON value, names of keys included.
+fn add_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(values) => values.iter().for_each(|value| add_texts(value, texts)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| {
+            texts.push(key);
+            add_texts(value, texts);
+        }),
+        _ => {}
+    }
+}
+
 /// The words of deleted messages.
 pub(crate) struct TextsLost(HashSet<String>);
 
@@ -47,7 +62,8 @@ impl TextsLost {
             said.extend(terms(&message.content));
             said.extend(terms(message.speaker()));
         }
-        let metadata = fact.metadata.values().filter_map(|value| value.as_str());
+        let mut metadata = Vec::new();
+        fact.metadata.values().for_each(|value| add_texts(value, &mut metadata));
         // The rules name attributes in words of their own.
         let attribute = if fact.provenance.method == "offline" { "" } else { &fact.attribute };
         let texts = [&*fact.content, &*fact.subject, attribute].into_iter().chain(metadata);

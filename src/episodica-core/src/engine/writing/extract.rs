@@ -189,7 +189,9 @@ impl Conversation<'_> {
             messages.iter().map(|message| message.message_id.as_str()).collect();
         // What was learned from these messages is to be learned again.
         let is_useful = |fact: &&Arc<SemanticMemory>| {
-            fact.is_current() && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
+            fact.is_current()
+                && !fact.is_procedure()
+                && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
         };
         let Some(vector) = mean_vector(&view, messages) else {
             let latest = view.facts.iter().rev().map(|(_, fact)| fact).filter(is_useful);
@@ -296,7 +298,7 @@ fn related_to(
 ) -> Result<Vec<Arc<SemanticMemory>>> {
     let near = Services::nearest_known(view, vector, candidate)?;
     let hash = normalized_hash(&candidate.content);
-    let current = || near.values().filter(|(fact, _)| fact.is_current());
+    let current = || near.values().filter(|(fact, _)| fact.is_current() && !fact.is_procedure());
     if current().any(|(fact, _)| normalized_hash(&fact.content) == hash) {
         return Ok(Vec::new());
     }

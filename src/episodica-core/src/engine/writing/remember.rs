@@ -1,6 +1,7 @@
 //! Facts that the application states directly: reconciled with known facts by the rules, and
 //! durable when the call returns.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -16,9 +17,9 @@ use crate::engine::user::User;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::error::{Error, Result};
 use crate::generate::facts::{Candidate, of_kind, stated};
-use crate::generate::reconcile::{Applied, apply, reconcile_offline};
+use crate::generate::reconcile::{Applied, Decision, apply, reconcile_offline};
 use crate::ids::record_id;
-use crate::model::{EventKind, MemoryKind, Provenance, SemanticMemory};
+use crate::model::{EventKind, MemoryKind, PROCEDURE, Procedure, Provenance, SemanticMemory};
 
 /// Newest facts that are asked by which name the user goes.
 const NAMED_BY: usize = 64;
@@ -36,6 +37,19 @@ pub struct Statement {
     pub expires_after: Option<f64>,
     /// Any JSON object.
     pub metadata: Map<String, Value>,
+    /// What an agent did, if that is what the statement is about: then its text is the statement,
+    /// and no other fact is compared with it.
+    pub procedure: Option<Procedure>,
+    /// Ids of messages that prove it; those that the user lacks are left out.
+    pub source_messages: Vec<String>,
+}
+
+impl Statement {
+    /// The length of its words, those of all steps included.
+    pub(crate) fn bytes(&self) -> usize {
+        let procedure = self.procedure.as_ref().and_then(|one| serde_json::to_string(one).ok());
+        self.content.len() + procedure.map_or(0, |text| text.len())
+    }
 }
 
 impl Services {
@@ -48,6 +62,9 @@ impl Services {
         statement: Statement,
         control: &dyn Control,
     ) -> Result<Arc<SemanticMemory>> {
+        if let Some(procedure) = &statement.procedure {
+            return self.remember_procedure(user, procedure, &statement, control);
+        }
         let _turn = user.turns.take(control)?;
         let basis = user.basis();
         let now = self.clock.now();
@@ -106,8 +123,82 @@ impl Services {
         Ok(Arc::clone(stated))
     }
 
+    /// Adds what an agent did, or finds the record of the same.
+    fn remember_procedure(
+        &self,
+        user: &User,
+        procedure: &Procedure,
+        statement: &Statement,
+        control: &dyn Control,
+    ) -> Result<Arc<SemanticMemory>> {
+        let _turn = user.turns.take(control)?;
+        let basis = user.basis();
+        let now = self.clock.now();
+        let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
+        let text = procedure.text();
+        let mut metadata = statement.metadata.clone();
+        let kept = serde_json::to_value(procedure)
+            .map_err(|error| Error::internal("a procedure has no JSON form").caused_by(error))?;
+        metadata.insert(PROCEDURE.to_owned(), kept);
+        let (known, proofs, episodes) = {
+            let view = user.view.read();
+            let same = view.same_statement(&text).filter(|fact| fact.metadata == metadata);
+            let proofs = statement.source_messages.iter();
+            let proofs: Vec<(String, u32)> =
+                proofs.filter_map(|id| Some((id.clone(), view.messages.slot(id)?))).collect();
+            let episodes = proofs.iter().filter_map(|(_, slot)| view.episode_of(*slot));
+            let episodes: BTreeSet<String> = episodes
+                .filter_map(|slot| view.episodes.get(slot))
+                .map(|episode| episode.episode_id.clone())
+                .collect();
+            (same.cloned(), proofs, episodes)
+        };
+        if let Some(known) = known {
+            return match for_longer(&known, expires, now) {
+                Some(longer) => self.put_stated(user, basis, longer, control),
+                None => Ok(known),
+            };
+        }
+        let candidate = Candidate {
+            kind: statement.kind.unwrap_or(MemoryKind::Procedure),
+            content: text,
+            attribute: String::new(),
+            value: String::new(),
+            source_messages: proofs.into_iter().map(|(id, _)| id).collect(),
+            ..stated(&procedure.goal, &[String::new()], statement.valid_from.unwrap_or(now))
+        };
+        let decision = Decision {
+            event: EventKind::Add,
+            target: None,
+            content: None,
+            reason: "what an agent did".to_owned(),
+        };
+        let sources: Vec<String> = episodes.into_iter().collect();
+        let Applied { mut records, event } =
+            apply(&user.owner, &candidate, &decision, &[], &sources, now);
+        finish(&mut records, user, &candidate, metadata, now)?;
+        let fact = records.pop().ok_or_else(|| Error::internal("nothing was remembered"))?;
+        let fact = SemanticMemory { subject: String::new(), expires_at: expires, ..fact };
+        let fact = self.put(user, basis, fact, control)?;
+        self.feed.note(&user.owner.user, [learned_event(&event, &fact, None, now)]);
+        Ok(fact)
+    }
+
     /// Puts the next revision of a fact with the same text. The caller has the user's turn.
     fn put_stated(
+        &self,
+        user: &User,
+        basis: Basis,
+        fact: SemanticMemory,
+        control: &dyn Control,
+    ) -> Result<Arc<SemanticMemory>> {
+        let fact = self.put(user, basis, fact, control)?;
+        self.feed.note(&user.owner.user, [fact_event(Change::Restore, &fact, fact.updated_at)]);
+        Ok(fact)
+    }
+
+    /// Appends a fact to the log and puts it into the view. The caller has the user's turn.
+    fn put(
         &self,
         user: &User,
         basis: Basis,
@@ -121,7 +212,6 @@ impl Services {
         user.note_change();
         let rows = rows.as_ref().map(|rows| rows.view());
         user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
-        self.feed.note(&user.owner.user, [fact_event(Change::Restore, &fact, fact.updated_at)]);
         Ok(fact)
     }
 }

@@ -13,7 +13,7 @@ use super::rank::{WEIGHTS, Weights, importance, score};
 use super::slots::{self, Filled};
 use super::words::{Reading, Signs};
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::{Config, LearnFrom};
 use crate::generate::episode::{Told, sentences_told};
 use crate::model::{MemoryKind, Message};
 use crate::text::normalized_hash;
@@ -80,7 +80,25 @@ struct Ranked {
 /// of `messages`. Facts about a user come from the user's messages and from what an agent says
 /// about the user; in a talk between two people, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
-    extract(messages, config, &Rules { weights: WEIGHTS, volume: VOLUME })
+    let mut found = extract(messages, config, &Rules { weights: WEIGHTS, volume: VOLUME });
+    found.candidates.retain(|candidate| is_learned(candidate, messages, config.learn_from));
+    found
+}
+
+/// True if one of the messages that prove a candidate is by somebody whose messages are learned
+/// from.
+pub(super) fn is_learned(
+    candidate: &Candidate,
+    messages: &[Arc<Message>],
+    from: LearnFrom,
+) -> bool {
+    let by_agent = match from {
+        LearnFrom::Both => return true,
+        LearnFrom::User => false,
+        LearnFrom::Assistant => true,
+    };
+    let proves = |message: &&Arc<Message>| candidate.source_messages.contains(&message.message_id);
+    messages.iter().filter(proves).any(|message| is_agent(message) == by_agent)
 }
 
 /// Settings that decide which sentences are kept.

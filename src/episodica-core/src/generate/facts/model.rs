@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::candidate::{Candidate, Extraction, RejectReason};
-use super::extract::is_agent;
+use super::extract::{is_agent, is_learned};
 use super::grounds::grounded;
 use super::support::date_supported;
 use crate::clock::Moment;
@@ -134,6 +134,9 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
     let mut facts = Facts { salvaged: items.salvaged || items.lost > 0, ..Facts::default() };
     for value in items.values.iter().take(MAX_FACTS) {
         match read_one(value, messages, &names, config) {
+            Ok((candidate, _)) if !is_learned(&candidate, messages, config.learn_from) => {
+                facts.extraction.reject(RejectReason::NotAboutUser);
+            }
             Ok((candidate, occurred)) if seen.insert(normalized_hash(&candidate.content)) => {
                 facts.extraction.candidates.push(candidate);
                 facts.occurred.push(occurred);

@@ -68,7 +68,9 @@ pub fn is_single_valued(attribute: &str) -> bool {
 pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
     let mut order: Vec<usize> = (0..nearest.len()).collect();
     order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
-    let current = |index: &&usize| nearest[**index].0.is_current();
+    // What an agent did is no statement that another could repeat.
+    let current =
+        |index: &&usize| nearest[**index].0.is_current() && !nearest[**index].0.is_procedure();
 
     let text = normalized(&candidate.content);
     let same_text = |index: &&usize| normalized(&nearest[**index].0.content) == text;

@@ -27,9 +27,49 @@ pub enum Form {
     Xml,
 }
 
+/// Where the facts of a context stand, in output order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Section {
+    /// What is known of the user and their world, under the years.
+    #[default]
+    Facts,
+    /// What is known of an agent.
+    Agent,
+    /// What an agent did with success.
+    Worked,
+    /// What an agent did in vain.
+    Failed,
+    /// What an agent did; what came of it is not known.
+    Tried,
+}
+
+impl Section {
+    /// Heading in plain text; that of facts has the year.
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Facts => "# Facts\n",
+            Self::Agent => "# About the agent\n",
+            Self::Worked => "# What worked\n",
+            Self::Failed => "# What failed\n",
+            Self::Tried => "# What was tried\n",
+        }
+    }
+
+    /// Name of the list in JSON and of the tag in XML.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Facts => "facts",
+            Self::Agent => "agent",
+            Self::Worked => "worked",
+            Self::Failed => "failed",
+            Self::Tried => "tried",
+        }
+    }
+}
+
 /// The parts of a context, in output order.
 pub(super) enum Piece<'a> {
-    Fact { since: Date, text: &'a str },
+    Fact { section: Section, since: Date, text: &'a str },
     Summary(&'a str),
     Day(Date),
     Message(Line<'a>),
@@ -113,16 +153,21 @@ impl Form {
         }
     }
 
-    pub(super) fn fact(self, since: Date, text: &str) -> String {
+    pub(super) fn fact(self, section: Section, since: Date, text: &str) -> String {
         match self {
-            Self::Text => format!("- {}: {}\n", since.strftime("%-d %b"), one_line(text)),
+            Self::Text => {
+                // Under a year the day is enough.
+                let date = if section == Section::Facts { "%-d %b" } else { "%-d %b %Y" };
+                format!("- {}: {}\n", since.strftime(date), one_line(text))
+            }
             Self::Json => {
                 format!("{},\n", json!({"since": since.to_string(), "fact": one_line(text)}))
             }
             Self::Xml => {
-                let mut line = format!("<fact since=\"{since}\">");
+                let tag = if section == Section::Facts { "fact" } else { section.name() };
+                let mut line = format!("<{tag} since=\"{since}\">");
                 push_tagged(&mut line, &one_line(text));
-                line + "</fact>\n"
+                line + &format!("</{tag}>\n")
             }
         }
     }
@@ -197,15 +242,19 @@ impl Form {
     }
 
     fn as_text(self, pieces: &[Piece<'_>]) -> String {
-        let (mut text, mut year, mut summarised) = (String::new(), None, false);
+        let (mut text, mut under, mut summarised) = (String::new(), None, false);
         for piece in pieces {
             match piece {
-                Piece::Fact { since, text: fact } => {
-                    if year != Some(since.year()) {
-                        year = Some(since.year());
-                        text.push_str(&fact_heading(since.year()));
+                Piece::Fact { section, since, text: fact } => {
+                    let year = if *section == Section::Facts { since.year() } else { 0 };
+                    if under != Some((*section, year)) {
+                        under = Some((*section, year));
+                        match section {
+                            Section::Facts => text.push_str(&fact_heading(year)),
+                            other => text.push_str(other.heading()),
+                        }
                     }
-                    text.push_str(&self.fact(*since, fact));
+                    text.push_str(&self.fact(*section, *since, fact));
                 }
                 Piece::Summary(summary) => {
                     if !std::mem::replace(&mut summarised, true) {
@@ -222,14 +271,21 @@ impl Form {
     }
 
     fn as_json(self, pieces: &[Piece<'_>]) -> String {
-        let mut lists = [("facts", String::new()), ("summaries", String::new())].to_vec();
-        lists.push(("messages", String::new()));
+        use Section::{Agent, Facts, Failed, Tried, Worked};
+        let names = [Facts, Agent, Worked, Failed, Tried].map(Section::name);
+        let names = names.into_iter().chain(["summaries", "messages"]);
+        let mut lists: Vec<(&str, String)> = names.map(|name| (name, String::new())).collect();
         for piece in pieces {
-            match piece {
-                Piece::Fact { since, text } => lists[0].1.push_str(&self.fact(*since, text)),
-                Piece::Summary(text) => lists[1].1.push_str(&self.summary(text)),
-                Piece::Day(_) => {}
-                Piece::Message(line) => lists[2].1.push_str(&self.message(line)),
+            let (name, item) = match piece {
+                Piece::Fact { section, since, text } => {
+                    (section.name(), self.fact(*section, *since, text))
+                }
+                Piece::Summary(text) => ("summaries", self.summary(text)),
+                Piece::Day(_) => continue,
+                Piece::Message(line) => ("messages", self.message(line)),
+            };
+            for (_, items) in lists.iter_mut().filter(|(list, _)| *list == name) {
+                items.push_str(&item);
             }
         }
         let lists: Vec<String> = lists
@@ -244,7 +300,9 @@ impl Form {
         let (mut text, mut open) = ("<memory>\n".to_owned(), false);
         for piece in pieces {
             match piece {
-                Piece::Fact { since, text: fact } => text.push_str(&self.fact(*since, fact)),
+                Piece::Fact { section, since, text: fact } => {
+                    text.push_str(&self.fact(*section, *since, fact))
+                }
                 Piece::Summary(summary) => text.push_str(&self.summary(summary)),
                 Piece::Day(date) => {
                     if std::mem::replace(&mut open, true) {

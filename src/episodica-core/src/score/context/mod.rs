@@ -11,6 +11,6 @@ mod quote;
 mod tests;
 mod text;
 
-pub use form::Form;
+pub use form::{Form, Section};
 pub use packing::{Material, Packed, pack};
 pub use text::{KnownFact, Outdated, Summary};

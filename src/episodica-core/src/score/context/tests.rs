@@ -36,6 +36,7 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
         text: text.to_owned(),
         since: Moment::parse(since).expect("valid"),
         sources: sources.to_vec(),
+        section: Default::default(),
     }
 }
 

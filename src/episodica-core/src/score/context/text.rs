@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
-use super::form::{Form, Line, Piece};
+use super::form::{Form, Line, Piece, Section};
 use crate::clock::{Moment, Zone};
 use crate::control::Control;
 use crate::error::Result;
@@ -22,6 +22,8 @@ pub struct KnownFact {
     pub since: Moment,
     /// The messages that prove it, by slot.
     pub sources: Vec<u32>,
+    /// Under which heading it stands.
+    pub section: Section,
 }
 
 /// The summary of an episode; it can replace messages that did not fit.
@@ -67,11 +69,16 @@ impl<'a> Writer<'a> {
     /// Writes the selected facts, messages and summaries, each kind in chronological order.
     pub fn write(&self, facts: &[usize], messages: &[u32], summaries: &[usize]) -> Result<Written> {
         let mut facts = facts.to_vec();
-        facts.sort_by_key(|number| (self.facts[*number].since, *number));
+        let place = |number: &usize| {
+            let fact = &self.facts[*number];
+            (fact.section, fact.since, *number)
+        };
+        facts.sort_by_key(place);
         let mut pieces: Vec<Piece<'a>> = Vec::new();
         for number in &facts {
             let fact = &self.facts[*number];
-            pieces.push(Piece::Fact { since: self.date(fact.since), text: &fact.text });
+            let (section, since) = (fact.section, self.date(fact.since));
+            pieces.push(Piece::Fact { section, since, text: &fact.text });
         }
         pieces.extend(summaries.iter().map(|number| Piece::Summary(&self.summaries[*number].text)));
         let messages = self.arrange(&mut pieces, messages);
@@ -162,7 +169,7 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn fact_line(&self, number: usize) -> String {
         let fact = &self.facts[number];
-        self.form.fact(self.date(fact.since), &fact.text)
+        self.form.fact(fact.section, self.date(fact.since), &fact.text)
     }
 
     pub fn summary_line(&self, number: usize) -> String {

@@ -1,0 +1,120 @@
+//! What an agent did: a goal, the steps towards it, and what came of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where a fact keeps the procedure that it is about, in its metadata.
+pub const PROCEDURE: &str = "procedure";
+
+/// Longest part of a step that the text of a procedure shows, in characters. Its metadata has all.
+const SHOWN_CHARS: usize = 200;
+
+/// One action of an agent, verbatim.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// What was done, such as the name of a tool.
+    pub action: String,
+    /// With what: any JSON.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub arguments: Value,
+    /// What came back: any JSON.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub result: Value,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// How an agent went about a goal, verbatim.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Procedure {
+    /// What was to be achieved.
+    pub goal: String,
+    /// What was done, in order.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// What came of it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// Whether the goal was reached; `None` = not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worked: Option<bool>,
+}
+
+impl Procedure {
+    /// The procedure as text, on one line, by which it is found and shown: the goal first, then the
+    /// outcome, then the steps, each shortened.
+    pub fn text(&self) -> String {
+        let mut text = shown(&self.goal);
+        text.push_str(match self.worked {
+            Some(true) => " [worked]",
+            Some(false) => " [failed]",
+            None => "",
+        });
+        if let Some(outcome) = &self.outcome {
+            text.push_str(": ");
+            text.push_str(&shown(outcome));
+        }
+        for (number, step) in (1..).zip(&self.steps) {
+            text.push_str(&format!(" {number}. {}", shown(&step.action)));
+            if !step.arguments.is_null() {
+                text.push_str(&format!("({})", shown(&plain(&step.arguments))));
+            }
+            if !step.result.is_null() {
+                text.push_str(&format!(" -> {}", shown(&plain(&step.result))));
+            }
+            if let Some(error) = &step.error {
+                text.push_str(&format!(" -> error: {}", shown(error)));
+            }
+            text.push(';');
+        }
+        text.strip_suffix(';').map(str::to_owned).unwrap_or(text)
+    }
+
+    /// True if a step went wrong.
+    pub fn has_errors(&self) -> bool {
+        self.steps.iter().any(|step| step.error.is_some())
+    }
+}
+
+/// A text as it stands, anything else as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The text on one line, shortened.
+fn shown(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_has_goal_outcome_and_steps_on_one_line() {
+        let procedure: Procedure = serde_json::from_value(json!({
+            "goal": "Deploy the site\nto staging",
+            "steps": [
+                {"action": "run_tests", "arguments": {"path": "tests"}, "result": "12 passed"},
+                {"action": "deploy", "error": "no route to host"},
+            ],
+            "outcome": "The site is down.",
+            "worked": false,
+        }))
+        .unwrap();
+        assert_eq!(
+            procedure.text(),
+            "Deploy the site to staging [failed]: The site is down. 1. run_tests({\"path\":\"tests\"}) \
+             -> 12 passed; 2. deploy -> error: no route to host"
+        );
+        assert!(procedure.has_errors());
+        let long = Procedure { goal: "é".repeat(500), ..Procedure::default() };
+        assert_eq!(long.text().chars().count(), SHOWN_CHARS + 1);
+    }
+}
