@@ -18,12 +18,12 @@ use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList};
 
 use crate::control::PythonControl;
 use crate::made::{embedder, language_model};
 use crate::records::Shown;
-use crate::results::Results;
+use crate::results::{self, Results};
 use crate::{errors, logging, options, records, reports};
 
 /// The engine; see `episodica.MemorySystem`.
@@ -246,27 +246,7 @@ impl Engine {
         };
         let context =
             self.run(py, None, |core, control| core.context(user_id, &request, control))?;
-        let shown = self.shown(user_id);
-        let messages = records::messages(py, &shown.zone, &context.messages)?;
-        let facts: Vec<_> = context
-            .facts
-            .iter()
-            .map(|fact| records::fact(py, &shown, fact))
-            .collect::<PyResult<_>>()?;
-        let hits = Results::new(
-            shown,
-            context.hits,
-            context.degraded,
-            context.intent.name(),
-            options::explain(search_options)?,
-        );
-        let packed = PyDict::new(py);
-        packed.set_item("text", context.text)?;
-        packed.set_item("hits", hits)?;
-        packed.set_item("messages", messages)?;
-        packed.set_item("facts", PyTuple::new(py, facts)?)?;
-        packed.set_item("token_count", context.token_count)?;
-        Ok(packed)
+        results::packed(py, self.shown(user_id), context, options::explain(search_options)?)
     }
 
     fn records<'py>(

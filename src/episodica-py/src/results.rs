@@ -1,5 +1,6 @@
 //! The hits of a search, converted to Python values one by one on access.
 
+use episodica_core::engine::Context;
 use episodica_core::score::{Explanation, Hit, HitKind, Record};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -31,6 +32,26 @@ impl Results {
     ) -> Self {
         Self { shown, hits, degraded, intent, explain }
     }
+}
+
+/// A packed context, as a dictionary.
+pub(crate) fn packed(
+    py: Python<'_>,
+    shown: Shown,
+    context: Context,
+    explain: bool,
+) -> PyResult<Bound<'_, PyDict>> {
+    let messages = records::messages(py, &shown.zone, &context.messages)?;
+    let facts = context.facts.iter().map(|fact| records::fact(py, &shown, fact));
+    let facts: Vec<_> = facts.collect::<PyResult<_>>()?;
+    let Context { text, hits, degraded, intent, token_count, .. } = context;
+    let packed = PyDict::new(py);
+    packed.set_item("text", text)?;
+    packed.set_item("hits", Results::new(shown, hits, degraded, intent.name(), explain))?;
+    packed.set_item("messages", messages)?;
+    packed.set_item("facts", PyTuple::new(py, facts)?)?;
+    packed.set_item("token_count", token_count)?;
+    Ok(packed)
 }
 
 #[pymethods]
