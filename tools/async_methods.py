@@ -24,6 +24,7 @@ CLASSES = {
         ("OpenStore", "store.py"),
         ("MemoryReader", "queries.py"),
         ("Corrections", "corrections.py"),
+        ("Procedures", "procedures.py"),
         ("PendingWork", "pending.py"),
         ("MemorySystem", "system.py"),
     ],

@@ -36,7 +36,7 @@ from .forgetting import ForgettingCandidate, ForgettingReport
 from .inputs.checks import text as _text
 from .listings import AsyncRecords, Records
 from .plot import Plots
-from .records import Episode, Message, SemanticMemory
+from .records import Episode, Message, Procedure, ProcedureStep, SemanticMemory
 from .reports import (
     AddResult,
     BackupReport,
@@ -110,6 +110,8 @@ __all__ = [
     "MissingExtraError",
     "Plots",
     "Problem",
+    "Procedure",
+    "ProcedureStep",
     "ReadOnlyStoreError",
     "RebuildReport",
     "Records",

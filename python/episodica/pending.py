@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
-from .corrections import Corrections
 from .inputs import checks as check
+from .procedures import Procedures
 from .reports import Event, LearningReport
 
 
-class PendingWork(Corrections):
+class PendingWork(Procedures):
     """The operations on pending work. Use a :class:`MemorySystem`."""
 
     __slots__ = ()

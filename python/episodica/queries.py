@@ -14,7 +14,7 @@ from . import transfer
 from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
-from .inputs.facts import FactKind, Importance
+from .inputs.facts import About, FactKind, Importance
 from .inputs.options import (
     FORMATS,
     LIST_DEFAULTS,
@@ -103,6 +103,9 @@ class MemoryReader(OpenStore):
         min_importance
             Only facts of this importance or more: 0 to 1, ``"low"``, ``"medium"``, ``"high"`` or
             ``"critical"`` (.25, .5, .75, 1).
+        about
+            ``"user"``: no facts about agents; ``"agent"``: only facts about agents, and what they
+            did.
         threshold
             Least cosine similarity, -1 to 1; by default there is none.
         include_superseded
@@ -174,7 +177,7 @@ class MemoryReader(OpenStore):
             Has no effect: the budget decides how much takes part.
         user_id, query, method, since, until, session_id, agent_id, where, fact_kinds
             As for :meth:`search`.
-        min_importance, threshold, explain, now
+        min_importance, about, threshold, explain, now
             As for :meth:`search`.
         include_superseded
             Has no effect.
@@ -261,6 +264,7 @@ class MemoryReader(OpenStore):
         kind: Iterable[FactKind] | FactKind | None = None,
         attribute: str | None = None,
         min_importance: float | Importance | None = None,
+        about: About | None = None,
         **options: Unpack[ListOptions],
     ) -> Records[SemanticMemory]:
         """The user's facts in order of time, read page by page.
@@ -273,8 +277,8 @@ class MemoryReader(OpenStore):
             Only facts of this category, such as ``"preference"``, or of these.
         attribute
             Only facts that state this attribute of their subject, such as ``"home"``.
-        min_importance
-            Only facts of this importance or more, as for :meth:`search`.
+        min_importance, about
+            Only facts of this importance or more, about the user or agents, as for :meth:`search`.
         user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
@@ -299,6 +303,7 @@ class MemoryReader(OpenStore):
             kind=kind,
             attribute=attribute,
             min_importance=min_importance,
+            about=about,
         )
         return self._records(SemanticMemory, "facts", user_id, "semantic", checked)
 

@@ -179,6 +179,59 @@ class Episode(Portable):
         return hash(self.episode_id)
 
 
+@dataclass(frozen=True, slots=True)
+class ProcedureStep(Portable):
+    """One action of an agent, verbatim.
+
+    Attributes
+    ----------
+    action : str
+        What was done, such as the name of a tool.
+    arguments, result : Any
+        With what, and what came back: any JSON value.
+    error : str or None
+        What went wrong.
+    """
+
+    action: str
+    arguments: Any = None
+    result: Any = None
+    error: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ProcedureStep:
+        get = data.get
+        return cls(data["action"], get("arguments"), get("result"), get("error"))
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure(Portable):
+    """How an agent went about a goal, verbatim: ``fact.procedure``.
+
+    Attributes
+    ----------
+    goal : str
+        What was to be achieved.
+    steps : tuple of ProcedureStep
+        What was done, in order.
+    outcome : str or None
+        What came of it, in words.
+    worked : bool or None
+        Whether the goal was reached; ``None`` = not known.
+    """
+
+    goal: str
+    steps: tuple[ProcedureStep, ...] = ()
+    outcome: str | None = None
+    worked: bool | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Procedure:
+        get = data.get
+        steps = tuple(map(ProcedureStep.from_dict, get("steps", ())))
+        return cls(data["goal"], steps, get("outcome"), get("worked"))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SemanticMemory(Portable):
     """A fact about the user's world, with its evidence and the time for which it held.
@@ -242,6 +295,21 @@ class SemanticMemory(Portable):
     def is_current(self) -> bool:
         """Whether it still holds."""
         return self.valid_to is None and self.superseded_by is None
+
+    @property
+    def procedure(self) -> Procedure | None:
+        """What an agent did, if that is what it keeps."""
+        kept = self.metadata.get("procedure")
+        try:
+            return Procedure.from_dict(kept) if isinstance(kept, Mapping) else None
+        except (KeyError, TypeError):
+            return None
+
+    @property
+    def is_about_agent(self) -> bool:
+        """Whether it is about an agent rather than about the user."""
+        stated = self.metadata.get("about") == "agent"
+        return stated or self.kind in ("case", "procedure") or self.procedure is not None
 
     @property
     def agent_id(self) -> str | None:

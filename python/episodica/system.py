@@ -11,7 +11,7 @@ from . import transfer
 from .config import MemoryConfig, resolve_config
 from .dates import TimeLike
 from .inputs import checks as check
-from .inputs.facts import FactKind, stated_fact
+from .inputs.facts import About, FactKind, stated_fact
 from .inputs.messages import normalise
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .pending import PendingWork
@@ -248,6 +248,7 @@ class MemorySystem(PendingWork):
         metadata: Mapping[str, Any] | None = None,
         agent_id: str | None = None,
         expires_after: float | timedelta | None = None,
+        about: About | None = None,
     ) -> SemanticMemory:
         """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
@@ -274,6 +275,8 @@ class MemorySystem(PendingWork):
             For how long it is found from now on: seconds or a ``timedelta``. Then it is as if it
             was archived; :meth:`forgetting` lists it, :meth:`restore` takes it back. A fact that is
             stated again lasts for the longer time.
+        about
+            ``"agent"`` for a fact about the agent, which contexts show apart.
 
         Returns
         -------
@@ -296,7 +299,7 @@ class MemorySystem(PendingWork):
         """
         return self._engine.remember(
             check.user(user_id),
-            stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after),
+            stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about),
         )
 
     def import_(

@@ -112,6 +112,7 @@ def test_every_public_item_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.requirement("API")
 def test_signatures(method: str) -> None:
     actual = inspect.signature(getattr(MemorySystem, method)).parameters
     by_keyword = False

@@ -67,6 +67,7 @@ def test_nothing_is_proposed_that_is_strong_and_nothing_without_a_condition(
     assert list(lyon.forgetting("nobody", strength=None, max_uses=9)) == []
 
 
+@pytest.mark.requirement("SEM-6")
 def test_old_facts_are_proposed_with_reasons_and_vital_ones_never(
     memory: MemorySystem, tmp_path: Path
 ) -> None:
@@ -93,7 +94,8 @@ def test_old_facts_are_proposed_with_reasons_and_vital_ones_never(
     # Every condition narrows, and each adds its reason.
     assert proposed(memory, max_importance="medium") == ["Ann bought a blue umbrella."]
     [candidate] = memory.forgetting("ann", max_importance=0.5, older_than=365, max_uses=0)
-    assert len(candidate.reasons) == 4 and candidate.reasons[2] == "used 0 times"
+    assert len(candidate.reasons) == 4
+    assert candidate.reasons[2] == "used 0 times"
     assert proposed(memory, fact_kinds="preference") == ["Ann likes liquorice."]
     assert proposed(memory, exempt_kinds=["preference"]) == ["Ann bought a blue umbrella."]
     assert proposed(memory, older_than=timedelta(days=36_500)) == []
@@ -184,19 +186,23 @@ def test_facts_that_expire_leave_by_themselves_and_are_reported(memory: MemorySy
     assert "4711" not in found(memory, "door code")
     assert list(facts(memory)) == ["Ann has a parrot."]
     [candidate] = memory.forgetting("ann")
-    assert candidate.id == code.memory_id and candidate.reasons[0].startswith("expired on ")
+    assert candidate.id == code.memory_id
+    assert candidate.reasons[0].startswith("expired on ")
     assert memory.get("ann", code.memory_id) == code
     memory.close()
     with MemorySystem(memory.path, snapshot_threshold=1) as again:
         assert "4711" not in found(again, "door code")
         [back] = again.restore("ann", code.memory_id)
-        assert isinstance(back, SemanticMemory) and back.expires_at is None
+        assert isinstance(back, SemanticMemory)
+        assert back.expires_at is None
         assert "4711" in found(again, "door code")
     # Stated again, it lasts for the longer time, or for good.
     with MemorySystem(memory.path) as again:
         first = again.remember("ann", "The lift is broken.", expires_after=60)
         longer = again.remember("ann", "The lift is broken.", expires_after=600)
-        assert first.expires_at and longer.expires_at and longer.expires_at > first.expires_at
+        assert first.expires_at
+        assert longer.expires_at
+        assert longer.expires_at > first.expires_at
         assert again.remember("ann", "The lift is broken.").expires_at is None
         assert again.remember("ann", "The lift is broken.", expires_after=1).expires_at is None
 
@@ -296,7 +302,8 @@ def test_the_command_line_forgets_and_remembers_again(
     listed = cli("forgetting", "alice", "--max-uses", "9", "--strength", "1", *where, "--json")
     assert json.loads(listed.stdout)["candidates"][0]["record"]["memory_id"] == fact.memory_id
     done = cli("forgetting", "alice", "--strength", "1", "--archive", *where)
-    assert fact.content in done.stdout and "1 record archived" in done.stderr
+    assert fact.content in done.stdout
+    assert "1 record archived" in done.stderr
     assert cli("facts", "alice", *where).stdout.count("Lyon") == 0
     assert "(archived)" in cli("facts", "alice", "--archived", *where).stdout
     assert "1 record restored" in cli("restore", "alice", fact.memory_id, *where).stderr
@@ -313,7 +320,8 @@ def test_the_asynchronous_system_forgets_too(lyon: MemorySystem) -> None:
         async with AsyncMemorySystem(lyon.path) as memory:
             report = await memory.forgetting("alice", strength=None, max_uses=9)
             [record] = await memory.archive("alice", report)
-            assert isinstance(record, SemanticMemory) and record.archived_at is not None
+            assert isinstance(record, SemanticMemory)
+            assert record.archived_at is not None
             [record] = await memory.restore("alice", record.memory_id)
             assert record.archived_at is None
 
@@ -323,7 +331,9 @@ def test_the_asynchronous_system_forgets_too(lyon: MemorySystem) -> None:
 def test_notebooks_show_proposals_and_archived_facts(lyon: MemorySystem) -> None:
     report = lyon.forgetting("alice", strength=None, max_uses=9)
     shown = body(report)
-    assert "1 candidate" in shown and "used 0 times" in shown
+    assert "1 candidate" in shown
+    assert "used 0 times" in shown
     [record] = lyon.archive("alice", report)
-    assert "archived on" in body(record) and ", archived" in repr(record)
+    assert "archived on" in body(record)
+    assert ", archived" in repr(record)
     assert isinstance(next(lyon.episodes("alice")), Episode)

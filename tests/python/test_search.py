@@ -80,6 +80,7 @@ def test_a_query_has_a_greatest_length(lyon: MemorySystem) -> None:
 
 
 @pytest.mark.parametrize("method", ["hybrid", "rrf", "vector", "bm25", "norlift"])
+@pytest.mark.requirement("RET-3")
 def test_every_method_answers(lyon: MemorySystem, method: Any) -> None:
     assert lyon.search("alice", "Lyon", method=method)
 
@@ -92,6 +93,7 @@ def test_unflushed_messages_are_found_at_once(
     assert talk[0]["content"] in memory.context("alice", "Lyon").text
 
 
+@pytest.mark.requirement("RET-6")
 def test_filters(lyon: MemorySystem, talk: list[dict[str, Any]]) -> None:
     later = [
         {

@@ -241,6 +241,7 @@ def test_users_do_not_meet(memory: MemorySystem, store: Path, tmp_path: Path) ->
         assert contents(again.messages("a_b")) == ["I am 'a_b'."]
 
 
+@pytest.mark.requirement("STO-4")
 def test_tenants_do_not_meet(store: Path, talk: list[dict[str, Any]]) -> None:
     with MemorySystem(store, tenant="one") as memory:
         memory.add_messages("alice", talk)
@@ -325,6 +326,7 @@ def test_a_store_opens_again(lyon: MemorySystem, store: Path, talk: list[dict[st
         assert again.load_user_data_and_indices("alice").users == 1
 
 
+@pytest.mark.requirement("STO-2")
 def test_two_writers_see_and_find_what_the_other_has_acknowledged(
     lyon: MemorySystem, store: Path, talk: list[dict[str, Any]]
 ) -> None:

@@ -36,6 +36,7 @@ PYTHON_LEVELS = [
     "display plot store transfer",
     "queries",
     "corrections",
+    "procedures",
     "pending",
     "system",
     "aio compat",

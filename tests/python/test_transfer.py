@@ -202,6 +202,7 @@ def test_an_export_replaces_a_file_only_when_it_is_whole(lyon: MemorySystem) -> 
     assert sorted(path.name for path in Path().iterdir()) == ["kept.jsonl", "store"]
 
 
+@pytest.mark.requirement("STO-5")
 def test_markdown_for_people(rich: MemorySystem) -> None:
     report = rich.export("alice", "alice.md")
     text = Path("alice.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..dates import TimeLike
 from ..forgetting import ForgettingReport
-from ..inputs.facts import FactKind, Importance
+from ..inputs.facts import About, FactKind, Importance
 from ..inputs.forgetting import Forgettable
 from ..inputs.options import (
     LIST_DEFAULTS,
@@ -27,7 +27,7 @@ from ..listings import AsyncRecords
 from ..plot.pictures import Plots
 from ..plot.source import ThemeName
 from ..progress import Progress
-from ..records import Episode, Message, Record, SemanticMemory
+from ..records import Episode, Message, ProcedureStep, Record, SemanticMemory
 from ..reports import (
     AddResult,
     BackupReport,
@@ -332,6 +332,9 @@ class AsyncMethods:
         min_importance
             Only facts of this importance or more: 0 to 1, ``"low"``, ``"medium"``, ``"high"`` or
             ``"critical"`` (.25, .5, .75, 1).
+        about
+            ``"user"``: no facts about agents; ``"agent"``: only facts about agents, and what they
+            did.
         threshold
             Least cosine similarity, -1 to 1; by default there is none.
         include_superseded
@@ -397,7 +400,7 @@ class AsyncMethods:
             Has no effect: the budget decides how much takes part.
         user_id, query, method, since, until, session_id, agent_id, where, fact_kinds
             As for :meth:`search`.
-        min_importance, threshold, explain, now
+        min_importance, about, threshold, explain, now
             As for :meth:`search`.
         include_superseded
             Has no effect.
@@ -482,6 +485,7 @@ class AsyncMethods:
         kind: Iterable[FactKind] | FactKind | None = None,
         attribute: str | None = None,
         min_importance: float | Importance | None = None,
+        about: About | None = None,
         **options: Unpack[ListOptions],
     ) -> AsyncRecords[SemanticMemory]:
         """The user's facts in order of time, read page by page.
@@ -494,8 +498,8 @@ class AsyncMethods:
             Only facts of this category, such as ``"preference"``, or of these.
         attribute
             Only facts that state this attribute of their subject, such as ``"home"``.
-        min_importance
-            Only facts of this importance or more, as for :meth:`search`.
+        min_importance, about
+            Only facts of this importance or more, about the user or agents, as for :meth:`search`.
         user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
             As for :meth:`episodes`. The time of a fact is that from which it held.
 
@@ -521,6 +525,7 @@ class AsyncMethods:
                 kind=kind,
                 attribute=attribute,
                 min_importance=min_importance,
+                about=about,
                 **options,
             )
         )
@@ -976,6 +981,96 @@ class AsyncMethods:
         """
         return await run(self._memory.delete_user_data, user_id)
 
+    async def remember_procedure(
+        self,
+        user_id: str,
+        goal: str | None = None,
+        steps: Iterable[Mapping[str, Any] | ProcedureStep | str] = (),
+        *,
+        outcome: str | None = None,
+        worked: bool | None = None,
+        messages: Iterable[Any] | None = None,
+        kind: Literal["procedure", "case"] = "procedure",
+        agent_id: str | None = None,
+        valid_from: TimeLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires_after: float | timedelta | None = None,
+    ) -> SemanticMemory:
+        """Keeps how an agent went about a goal, verbatim. It survives a power cut.
+
+        It is a fact of its own, found by its goal and its steps, and shown in contexts as what
+        worked and what failed. Other facts neither replace it nor repeat it; the same again is
+        kept once.
+
+        Parameters
+        ----------
+        user_id
+            User id; a new one is created.
+        goal
+            What was to be achieved. ``None``: what the user says first in ``messages``.
+        steps
+            Mappings with ``action`` and optionally ``arguments``, ``result`` (any JSON) and
+            ``error``, or an action's words alone.
+        outcome
+            What came of it, in words. ``None``: what the assistant says last in ``messages``.
+        worked
+            Whether the goal was reached. ``None``: no, if the last step has an error, else not
+            known.
+        messages
+            The chat in which it was done, in place of steps: messages of OpenAI, Anthropic, Gemini
+            or LangChain with calls of tools and their results. Those that were added under these
+            ids prove it, and deleting one of them deletes what follows from it.
+        kind
+            ``"procedure"`` (how something is done) or ``"case"`` (a problem and its solution).
+        agent_id
+            The agent that did it; kept as ``metadata["agent_id"]``, and a filter of :meth:`search`.
+        valid_from
+            When it was done. ``None``: now.
+        metadata
+            Any JSON object.
+        expires_after
+            As for :meth:`remember`.
+
+        Returns
+        -------
+        SemanticMemory
+            The fact, new or known; its ``procedure`` has the steps.
+
+        Raises
+        ------
+        InvalidInputError
+            Without a goal, for steps without an action, for messages without tool calls, and for
+            what is not JSON.
+
+        Examples
+        --------
+        >>> done = await memory.remember_procedure(
+        ...     "alice",
+        ...     "Book a table for two",
+        ...     [{"action": "call", "arguments": {"to": "Chez Paul"}, "error": "nobody answers"}],
+        ...     agent_id="concierge",
+        ... )
+        >>> done.procedure.worked, done.procedure.steps[0].error
+        (False, 'nobody answers')
+        >>> hits = await memory.search("alice", "reserve a table", fact_kinds=["procedure"])
+        >>> hits[0].content
+        'Book a table for two [failed] 1. call({"to":"Chez Paul"}) -> error: nobody answers'
+        """
+        return await run(
+            self._memory.remember_procedure,
+            user_id,
+            goal,
+            steps,
+            outcome=outcome,
+            worked=worked,
+            messages=messages,
+            kind=kind,
+            agent_id=agent_id,
+            valid_from=valid_from,
+            metadata=metadata,
+            expires_after=expires_after,
+        )
+
     @overload
     async def wait(
         self,
@@ -1216,6 +1311,7 @@ class AsyncMethods:
         metadata: Mapping[str, Any] | None = None,
         agent_id: str | None = None,
         expires_after: float | timedelta | None = None,
+        about: About | None = None,
     ) -> SemanticMemory:
         """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
@@ -1242,6 +1338,8 @@ class AsyncMethods:
             For how long it is found from now on: seconds or a ``timedelta``. Then it is as if it
             was archived; :meth:`forgetting` lists it, :meth:`restore` takes it back. A fact that is
             stated again lasts for the longer time.
+        about
+            ``"agent"`` for a fact about the agent, which contexts show apart.
 
         Returns
         -------
@@ -1271,6 +1369,7 @@ class AsyncMethods:
             metadata=metadata,
             agent_id=agent_id,
             expires_after=expires_after,
+            about=about,
         )
 
     async def import_(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from .. import _native
-from ..inputs.facts import FACT_KINDS, IMPORTANCES
+from ..inputs.facts import ABOUT, FACT_KINDS, IMPORTANCES
 from ..inputs.options import FORMATS, KINDS, METHODS
 from ..readers import FORMATS as FILE_FORMATS
 from . import agents, commands, completion, demo, service, shelving, transfers, upkeep, views
@@ -139,6 +139,24 @@ class CommandLine:
         stated.add_argument(
             "--expires-after", type=float, metavar="SECONDS", help="for how long it is found"
         )
+
+        done = self._add("procedure", transfers.procedure, "remember what an agent did")
+        done.add_argument("user_id", metavar="USER", help="the user; a new one is made")
+        self._add_file(
+            done,
+            "messages of a chat with tool calls, or an object with `goal`, `steps` and `outcome`, "
+            "as JSON; `-` is standard input",
+        )
+        done.add_argument("--goal", metavar="TEXT", help="what was to be achieved")
+        done.add_argument("--outcome", metavar="TEXT", help="what came of it")
+        result = done.add_mutually_exclusive_group()
+        result.add_argument(
+            "--worked", action="store_true", default=None, help="the goal was reached"
+        )
+        result.add_argument(
+            "--failed", dest="worked", action="store_false", help="the goal was not reached"
+        )
+        done.add_argument("--agent", metavar="A", help="the agent that did it")
 
     def _add_transfers(self) -> None:
         exported = self._add("export", transfers.export, "write a user's memories to a file")
@@ -361,6 +379,7 @@ _LABELS = "0 to 1, or " + ", ".join(IMPORTANCES)
 
 
 def _add_importance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--about", choices=ABOUT, help="only facts about the user, or about agents")
     parser.add_argument(
         "--min-importance", type=_importance, metavar="X", help=f"importance at least: {_LABELS}"
     )

@@ -116,6 +116,7 @@ def facts(args: argparse.Namespace, out: Output) -> int:
             kind=args.kind,
             attribute=args.attribute,
             min_importance=args.min_importance,
+            about=args.about,
             **filters_of(args),
         )
         if out.as_json:

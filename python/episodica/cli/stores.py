@@ -60,7 +60,11 @@ def check_store(args: argparse.Namespace) -> None:
 
 def fact_filters_of(args: argparse.Namespace) -> dict[str, Any]:
     """The filters of a search, those on facts included."""
-    facts = {"fact_kinds": args.fact_kind, "min_importance": args.min_importance}
+    facts = {
+        "fact_kinds": args.fact_kind,
+        "min_importance": args.min_importance,
+        "about": args.about,
+    }
     return {**filters_of(args), **facts}
 
 

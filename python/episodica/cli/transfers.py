@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInputError
+from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
 from ..readers import Conversation, Source, iter_conversations
@@ -165,6 +166,36 @@ def state(args: argparse.Namespace, out: Output) -> int:
         out.note(f"{fact.kind}, id {fact.memory_id}")
         if ended is not None:
             out.note(f"no longer holds: {printable(ended.content)}")
+    return 0
+
+
+def procedure(args: argparse.Namespace, out: Output) -> int:
+    """Adds what an agent did, from a file."""
+    try:
+        text = sys.stdin.read() if args.file == "-" else Path(args.file).read_text("utf-8")
+        given = json.loads(text)
+    except OSError as error:
+        raise StoreIOError(
+            f"cannot read `{args.file}`", path=args.file, errno=error.errno
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"the file is not JSON: `{shown(args.file)}`") from error
+    done = given if isinstance(given, dict) else {"messages": given}
+    with writing(args, create=True) as memory:
+        fact = memory.remember_procedure(
+            args.user_id,
+            args.goal or done.get("goal"),
+            done.get("steps", ()),
+            outcome=args.outcome or done.get("outcome"),
+            worked=done.get("worked") if args.worked is None else args.worked,
+            messages=done.get("messages"),
+            agent_id=args.agent,
+        )
+    if out.as_json:
+        out.json(fact)
+    else:
+        out.line(printable(fact.content))
+        out.note(f"{fact.kind}, id {fact.memory_id}")
     return 0
 
 

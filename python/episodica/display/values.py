@@ -15,7 +15,7 @@ from typing import Any
 
 from ..forgetting import ForgettingReport
 from ..listings import Records
-from ..records import Episode, Message, Record, SemanticMemory
+from ..records import Episode, Message, Procedure, ProcedureStep, Record, SemanticMemory
 from ..reports import AddResult, Event, Events, LearningReport, VerifyReport
 from ..results import Context, Explanation, Hit, SearchResults
 from ..status import Report, leaves
@@ -96,7 +96,27 @@ def _(value: SemanticMemory) -> str:
     state += f" · until {day(value.expires_at)}" if value.expires_at else ""
     note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{proof}{state}"
     text = f"<strong>{content}</strong>" if value.is_current else _struck(content)
-    return f"<p>{text}</p>" + paragraph(note, "ep-faint")
+    return f"<p>{text}</p>" + paragraph(note, "ep-faint") + _steps(value.procedure)
+
+
+def _steps(procedure: Procedure | None) -> str:
+    """What an agent did, step by step."""
+    if procedure is None or not procedure.steps:
+        return ""
+    rows = (
+        (str(number), plain(step.action, 60), _cell(step.arguments), _came_of(step))
+        for number, step in enumerate(procedure.steps[:MAX_ROWS], 1)
+    )
+    head = ("", "action", "arguments", "result")
+    return folded(
+        _count(len(procedure.steps), "step"), table(head, rows, len(procedure.steps), "nstt")
+    )
+
+
+def _came_of(step: ProcedureStep) -> str:
+    if step.error is None:
+        return _cell(step.result)
+    return f'<span class="ep-warn">{plain(step.error)}</span>'
 
 
 @body.register

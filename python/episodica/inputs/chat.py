@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidInputError
@@ -44,9 +46,29 @@ _ATTRIBUTES = (
     "metadata",
     "message_id",
     "id",
+    "tool_call_id",
+    "status",
     *_INSTEAD_OF_CONTENT,
 )
 _DEEPEST_RESULT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What an assistant asked a tool to do."""
+
+    id: str | None
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came back; ``id`` is that of the call."""
+
+    id: str | None
+    result: Any
+    failed: bool
 
 
 def rows(table: Any) -> Iterator[dict[str, Any]] | None:
@@ -107,6 +129,79 @@ def text_of(message: Mapping[str, Any], place: str) -> object:
     if spoken and called:
         return f"{spoken}\n{called}"
     return spoken or called or content
+
+
+def spoken_of(message: Mapping[str, Any], place: str) -> str:
+    """What a message says in words, without its calls of tools and their results."""
+    content = message.get("content")
+    parts = content if isinstance(content, (list, tuple)) else message.get("parts")
+    if isinstance(content, str):
+        return content
+    if not isinstance(parts, (list, tuple)):
+        return _spoken(message)
+    words = (part for part in parts if isinstance(part, str) or _get(part, "text") is not None)
+    return _joined(
+        part if isinstance(part, str) else str(_get(part, "text"))
+        for part in words
+        if isinstance(part, str) or _get(part, "type") in (None, *_TEXT_PARTS)
+    )
+
+
+def tools_of(message: Mapping[str, Any]) -> Iterator[ToolCall | ToolResult]:
+    """The calls of tools in a message, and the results of earlier ones, in their order."""
+    if role_of(message) in ("tool", "function"):
+        yield _tool_result(message.get("tool_call_id"), message.get("content"), message)
+        return
+    found: list[ToolCall | ToolResult] = []
+    content, parts = message.get("content"), message.get("parts")
+    for part in content if isinstance(content, (list, tuple)) else ():
+        kind = _get(part, "type")
+        if kind in _CALLS:
+            found.append(_tool_call(part, _first(part, ("input", "arguments", "args"))))
+        elif kind in _RESULTS:
+            held = _get(part, "output" if kind == "function_call_output" else "content")
+            found.append(_tool_result(_first(part, ("tool_use_id", "call_id")), held, part))
+    for part in parts if isinstance(parts, (list, tuple)) else ():
+        called, answered = _first(part, _GEMINI_CALL), _first(part, _GEMINI_RESULT)
+        if called is not None:
+            found.append(_tool_call(called, _get(called, "args")))
+        elif answered is not None:
+            found.append(_tool_result(_get(answered, "id"), _get(answered, "response"), {}))
+    calls = message.get("tool_calls")
+    known = {one.id for one in found if one.id is not None}
+    for call in calls if isinstance(calls, (list, tuple)) else ():
+        # LangChain repeats the calls that Anthropic has among the parts.
+        if _get(call, "id") not in known:
+            function = _get(call, "function") or call
+            arguments = _first(function, ("arguments", "args"))
+            found.append(_tool_call(function, arguments, _get(call, "id")))
+    yield from found
+
+
+def _tool_call(call: object, arguments: Any, own: object = None) -> ToolCall:
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments)
+    given = own or _first(call, ("call_id", "id"))
+    name = _get(call, "name")
+    return ToolCall(
+        given if isinstance(given, str) else None,
+        name if isinstance(name, str) and name.strip() else "tool",
+        arguments,
+    )
+
+
+def _tool_result(given: object, content: Any, holder: object) -> ToolResult:
+    result = content
+    if isinstance(content, (list, tuple)):
+        result = _result(content, 0)
+    fails = bool(_get(holder, "is_error")) or _get(holder, "status") == "error"
+    read = result
+    if isinstance(result, str):
+        with suppress(ValueError, RecursionError):
+            read = json.loads(result)
+    fails = fails or bool(isinstance(read, Mapping) and read.get("error"))
+    return ToolResult(given if isinstance(given, str) else None, result, fails)
 
 
 def may_be_silent(message: Mapping[str, Any]) -> bool:

@@ -25,6 +25,10 @@ FactKind: TypeAlias = Literal[
 ]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 
+# Whom facts are about.
+About: TypeAlias = Literal["user", "agent"]
+ABOUT: tuple[About, ...] = get_args(About)
+
 Importance: TypeAlias = Literal["low", "medium", "high", "critical"]
 # How Cortex-Mem's labels are read: as the least of their quarter.
 IMPORTANCES: dict[str, float] = {"low": 0.25, "medium": 0.5, "high": 0.75, "critical": 1.0}
@@ -60,6 +64,15 @@ def importance(value: object, what: str) -> float:
     return checks.share(value, what)
 
 
+def about_agent(about: object) -> bool | None:
+    """Whether facts about an agent are meant; ``None`` for any."""
+    if about is None:
+        return None
+    if about not in ABOUT:
+        raise InvalidInputError(f"about is unknown: `{shown(about)}`", hint="say `user` or `agent`")
+    return about == "agent"
+
+
 def stated_fact(
     statement: object,
     kind: object,
@@ -67,6 +80,7 @@ def stated_fact(
     metadata: object,
     agent_id: object,
     expires_after: object,
+    about: object,
 ) -> dict[str, Any]:
     """What ``Engine.remember`` takes.
 
@@ -83,6 +97,8 @@ def stated_fact(
     kept = dict(metadata or {})
     if agent_id is not None:
         kept["agent_id"] = checks.text(agent_id, "agent_id")
+    if about_agent(about):
+        kept["about"] = "agent"
     return {
         "content": content,
         "kind": None if kind is None else fact_kind(kind),

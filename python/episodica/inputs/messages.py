@@ -44,6 +44,7 @@ _FOREIGN_KEYS = frozenset(
         "parts",
         "refusal",
         "response_metadata",
+        "status",
         "tool_call_id",
         "tool_calls",
         "type",

@@ -14,7 +14,7 @@ from ..dates import TimeLike, aware, rfc3339, rfc3339_end
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
-from .facts import FactKind, Importance, fact_kinds, importance
+from .facts import About, FactKind, Importance, about_agent, fact_kinds, importance
 from .texts import json_text
 
 Kind: TypeAlias = Literal["episodic", "semantic", "message"]
@@ -60,6 +60,7 @@ class SearchOptions(TypedDict, total=False):
     where: Mapping[str, Any] | None
     fact_kinds: Iterable[FactKind] | FactKind | None
     min_importance: float | Importance | None
+    about: About | None
     threshold: float | None
     include_superseded: bool
     explain: bool
@@ -88,6 +89,7 @@ SEARCH_DEFAULTS: SearchOptions = {
     "where": None,
     "fact_kinds": None,
     "min_importance": None,
+    "about": None,
     "threshold": None,
     "include_superseded": False,
     "explain": False,
@@ -159,7 +161,7 @@ def search_options(
         "method": one_of(options["method"], METHODS, "method"),
         **_window(options),
         "where": conditions(options["where"]),
-        **about_facts(options["fact_kinds"], options["min_importance"]),
+        **about_facts(options["fact_kinds"], options["min_importance"], options["about"]),
         "threshold": _threshold(options["threshold"]),
         "include_superseded": bool(options["include_superseded"]),
         "explain": bool(options["explain"]),
@@ -174,6 +176,7 @@ def list_options(
     kind: Iterable[FactKind] | FactKind | None = None,
     attribute: str | None = None,
     min_importance: float | Importance | None = None,
+    about: About | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """The options of a listing as the engine takes them, and the maximum number of records."""
     options = _with_defaults(given, LIST_DEFAULTS)
@@ -184,16 +187,19 @@ def list_options(
         "newest_first": bool(options["newest_first"]),
         "include_superseded": bool(include_superseded),
         "include_archived": bool(options["include_archived"]),
-        **about_facts(kind, min_importance, "kind"),
+        **about_facts(kind, min_importance, about, "kind"),
         "attribute": None if attribute is None else checks.text(attribute, "attribute"),
     }, None if limit is None else checks.whole(limit, "limit", 0)
 
 
-def about_facts(kinds: object, least: object, what: str = "fact_kinds") -> dict[str, Any]:
-    """Conditions that only facts can meet: category and importance."""
+def about_facts(
+    kinds: object, least: object, about: object = None, what: str = "fact_kinds"
+) -> dict[str, Any]:
+    """Conditions that only facts can meet: category, importance, whom they are about."""
     return {
         "fact_kinds": [] if kinds is None else fact_kinds(kinds, what),
         "min_importance": None if least is None else importance(least, "min_importance"),
+        "about_agent": about_agent(about),
     }
 
 

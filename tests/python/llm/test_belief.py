@@ -64,6 +64,7 @@ def test_row_4_a_models_word_alone_ends_no_fact_and_ignores_none(
         memory.close()
 
 
+@pytest.mark.requirement("SEM-7")
 def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -104,6 +105,7 @@ def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
     assert memory.stats()["mended"]["unsupported_sentences"] >= 3
 
 
+@pytest.mark.requirement("SEM-1")
 def test_row_9_the_models_facts_take_the_place_of_the_rules(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from llm_checks import talk, until, vectors
 from loopback import Reply, Request
 from model_server import DIMENSION, ModelServer, vector
@@ -49,6 +50,7 @@ def test_vectors_come_in_batches_and_each_text_once(
     assert len(server.requests) == asked + 1
 
 
+@pytest.mark.requirement("RET-7")
 def test_an_outage_of_vectors_leaves_words_and_is_made_good(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:

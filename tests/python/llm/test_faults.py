@@ -53,6 +53,7 @@ PASSING: dict[str, Reply] = {
 
 
 @pytest.mark.parametrize("name", PASSING)
+@pytest.mark.requirement("RES-1")
 def test_what_may_pass_is_tried_again(
     name: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -220,6 +221,7 @@ ANSWERS: dict[Callable[[str, str], str], tuple[str, ...]] = {
 
 @pytest.mark.parametrize("write", ANSWERS, ids=lambda write: write.__name__)
 @pytest.mark.parametrize("mode", ["window", "message"])
+@pytest.mark.requirement("RES-3")
 def test_any_answer_leaves_everything_whole(
     write: Callable[[str, str], str],
     mode: Any,

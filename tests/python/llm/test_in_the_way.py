@@ -310,6 +310,7 @@ def test_row_12_episodes_are_learned_from_at_the_same_time(
     check_whole(memory, "ann", 120)
 
 
+@pytest.mark.requirement("BUF-1")
 def test_row_13_the_minimum_of_an_episode_is_obeyed(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:

@@ -52,6 +52,7 @@ def test_four_hundred_messages_stay_within_the_budget(
     assert len(texts) == len(set(texts)), "the same text is never embedded twice"
 
 
+@pytest.mark.requirement("RES-6")
 def test_the_books_are_the_servers_own(
     server: ModelServer, open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -132,6 +133,7 @@ def test_without_tracing_no_prompt_is_kept(
     ]
 
 
+@pytest.mark.requirement("RES-5")
 def test_answers_are_paid_for_once(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -150,6 +152,7 @@ def test_answers_are_paid_for_once(
     assert (again.usage()["cached"], again.usage()["calls"]) == (6, 0)
 
 
+@pytest.mark.requirement("EPI-1")
 def test_a_chinese_conversation_gets_the_chinese_prompts(
     server: ModelServer, open_memory: Callable[..., MemorySystem]
 ) -> None:

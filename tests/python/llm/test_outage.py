@@ -46,6 +46,7 @@ class Hold:
         return None
 
 
+@pytest.mark.requirement("RES-2")
 def test_a_dead_server_costs_the_breakers_requests_and_no_more(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_port_where_nobody_listens_is_an_outage_too(
     assert memory.health()["llm"]["endpoint"]["requests"] == 5
 
 
+@pytest.mark.requirement("EPI-2")
 def test_what_the_rules_wrote_is_written_again_by_itself(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -153,6 +155,7 @@ def test_without_a_model_pending_texts_stay_as_they_are(
         check_whole(offline, "ann", 30)
 
 
+@pytest.mark.requirement("RET-8")
 def test_callers_and_searches_do_not_wait(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -188,6 +191,7 @@ def test_flush_returns_the_models_episodes(
     assert memory.flush("ann") == []
 
 
+@pytest.mark.requirement("RES-4")
 def test_close_with_no_time_leaves_the_rest_for_the_next_start(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -224,6 +228,7 @@ def test_close_with_time_finishes(
 
 
 @pytest.mark.parametrize("up", [True, False])
+@pytest.mark.requirement("BUF-2")
 def test_a_session_is_closed_with_and_without_an_answer(
     up: bool, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:

@@ -33,6 +33,7 @@ CHECKS = ",".join(
 )
 
 
+@pytest.mark.requirement("SURFACES")
 async def test_the_document_names_every_endpoint_and_failures_as_problems(client: Client) -> None:
     document = await client.json("GET", "/openapi.json")
     assert document["openapi"].startswith("3.")

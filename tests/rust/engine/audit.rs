@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use episodica_core::clock::Zone;
 use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
+use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind, Statement};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{LanguageModel, Phase, Prompt};
-use episodica_core::model::Message;
+use episodica_core::model::{Message, Procedure, Step};
 use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::{Error, ErrorKind, Result};
@@ -131,6 +131,7 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     engine.add_messages("alice", messages.collect(), None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
     assert!(engine.wait(None, Some(Duration::from_secs(60)), &NOW).unwrap());
+    remember_procedures(&engine, &words);
     let (mut gone, mut deletions) = (BTreeSet::new(), 0);
     for round in 0..8 {
         shelve_some(&mut random, &engine);
@@ -153,6 +154,24 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     engine.delete_user_data("alice", &NOW).unwrap();
     assert_silent(&engine, &disk, &words.iter().collect(), &format!("seed {seed}, the user"));
     deletions + 1
+}
+
+/// What an agent did with each third word, deep inside of a step, proved by its message and another.
+fn remember_procedures(engine: &Engine, words: &[String]) {
+    for (number, word) in words.iter().enumerate().step_by(3) {
+        let arguments = json!({"for": [{"what": word}]});
+        let step = Step { action: "look".into(), arguments, ..Step::default() };
+        let goal = format!("Find thing number {number}");
+        let procedure = Procedure { goal, steps: vec![step], ..Procedure::default() };
+        let proofs = [number, (number + 1) % words.len()].map(|proof| format!("m{proof}"));
+        let statement = Statement {
+            procedure: Some(procedure),
+            source_messages: proofs.into(),
+            ..Statement::default()
+        };
+        let fact = engine.remember("alice", statement, &NOW).unwrap();
+        assert_eq!(fact.source_messages.len(), 2);
+    }
 }
 
 /// Archives one record and restores another, so that each deletion finds revisions of both.
