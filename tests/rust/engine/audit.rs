@@ -156,7 +156,8 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     deletions + 1
 }
 
-/// What an agent did with each third word, deep inside of a step, proved by its message and another.
+/// What an agent did with each third word, deep inside of a step; the word's message and another
+/// prove it.
 fn remember_procedures(engine: &Engine, words: &[String]) {
     for (number, word) in words.iter().enumerate().step_by(3) {
         let arguments = json!({"for": [{"what": word}]});

@@ -110,8 +110,8 @@ mod tests {
         .unwrap();
         assert_eq!(
             procedure.text(),
-            "Deploy the site to staging [failed]: The site is down. 1. run_tests({\"path\":\"tests\"}) \
-             -> 12 passed; 2. deploy -> error: no route to host"
+            "Deploy the site to staging [failed]: The site is down. \
+             1. run_tests({\"path\":\"tests\"}) -> 12 passed; 2. deploy -> error: no route to host"
         );
         assert!(procedure.has_errors());
         let long = Procedure { goal: "é".repeat(500), ..Procedure::default() };
