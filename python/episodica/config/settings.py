@@ -225,6 +225,8 @@ class MemoryConfig:
         Maximum time between two episodes that are merged, in minutes. Value: above 0.
     semantic_memory : bool
         Learn facts from finished episodes.
+    learn_from : str
+        Whose messages facts are learned from: the ``user``'s, the ``assistant``'s, or ``both``.
     prediction_correction : bool
         With an LLM, show it the known facts that are nearest to an episode, and learn what they
         lack; otherwise learn from each episode alone.
@@ -302,6 +304,7 @@ class MemoryConfig:
     merge_similarity_threshold: float = 0.85
     merge_max_gap_minutes: float = 60.0
     semantic_memory: bool = True
+    learn_from: Literal["both", "user", "assistant"] = "both"
     prediction_correction: bool = True
     statement_similarity_threshold: float = 0.0
     min_confidence: float = 0.6
