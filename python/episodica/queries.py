@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from . import transfer
 from .errors import InvalidInputError
@@ -36,9 +36,6 @@ from .rerankers import rerank, widened
 from .results import Context, SearchResults
 from .status import TraceStep
 from .store import OpenStore
-
-if TYPE_CHECKING:
-    pass
 
 # The field of each kind of record that names it.
 ID_FIELDS = {"message": "message_id", "episode": "episode_id", "semantic": "memory_id"}
@@ -313,10 +310,8 @@ class MemoryReader(OpenStore):
 
         Parameters
         ----------
-        user_id, since, until, session_id, agent_id, where, newest_first, limit
-            As for :meth:`episodes`.
-        include_archived
-            Has no effect: messages are always listed.
+        user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
+            As for :meth:`episodes`; messages are never archived.
 
         Returns
         -------

@@ -536,10 +536,8 @@ class AsyncMethods:
 
         Parameters
         ----------
-        user_id, since, until, session_id, agent_id, where, newest_first, limit
-            As for :meth:`episodes`.
-        include_archived
-            Has no effect: messages are always listed.
+        user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
+            As for :meth:`episodes`; messages are never archived.
 
         Returns
         -------
