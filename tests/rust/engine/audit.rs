@@ -183,9 +183,10 @@ fn shelve_some(random: &mut Random, engine: &Engine) {
         let pick = random.below(there.len().max(1) as u64) as usize;
         let Some(record) = there.get(pick) else { continue };
         let ids = [record.id().to_owned()];
-        let shelved = match restores {
-            true => engine.restore("alice", &ids, &NOW),
-            false => engine.archive("alice", &ids, &NOW),
+        let shelved = if restores {
+            engine.restore("alice", &ids, &NOW)
+        } else {
+            engine.archive("alice", &ids, &NOW)
         };
         assert_eq!(shelved.unwrap().len(), 1);
     }

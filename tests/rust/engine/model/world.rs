@@ -192,11 +192,14 @@ impl World {
                     self.arm(failing);
                     // Nothing is known of the fact if this fails.
                     self.shelved.remove(&key);
-                    outcome = match restores {
-                        true => self.engine().restore(USERS[*user], &ids, &NOW),
-                        false => self.engine().archive(USERS[*user], &ids, &NOW),
-                    }
-                    .map(|_| drop(self.shelved.insert(key, !restores)));
+                    let shelved = if *restores {
+                        self.engine().restore(USERS[*user], &ids, &NOW)
+                    } else {
+                        self.engine().archive(USERS[*user], &ids, &NOW)
+                    };
+                    outcome = shelved.map(|_| {
+                        self.shelved.insert(key, !restores);
+                    });
                 }
             }
             Op::Delete { user, kind, place } => {
