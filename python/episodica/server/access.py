@@ -134,7 +134,7 @@ def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
         )
 
 
-def caller_of(
+async def caller_of(
     request: Request,
     given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)],
 ) -> Caller:
@@ -158,7 +158,7 @@ def decoded(text: str) -> str:
         raise ServiceError(400, "invalid_input", "the path is not UTF-8") from None
 
 
-def user_of(
+async def user_of(
     request: Request,
     caller: AnyCaller,
     user: Annotated[str, Path(description="The user's id, percent-encoded.", min_length=1)],

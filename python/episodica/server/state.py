@@ -30,7 +30,7 @@ class Service:
     stream: Stream
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """Dependency: the service."""
     service: Service = request.app.state.service
     return service

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header, Path, Query
@@ -24,7 +25,8 @@ CLASSES: dict[str, type[Message] | type[Episode] | type[SemanticMemory]] = {
 }
 LISTINGS = {"messages": "messages", "episodes": "episodes", "facts": "semantic_memories"}
 
-# The terms of a score that are ways to find something.
+# The terms of a score that are ways to find something, and hits that tell which took part.
+_TOLD = 20
 _LEGS = {"words", "tokens", "vector", "bm25", "L0", "L1", "L2"}
 _WORDS = {
     400: "The request is invalid.",
@@ -77,7 +79,7 @@ class Part:
     options: dict[str, Any]
 
 
-def part_of(
+async def part_of(
     cursor: Cursor = None,
     limit: Limit = 100,
     since: Annotated[str | None, Query(description="Nothing before this time.")] = None,
@@ -152,4 +154,7 @@ def forget(service: Service, caller: Caller, user: str) -> None:
 
 def legs_of(hits: Any) -> set[str]:
     """Which legs took part in a search."""
-    return _LEGS & {name.split(".")[0] for hit in hits for name in hit.scores}
+    names: set[str] = set()
+    for hit in islice(hits, _TOLD):
+        names.update(hit.scores)
+    return _LEGS & {name.split(".")[0] for name in names}
