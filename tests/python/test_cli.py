@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from episodica.cli.output import columns, cut, printable, wrap
@@ -174,7 +175,14 @@ def test_stats_verify_doctor(filled: Cli) -> None:
     assert done.returncode == 0, done.stderr
     assert "python" in done.stdout
     assert "sk-secret" not in done.stdout + done.stderr
-    assert data_of(filled("doctor", "--json"))["healthy"] is True
+    assert "OPENAI_API_KEY" in done.stdout
+    found = data_of(filled("doctor", "--json"))
+    assert found["healthy"] is True
+    assert found["problems"] == []
+    assert found["numpy"] == np.__version__
+    assert found["keys"] == []
+    assert {*found["extras"], *found["extras_missing"]} >= {"plot", "pandas", "server", "mcp"}
+    assert found["directory"]["free_bytes"] > 0
 
 
 def test_doctor_finds_what_is_wrong(cli: Cli) -> None:

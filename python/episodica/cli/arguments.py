@@ -11,7 +11,18 @@ from .. import _native
 from ..inputs.facts import ABOUT, FACT_KINDS, IMPORTANCES
 from ..inputs.options import FORMATS, KINDS, METHODS
 from ..readers import FORMATS as FILE_FORMATS
-from . import agents, commands, completion, demo, service, shelving, transfers, upkeep, views
+from . import (
+    agents,
+    commands,
+    completion,
+    demo,
+    doctor,
+    service,
+    shelving,
+    transfers,
+    upkeep,
+    views,
+)
 from .output import COLOURS, Output
 from .parser import Parser
 
@@ -318,7 +329,7 @@ class CommandLine:
         _add_filters(delete)
         _add_fact_kind(delete)
         delete.add_argument("--yes", action="store_true", help="do not ask")
-        self._add("doctor", upkeep.doctor, "check this installation and the store")
+        self._add("doctor", doctor.doctor, "check this installation and the store")
 
         def print_completion(args: argparse.Namespace, out: Output) -> int:
             out.line(self.completion(args.shell).rstrip())

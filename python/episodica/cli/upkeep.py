@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import _native
-from ..config import MemoryConfig
-from ..errors import EpisodicaError, InvalidInputError, StoreIOError
+from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import Reporter
 from ..queries import MemoryReader
 from .output import Output, counted
-from .stores import filters_of, known, opened, store_of, user_of, writing
+from .stores import filters_of, known, opened, user_of, writing
 
 CHARTS = ("timeline", "map", "scores")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -110,37 +107,6 @@ def verify(args: argparse.Namespace, out: Output) -> int:
                 f"{found.errors:,} errors"
             )
     return 0 if found.ok else 1
-
-
-def doctor(args: argparse.Namespace, out: Output) -> int:
-    """Checks this installation and the store; 1 if a check fails."""
-    findings: dict[str, Any] = {
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "platform": platform.platform(),
-        **_native.system_info(),
-    }
-    failure: EpisodicaError | None = None
-    try:
-        settings, defaults = MemoryConfig.load().to_dict(), MemoryConfig().to_dict()
-        findings["settings"] = {
-            name: value for name, value in settings.items() if value != defaults[name]
-        } or "defaults"
-        findings["store"] = store_of(args)
-        findings["health"] = _health(args)
-    except EpisodicaError as error:
-        failure = error
-    healthy = failure is None and findings["health"]["status"] in ("ok", "no store yet")
-    out.tree({**findings, "healthy": healthy})
-    if failure is not None:
-        raise failure
-    return 0 if healthy else 1
-
-
-def _health(args: argparse.Namespace) -> dict[str, Any]:
-    if not Path(store_of(args)).expanduser().is_dir():
-        return {"status": "no store yet"}
-    with opened(args) as memory:
-        return memory.health().to_dict()
 
 
 def delete(args: argparse.Namespace, out: Output) -> int:

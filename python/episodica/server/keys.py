@@ -7,22 +7,27 @@ at once in every worker. Knows nothing of HTTP.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import ConfigError, InvalidInputError, StoreIOError
 from ..hints import nearest_hint, shown
 from ..inputs import checks
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 SCOPES = ("read", "write", "erase", "admin")
 _PREFIX = "epi"
@@ -159,7 +164,7 @@ class KeyRing:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = self.path.with_name(f"{self.path.name}.lock")
             with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), "w") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                _lock(file)
                 self._stamp = None
                 self._refresh()
                 yield self._keys
@@ -207,3 +212,11 @@ def _hash(secret: str) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _lock(file: IO[str]) -> None:
+    """Waits until no other process holds the file; closing it lets go."""
+    if sys.platform == "win32":
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,0 +1,43 @@
+"""Runs the tests that need NumPy and pytest only, against the installed package.
+
+    python tools/fast_tests.py [pytest options]
+
+For a system, an interpreter or a NumPy that the development tools may lack; minutes even under an
+emulator. `make test` runs everything.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NAMES = (
+    "async",
+    "config",
+    "deleting",
+    "doctor",
+    "events",
+    "listings",
+    "many_messages",
+    "messages",
+    "readers",
+    "search",
+    "status",
+    "stores",
+    "supersession",
+    "system",
+    "timezones",
+    "transfer",
+    "values",
+)
+
+
+def main() -> int:
+    """The command."""
+    files = [str(ROOT / "tests" / "python" / f"test_{name}.py") for name in NAMES]
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(ROOT), *sys.argv[1:], *files]
+    return subprocess.run(command, check=False, cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
