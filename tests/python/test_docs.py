@@ -47,11 +47,12 @@ NOT_RUN = {
     "docs/mcp.md": 3,
     "docs/nemori.md": 1,
     "docs/performance.md": 1,
+    "docs/scoring.md": 1,
     "docs/serve.md": 2,
     "docs/start/chatbot.md": 1,
     "docs/start/install.md": 2,
+    "docs/ui.md": 1,
     "evaluation/README.md": 4,
-    "docs/ui.md": 1,  # opens a browser
 }
 
 
