@@ -23,6 +23,7 @@ CLASSES = {
     "AsyncMethods": [
         ("OpenStore", "store.py"),
         ("MemoryReader", "queries.py"),
+        ("MemoryViews", "views.py"),
         ("Corrections", "corrections.py"),
         ("Procedures", "procedures.py"),
         ("PendingWork", "pending.py"),

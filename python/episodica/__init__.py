@@ -32,10 +32,13 @@ from .errors import (
     UnsupportedFormatError,
     VectorIndexError,
 )
+from .following import EventStream, Subscription
 from .forgetting import ForgettingCandidate, ForgettingReport
 from .inputs.checks import text as _text
+from .layers.values import Entry, Exploration, Step
 from .listings import AsyncRecords, Records
 from .plot import Plots
+from .profile import Profile, ProfileLine
 from .records import Episode, Message, Procedure, ProcedureStep, SemanticMemory
 from .reports import (
     AddResult,
@@ -52,6 +55,7 @@ from .reports import (
 )
 from .rerankers import RerankEndpoint
 from .results import Context, Explanation, Hit, SearchResults
+from .sessions import Session, SessionReport
 from .status import (
     Cost,
     EmbeddingHealth,
@@ -85,11 +89,14 @@ __all__ = [
     "EmbeddingError",
     "EmbeddingHealth",
     "EmbeddingMismatchError",
+    "Entry",
     "Episode",
     "EpisodicaError",
     "Event",
+    "EventStream",
     "Events",
     "Explanation",
+    "Exploration",
     "ExportReport",
     "ForgettingCandidate",
     "ForgettingReport",
@@ -112,6 +119,8 @@ __all__ = [
     "Problem",
     "Procedure",
     "ProcedureStep",
+    "Profile",
+    "ProfileLine",
     "ReadOnlyStoreError",
     "RebuildReport",
     "Records",
@@ -119,10 +128,14 @@ __all__ = [
     "SearchResults",
     "SemanticMemory",
     "ServiceHealth",
+    "Session",
+    "SessionReport",
+    "Step",
     "StoreHealth",
     "StoreIOError",
     "StoreLockedError",
     "StoreStats",
+    "Subscription",
     "TraceStep",
     "UnsupportedFormatError",
     "Usage",

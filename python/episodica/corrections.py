@@ -12,12 +12,12 @@ from .inputs import checks as check
 from .inputs.facts import FactKind, Importance
 from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
-from .queries import MemoryReader
 from .records import Record
 from .reports import DeleteReport
+from .views import MemoryViews
 
 
-class Corrections(MemoryReader):
+class Corrections(MemoryViews):
     """Changes and removes records. Use :class:`MemorySystem`, which is one."""
 
     __slots__ = ()

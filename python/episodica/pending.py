@@ -1,4 +1,4 @@
-"""Work that is still to be done: waiting for it, and doing what an outage prevented."""
+"""Work that is still to be done: ending sessions, waiting, doing what an outage prevented."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Literal, overload
 
 from .inputs import checks as check
 from .procedures import Procedures
+from .records import Episode
 from .reports import Event, LearningReport
+from .sessions import SessionReport
 
 
 class PendingWork(Procedures):
@@ -61,7 +63,7 @@ class PendingWork(Procedures):
             Return what became of each candidate for a fact, with the text before and the evidence.
         since
             The report begins here: the ``cursor`` of an earlier report or of :meth:`events`.
-            ``None``: with the oldest event that is kept.
+            ``None``: with the beginning of the logs.
 
         Returns
         -------
@@ -91,6 +93,83 @@ class PendingWork(Procedures):
             learned += (event for event in page if event.is_learning)
             page = self.events(page.cursor, user_id=user)
         return LearningReport(done, tuple(learned), page.cursor)
+
+    @overload
+    def close_session(
+        self,
+        user_id: str,
+        session_id: str,
+        *,
+        wait: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> list[Episode]: ...
+    @overload
+    def close_session(
+        self, user_id: str, session_id: str, *, wait: Literal[True], timeout: float | None = None
+    ) -> SessionReport: ...
+    @overload
+    def close_session(
+        self, user_id: str, session_id: str, *, wait: bool, timeout: float | None = None
+    ) -> list[Episode] | SessionReport: ...
+    def close_session(
+        self, user_id: str, session_id: str, *, wait: bool = False, timeout: float | None = None
+    ) -> list[Episode] | SessionReport:
+        """Ends a session: turns its buffered messages into episodes, and returns these.
+
+        Its state goes from ``closing`` to ``closed`` as facts are learned and indexed. It is in the
+        log: what a crash cut off goes on when the store is opened again.
+
+        Parameters
+        ----------
+        user_id
+            User id.
+        session_id
+            The session. An unknown one is not an error.
+        wait
+            Wait until the session is closed, and report everything that it left.
+        timeout
+            Maximum wait in seconds. ``None``: no limit.
+
+        Returns
+        -------
+        list of Episode, or SessionReport
+            The new episodes of this session; with ``wait``, the session with all its episodes and
+            the facts learned from them, true if it is closed.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes, or a negative ``timeout``.
+        StoreIOError
+            If the log can't be written.
+
+        Examples
+        --------
+        >>> bye = {"role": "user", "content": "Bye!", "session_id": "s2"}
+        >>> memory.add_messages("alice", [bye]).buffered
+        1
+        >>> [episode.message_count for episode in memory.close_session("alice", "s2")]
+        [1]
+        >>> memory.close_session("alice", "s2")
+        []
+        >>> memory.close_session("alice", "s2", wait=True).session.state
+        'closed'
+        """
+        user, session = check.user(user_id), check.text(session_id, "session_id")
+        longest = None if timeout is None else check.seconds(timeout, "timeout")
+        formed = self._engine.close_session(user, session)
+        if not wait:
+            return formed
+        done = self._engine.wait(user, longest)
+        found = next((one for one in self.sessions(user) if one.session_id == session), None)
+        episodes = tuple(self.episodes(user, session_id=session))
+        ids = {episode.episode_id for episode in episodes}
+        facts = (
+            fact
+            for fact in self.semantic_memories(user, session_id=session)
+            if ids.intersection(fact.source_episodes)
+        )
+        return SessionReport(done, found, episodes, tuple(facts))
 
     def retry_pending(self, user_id: str | None = None) -> int:
         """Retries work that an outage prevented: vectors, facts and texts of a model.

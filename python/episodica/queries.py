@@ -5,14 +5,10 @@ Checks arguments, calls the engine, wraps its answers. No logic of its own.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Unpack
 
-from . import transfer
-from .errors import InvalidInputError
-from .hints import nearest_hint, shown
 from .inputs import checks as check
 from .inputs.facts import About, FactKind, Importance
 from .inputs.options import (
@@ -31,7 +27,6 @@ from .inputs.options import (
 from .listings import PAGE, Records, T
 from .plot import Plots
 from .records import Episode, Message, Record, SemanticMemory
-from .reports import ExportReport
 from .rerankers import rerank, widened
 from .results import Context, SearchResults
 from .status import TraceStep
@@ -453,45 +448,6 @@ class MemoryReader(OpenStore):
         []
         """
         return self._engine.trace(check.user(user_id), check.text(id, "id"))
-
-    def export(self, user_id: str, path: str | os.PathLike[str]) -> ExportReport:
-        """Writes all records of a user to a file.
-
-        A file that ends in ``.md`` is Markdown for people. Any other is JSONL with a record a line,
-        which :meth:`MemorySystem.import_` reads: messages, episodes and facts with their ids and
-        all their versions. Prompts and answers of a model (:meth:`trace`) and vectors stay here.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        path
-            The file; one that exists is replaced, but only by a whole export.
-
-        Returns
-        -------
-        ExportReport
-            How many records were written.
-
-        Raises
-        ------
-        InvalidInputError
-            For an unknown user.
-        StoreIOError
-            If the file can't be written.
-
-        Examples
-        --------
-        >>> memory.export("alice", "alice.jsonl").messages
-        2
-        """
-        user = check.user(user_id)
-        file = check.store_path(path)
-        if user not in self.users():
-            raise InvalidInputError(
-                f"no such user: `{shown(user)}`", hint=nearest_hint(user, self.users())
-            )
-        return transfer.export(self, user, file)
 
 
 def _hits(top_k: object) -> Any:

@@ -23,6 +23,8 @@ class Message(Portable):
     ----------
     message_id : str
         Unique among the user's messages: the caller's own id, or one that follows from the message.
+    uri : str
+        Its address.
     role : str
         ``"user"``, ``"assistant"``, ``"system"``, ``"tool"`` or any other word.
     content : str
@@ -50,6 +52,7 @@ class Message(Portable):
     metadata: Any = None
     seq: int = 0
     agent_id: str | None = None
+    uri: str = field(default="", compare=False)
 
     @property
     def speaker(self) -> str:
@@ -69,6 +72,7 @@ class Message(Portable):
             get("metadata"),
             get("seq", 0),
             get("agent_id"),
+            get("uri", ""),
         )
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -26,7 +27,7 @@ class _Counts(Portable):
 # Ids that a line for a terminal has room for.
 _MAX_IDS = 3
 # Changes that are not about a candidate for a fact.
-_NOT_LEARNED = ("MESSAGE", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
+_NOT_LEARNED = ("MESSAGE", "SESSION", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,16 +87,18 @@ class Event(Portable):
     Attributes
     ----------
     at : datetime
-        When it happened.
+        When it happened, as the record says; of a message, when it was said.
     user_id : str
         The user.
     change : str
-        ``"MESSAGE"`` (stored), ``"EPISODE"`` (written), ``"DELETE"``; of facts ``"ADD"`` (new),
-        ``"UPDATE"`` (another text), ``"MERGE"`` (said again: one more proof), ``"SUPERSEDE"`` (a
-        new fact that ended an older one) and ``"IGNORE"`` (a candidate that said nothing new);
+        ``"MESSAGE"`` (stored), ``"SESSION"`` (closed), ``"EPISODE"`` (written, or written again),
+        ``"DELETE"``; of facts ``"ADD"`` (new), ``"UPDATE"`` (another text, or it holds no longer
+        or again), ``"MERGE"`` (said again: one more proof), ``"SUPERSEDE"`` (a new fact that ended
+        an older one) and ``"IGNORE"`` (a candidate that said nothing new);
         of episodes and facts ``"ARCHIVE"`` and ``"RESTORE"``.
     id : str
-        The record; empty if everything of the user was deleted.
+        The record or session; empty if everything of the user is void: deleted, or to be read
+        anew. Of a record that another process deleted, a mark: see :meth:`concerns`.
     statement : str
         The fact, or the title of the episode.
     previous : str or None
@@ -107,7 +110,8 @@ class Event(Portable):
     reason : str
         Why, for people.
     cursor : str
-        What to pass as ``since`` to continue after it.
+        What to pass as ``since`` to continue after it. Empty within a page of the events of more
+        than 64 users, where only the page has one.
     """
 
     at: datetime
@@ -125,6 +129,33 @@ class Event(Portable):
     def is_learning(self) -> bool:
         """Whether it is about a candidate for a fact."""
         return self.change not in _NOT_LEARNED
+
+    def concerns(self, record_id: str) -> bool:
+        """Whether it is about the record with this id.
+
+        Of what is deleted the logs keep no id, but a mark by which a known id is recognised.
+
+        Parameters
+        ----------
+        record_id
+            The id of a message, an episode or a fact.
+
+        Returns
+        -------
+        bool
+            Whether it is; an event without an id is about all records of its user.
+
+        Examples
+        --------
+        >>> message = memory.messages("alice")[0]
+        >>> [event.change for event in memory.events() if event.concerns(message.message_id)]
+        ['MESSAGE']
+        """
+        if not self.id.startswith("sha256:"):
+            return self.id in (record_id, "")
+        parts = (self.user_id.encode(), record_id.encode())
+        told = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+        return self.id == f"sha256:{hashlib.sha256(told).hexdigest()[:16]}"
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Event:
@@ -150,7 +181,8 @@ class Events(Portable):
     cursor : str
         What to pass as ``since`` next time.
     complete : bool
-        ``False`` if changes after the given cursor are no longer known: list the records again.
+        ``False`` if the logs of a user are no continuation of what was read before: after a
+        ``DELETE`` without id, everything of the user comes again.
     """
 
     events: tuple[Event, ...] = ()
@@ -244,6 +276,10 @@ class ImportReport(_Counts):
         Records left out because the user has them.
     skipped : int
         What a chat history has in place of messages without a word in it.
+    updated : int
+        Records corrected by the files of an exported tree.
+    refused : tuple of str
+        Files whose changes were not taken over, each with the reason.
     """
 
     messages: int = 0
@@ -252,6 +288,13 @@ class ImportReport(_Counts):
     known: int = 0
     users: int = 0
     skipped: int = 0
+    updated: int = 0
+    refused: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ImportReport:
+        counts = {field.name: data.get(field.name, 0) for field in fields(cls)}
+        return cls(**{**counts, "refused": tuple(data.get("refused", ()))})
 
     def __add__(self, other: ImportReport) -> ImportReport:
         return ImportReport(

@@ -6,17 +6,19 @@ Checks arguments, calls the engine, wraps its answers. No logic of its own.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
 from .config import MemoryConfig
 from .errors import ConfigError, InvalidInputError
+from .following import EventStream, Subscription
 from .handle import EngineHandle
 from .hints import shown
 from .inputs import checks as check
 from .progress import Progress, Reporter
-from .reports import BackupReport, Events, RebuildReport, VerifyReport
+from .reports import BackupReport, Event, Events, RebuildReport, VerifyReport
 from .rerankers import Reranker, checked_reranker
 from .status import Health, StoreStats, Usage, UserStats
 
@@ -217,27 +219,63 @@ class OpenStore:
         """
         return self._engine.usage()
 
+    @overload
     def events(
-        self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
-    ) -> Events:
-        """The latest changes of records, oldest first: stored, written, learned, deleted.
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: Literal[False] = False,
+    ) -> Events: ...
+    @overload
+    def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: Literal[True],
+    ) -> EventStream: ...
+    @overload
+    def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: bool,
+    ) -> Events | EventStream: ...
+    def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: bool = False,
+    ) -> Events | EventStream:
+        """What happened to records: stored, written, learned, deleted, and sessions closed.
 
-        They are kept in memory, some thousands, from the opening of the store on, and only those
-        that this object made. A deletion removes the user's from the list.
+        Read from the logs, whoever wrote them and however long ago. With the cursor of the last
+        event, each comes exactly once, across restarts and processes. The events of a user are in
+        the order in which what they report refers to what came before: messages, episodes, facts.
 
         Parameters
         ----------
         since
-            The ``cursor`` of an earlier call; ``"latest"`` returns no events and the cursor of
-            the end. ``None``: from the oldest that is kept.
+            The ``cursor`` of an earlier call or event; ``"latest"`` for the end of the logs.
+            ``None``: from their beginning.
         user_id
             Only this user.
         limit
-            Maximum number of events.
+            Maximum number of events; what one deletion removed comes together, though. With
+            ``follow`` all come.
+        follow
+            Return an iterator that waits for more, for ``for`` and ``async for``.
 
         Returns
         -------
-        Events
+        Events or EventStream
             The events, and the cursor to continue with.
 
         Raises
@@ -254,8 +292,52 @@ class OpenStore:
         0
         """
         cursor = None if since is None else check.text(since, "since")
-        most = check.whole(limit, "limit", 1)
-        return self._engine.events(cursor, check.optional_user(user_id), most)
+        user = check.optional_user(user_id)
+        if follow:
+            return EventStream(self, cursor, user)
+        return self._engine.events(cursor, user, check.whole(limit, "limit", 1))
+
+    def on_event(
+        self,
+        callback: Callable[[Event], object],
+        *,
+        user_id: str | None = None,
+        since: str | None = "latest",
+    ) -> Subscription:
+        """Calls a function with each event, in a thread of its own, until the memory is closed.
+
+        It may call the memory. Its exceptions are counted and logged, and hurt nothing.
+
+        Parameters
+        ----------
+        callback
+            The function; it is given an :class:`Event`.
+        user_id
+            Only this user.
+        since
+            As for :meth:`events`.
+
+        Returns
+        -------
+        Subscription
+            Counts calls and failures; its ``close()`` ends the calls.
+
+        Raises
+        ------
+        InvalidInputError
+            For text that is not a cursor, or a callback that can't be called.
+
+        Examples
+        --------
+        >>> subscription = memory.on_event(print, user_id="bob")
+        >>> subscription.errors
+        0
+        >>> subscription.close()
+        """
+        if not callable(callback):
+            raise InvalidInputError(f"callback must be a function, not `{type(callback).__name__}`")
+        cursor = None if since is None else check.text(since, "since")
+        return Subscription(self, callback, cursor, check.optional_user(user_id))
 
     def verify(self, user_id: str | None = None, *, progress: Progress = None) -> VerifyReport:
         """Checks every record against the indexes and every line against the format.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from . import transfer
@@ -13,13 +14,14 @@ from .dates import TimeLike
 from .inputs import checks as check
 from .inputs.facts import About, FactKind, stated_fact
 from .inputs.messages import normalise
+from .layers import folder
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .pending import PendingWork
 from .progress import Progress, Reporter
-from .queries import MemoryReader
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, ImportReport, RebuildReport
 from .rerankers import Reranker
+from .views import MemoryViews
 
 
 class MemorySystem(PendingWork):
@@ -204,40 +206,6 @@ class MemorySystem(PendingWork):
         """
         return self._engine.flush_all()
 
-    def close_session(self, user_id: str, session_id: str) -> list[Episode]:
-        """Ends a session: turns its buffered messages into episodes, and returns these.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        session_id
-            The session. An unknown one is not an error.
-
-        Returns
-        -------
-        list of Episode
-            The new episodes of this session.
-
-        Raises
-        ------
-        InvalidInputError
-            For a user id that is empty or longer than 512 bytes.
-        StoreIOError
-            If the log can't be written.
-
-        Examples
-        --------
-        >>> bye = {"role": "user", "content": "Bye!", "session_id": "s2"}
-        >>> memory.add_messages("alice", [bye]).buffered
-        1
-        >>> [episode.message_count for episode in memory.close_session("alice", "s2")]
-        [1]
-        >>> memory.close_session("alice", "s2")
-        []
-        """
-        return self._engine.close_session(check.user(user_id), check.text(session_id, "session_id"))
-
     def remember(
         self,
         user_id: str,
@@ -320,7 +288,9 @@ class MemorySystem(PendingWork):
         Parameters
         ----------
         path
-            The file, a ZIP archive of an account, or ``"-"`` for standard input.
+            The file, a ZIP archive of an account, or ``"-"`` for standard input. Or the directory
+            of an exported tree: facts and overviews that were corrected there become updates of
+            ``user_id``, with their history; nothing is deleted.
         user_id
             The user. ``None``: the one that the file names.
         format
@@ -353,6 +323,8 @@ class MemorySystem(PendingWork):
         1
         """
         file = path if str(path) == "-" else check.store_path(path)
+        if user_id is not None and Path(file).is_dir():
+            return folder.read_back(self, check.user(user_id), Path(file))
         with Reporter(progress) as callback:
             return transfer.import_file(self, file, check.optional_user(user_id), format, callback)
 
@@ -392,7 +364,7 @@ class MemorySystem(PendingWork):
             return self._engine.rebuild_indices(check.optional_user(user_id), callback)
 
 
-class LightweightSearchSystem(MemoryReader):
+class LightweightSearchSystem(MemoryViews):
     """Searches a store without writing to it or taking its writer lock.
 
     Works on read-only disks and beside a writer. Parameters are those of :class:`MemorySystem`,

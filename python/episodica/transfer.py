@@ -43,6 +43,7 @@ VERSION = 1
 _LONGEST_HEAD = 16 << 20
 _KINDS = {"message": 0, "episode": 1, "fact": 2}
 _MARKDOWN = (".md", ".markdown")
+FILE_FORMATS = ("jsonl", "markdown", "tree")
 _AGAIN = "export the memories again"
 
 _Lines: TypeAlias = list[tuple[int, str]]
@@ -84,10 +85,13 @@ def is_export(source: Source) -> bool:
     return isinstance(head, Mapping) and head.get("format") == EXPORT
 
 
-def export(memory: _Reader, user: str, path: str | os.PathLike[str]) -> ExportReport:
+def export(
+    memory: _Reader, user: str, path: str | os.PathLike[str], format: str | None = None
+) -> ExportReport:
     """Writes a user's records to a file, under its name only when it is whole."""
     target = Path(path)
-    write = _write_markdown if target.suffix.lower() in _MARKDOWN else _write_jsonl
+    is_markdown = target.suffix.lower() in _MARKDOWN if format is None else format == "markdown"
+    write = _write_markdown if is_markdown else _write_jsonl
     growing = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
         try:

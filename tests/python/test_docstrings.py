@@ -22,7 +22,7 @@ from episodica import AsyncMemorySystem, MemorySystem
 from episodica.value import Value
 
 # Methods that raise nothing of their own, as they only read what the object has.
-NEVER_RAISE = {"explain", "to_dict"}
+NEVER_RAISE = {"concerns", "explain", "to_dict"}
 
 
 def public_classes() -> Iterator[type]:

@@ -1,12 +1,17 @@
-"""What learning answers: ``events()`` and ``wait(report=True)``."""
+"""What happened to records: ``events()``, ``on_event()`` and ``wait(report=True)``."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from episodica import InvalidInputError, MemorySystem
+from episodica import AsyncMemorySystem, InvalidInputError, LightweightSearchSystem, MemorySystem
 
 
 def learn(memory: MemorySystem, user: str, *said: tuple[str, str]) -> None:
@@ -54,9 +59,15 @@ def test_corrections_and_stated_facts_are_reported(memory: MemorySystem) -> None
     fact = memory.remember("al", "I live in Paris.")
     memory.remember("al", "I live in Paris.")
     memory.update("al", fact.memory_id, "Al lives in Nice.")
+    changes = [(one.change, one.statement, one.previous) for one in memory.events()]
+    assert changes == [
+        ("ADD", "I live in Paris.", None),
+        ("IGNORE", "I live in Paris.", "I live in Paris."),
+        ("UPDATE", "Al lives in Nice.", "I live in Paris."),
+    ]
     memory.delete("al", fact.memory_id)
-    changes = [(one.change, one.statement) for one in memory.events()]
-    assert changes == [("DELETE", "")], "a deletion takes the texts along"
+    changes = [(one.change, one.statement, one.id) for one in memory.events()]
+    assert changes == [("DELETE", "", fact.memory_id)], "a deletion takes the texts along"
     memory.remember("bo", "I live in Rome.")
     memory.remember("bo", "I live in Rome.")
     stated, again = memory.events(user_id="bo")
@@ -64,18 +75,187 @@ def test_corrections_and_stated_facts_are_reported(memory: MemorySystem) -> None
     assert again.change in ("IGNORE", "MERGE")
 
 
-def test_cursors_continue_and_say_what_is_lost(memory: MemorySystem, store: Any) -> None:
+def test_cursors_continue_across_restarts(memory: MemorySystem, store: Any) -> None:
     latest = memory.events("latest").cursor
     learn(memory, "al", ("2024-01-05T10:00:00Z", "I live in Paris."))
     first = memory.events(latest, limit=1)
     assert [one.change for one in first] == ["MESSAGE"]
     assert [one.change for one in memory.events(first.cursor)] == ["EPISODE", "ADD"]
     assert [one.cursor for one in first] == [first.cursor]
+    everything = memory.events()
     memory.close()
     with MemorySystem(store) as again:
-        assert not again.events(first.cursor).complete
+        assert again.events(first.cursor).complete
+        assert [one.change for one in again.events(first.cursor)] == ["EPISODE", "ADD"]
+        assert again.events() == everything
+        assert len(again.events(everything.cursor)) == 0
         with pytest.raises(InvalidInputError, match="not a cursor: `x`"):
             again.events("x")
+
+
+def test_each_event_comes_once_whatever_the_pages(memory: MemorySystem) -> None:
+    for user in ("al", "bo", "张伟", "a/b"):
+        for day in range(1, 4):
+            learn(memory, user, (f"2024-01-0{day}T10:00:00Z", f"I bought {day} lamps in Lyon."))
+        memory.close_session(user, "s")
+    everything = list(memory.events())
+    assert {one.user_id for one in everything} == {"al", "bo", "张伟", "a/b"}
+    for limit in (1, 2, 7):
+        found: list[Any] = []
+        page = memory.events(limit=limit)
+        while page:
+            assert len(page) <= limit
+            found += page
+            page = memory.events(page.cursor, limit=limit)
+        assert found == everything
+    for at, event in enumerate(everything):
+        assert list(memory.events(event.cursor)) == everything[at + 1 :]
+    assert [one for one in everything if one.user_id == "bo"] == [
+        replaced(one, everything) for one in memory.events(user_id="bo")
+    ]
+
+
+def replaced(event: Any, known: list[Any]) -> Any:
+    """The event with its cursor in the stream of all users."""
+    (same,) = [
+        one
+        for one in known
+        if (one.user_id, one.id, one.change, one.at)
+        == (event.user_id, event.id, event.change, event.at)
+    ]
+    return same
+
+
+def test_a_closed_session_is_reported(memory: MemorySystem) -> None:
+    memory.add_messages("al", [{"role": "user", "content": "Hello there."}], session_id="s1")
+    memory.close_session("al", "s1")
+    changes = [(one.change, one.id) for one in memory.events() if one.change == "SESSION"]
+    assert changes == [("SESSION", "s1")]
+
+
+def test_deletions_move_cursors_along(memory: MemorySystem, store: Any) -> None:
+    for day in range(1, 8):
+        learn(memory, "al", (f"2024-01-0{day}T10:00:00Z", f"I bought {day} zqlamps in Lyon."))
+    before = list(memory.events(user_id="al"))
+    ids = [one.message_id for one in memory.messages("al")]
+    memory.delete("al", [ids[1], ids[2], ids[5]])
+    learn(memory, "al", ("2024-02-01T10:00:00Z", "I sold all lamps in Paris."))
+    with MemorySystem(store) as other:  # another opening has seen nothing of it
+        everything = list(other.events(user_id="al"))
+        pages = other.events(user_id="al", limit=2)
+        paged = list(pages)
+        while pages:
+            pages = other.events(pages.cursor, user_id="al", limit=2)
+            paged += pages
+        assert paged == everything
+        for event in before:
+            page = other.events(event.cursor, user_id="al")
+            assert page.complete
+            rest, seen = list(page), before[: before.index(event) + 1]
+            told = {(one.change, one.id) for one in seen}
+            assert rest == [
+                replaced(one, rest) for one in everything if (one.change, one.id) not in told
+            ], "each once, in order"
+            gone = [one for one in rest if one.change == "DELETE"]
+            assert sum(one.concerns(ids[1]) for one in gone) == 1
+            assert not any(one.concerns(ids[0]) for one in gone)
+            assert not any("2 zqlamps" in one.statement for one in rest)
+
+
+def test_a_deleted_user_is_void_and_may_come_again(memory: MemorySystem) -> None:
+    learn(memory, "al", ("2024-01-05T10:00:00Z", "I live in Paris."))
+    learn(memory, "bo", ("2024-01-05T10:00:00Z", "I live in Rome."))
+    cursor = memory.events().cursor
+    memory.delete_user_data("al")
+    page = memory.events(cursor)
+    assert [(one.user_id, one.change, one.id) for one in page] == [("al", "DELETE", "")]
+    assert len(memory.events(page.cursor)) == 0
+    learn(memory, "al", ("2024-01-05T10:00:00Z", "I live in Nice."))
+    for behind in (cursor, page.cursor):
+        changes = [one.change for one in memory.events(behind)]
+        assert changes[-3:] == ["MESSAGE", "EPISODE", "ADD"]
+        assert changes[:-3] == (["DELETE"] if behind == cursor else [])
+
+
+def test_another_process_sees_what_this_one_did(memory: MemorySystem, store: Any) -> None:
+    cursor = memory.events("latest").cursor
+    code = (
+        "import sys; from episodica import MemorySystem\n"
+        "with MemorySystem(sys.argv[1]) as memory: memory.remember('al', 'I live in Paris.')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(store)], check=True, timeout=60)
+    assert [one.change for one in memory.events(cursor)] == ["ADD"]
+    with LightweightSearchSystem(store) as reader:
+        assert [one.change for one in reader.events(cursor)] == ["ADD"]
+
+
+def test_callbacks_get_each_event_and_hurt_nothing(memory: MemorySystem) -> None:
+    seen: list[str] = []
+
+    def note(event: Any) -> None:
+        seen.append(event.change)
+        assert memory.get(event.user_id, event.id) is not None
+        if event.change == "MESSAGE":
+            raise RuntimeError("not to be seen by anybody")
+
+    subscription = memory.on_event(note)
+    learn(memory, "al", ("2024-01-05T10:00:00Z", "I live in Paris."))
+    until(lambda: subscription.delivered == 3)
+    assert (seen, subscription.errors) == (["MESSAGE", "EPISODE", "ADD"], 1)
+    assert len(memory.events(subscription.cursor)) == 0
+    subscription.close()
+    memory.remember("al", "I like tea.")
+    assert (subscription.closed, subscription.delivered) == (True, 3)
+    ended = memory.on_event(note, user_id="al")
+    memory.close()
+    until(lambda: ended.closed)
+    with pytest.raises(InvalidInputError, match="callback must be a function, not `int`"):
+        memory.on_event(3)  # type: ignore[arg-type]
+
+
+def test_a_stream_waits_for_more(memory: MemorySystem) -> None:
+    stream = memory.events(follow=True)
+    adding = threading.Timer(0.2, lambda: memory.remember("al", "I live in Paris."))
+    adding.start()
+    assert next(stream).statement == "I live in Paris."
+    assert len(memory.events(stream.cursor)) == 0
+    stream.close()
+    assert list(stream) == []
+
+
+async def test_a_stream_is_followed_in_an_event_loop(memory: MemorySystem, store: Any) -> None:
+    memory.close()
+    async with AsyncMemorySystem(store) as again:
+        await again.remember("al", "I live in Paris.")
+        changes = []
+        async for event in await again.events(follow=True):
+            changes.append(event.change)
+            if len(changes) == 2:
+                break
+            await again.remember("al", "I like tea.")
+        assert changes == ["ADD", "ADD"]
+
+
+def test_looking_at_many_users_reads_only_what_changed(memory: MemorySystem, store: Any) -> None:
+    for number in range(200):
+        memory.add_messages(f"u{number}", [{"role": "user", "content": "Hello."}])
+    memory.close()
+    with MemorySystem(store) as again:
+        cursor = again.events("latest").cursor
+        assert again.stats().open_users == 0
+        again.add_messages("u7", [{"role": "user", "content": "And hello again."}])
+        page = again.events(cursor)
+        assert [(one.user_id, one.change) for one in page] == [("u7", "MESSAGE")]
+        assert page.events[0].cursor == page.cursor
+        assert again.stats().open_users == 1
+        assert len(again.events(limit=10_000)) == 201
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_ids_of_messages_come_back_in_their_order(memory: MemorySystem) -> None:
@@ -88,8 +268,6 @@ def test_ids_of_messages_come_back_in_their_order(memory: MemorySystem) -> None:
 
 
 async def test_the_asynchronous_memory_reports_too(memory: MemorySystem, store: Any) -> None:
-    from episodica import AsyncMemorySystem
-
     memory.close()
     async with AsyncMemorySystem(store) as again:
         await again.remember("al", "I live in Paris.")

@@ -6,11 +6,12 @@ Written by ``tools/async_methods.py`` from the synchronous classes: change those
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..dates import TimeLike
+from ..following import EventStream, Subscription
 from ..forgetting import ForgettingReport
 from ..inputs.facts import About, FactKind, Importance
 from ..inputs.forgetting import Forgettable
@@ -23,15 +24,18 @@ from ..inputs.options import (
     SearchOptions,
     spelled_out,
 )
+from ..layers.values import Entry, Exploration, Layer
 from ..listings import AsyncRecords
 from ..plot.pictures import Plots
 from ..plot.source import ThemeName
+from ..profile import Profile
 from ..progress import Progress
 from ..records import Episode, Message, ProcedureStep, Record, SemanticMemory
 from ..reports import (
     AddResult,
     BackupReport,
     DeleteReport,
+    Event,
     Events,
     ExportReport,
     ImportReport,
@@ -40,6 +44,7 @@ from ..reports import (
     VerifyReport,
 )
 from ..results import Context, Hit, SearchResults
+from ..sessions import Session, SessionReport
 from ..status import Health, StoreStats, TraceStep, Usage, UserStats
 from ..system import MemorySystem
 from .running import run
@@ -128,27 +133,66 @@ class AsyncMethods:
         """
         return await run(self._memory.usage)
 
+    @overload
     async def events(
-        self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
-    ) -> Events:
-        """The latest changes of records, oldest first: stored, written, learned, deleted.
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: Literal[False] = False,
+    ) -> Events: ...
 
-        They are kept in memory, some thousands, from the opening of the store on, and only those
-        that this object made. A deletion removes the user's from the list.
+    @overload
+    async def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: Literal[True],
+    ) -> EventStream: ...
+
+    @overload
+    async def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: bool,
+    ) -> Events | EventStream: ...
+
+    async def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: bool = False,
+    ) -> Events | EventStream:
+        """What happened to records: stored, written, learned, deleted, and sessions closed.
+
+        Read from the logs, whoever wrote them and however long ago. With the cursor of the last
+        event, each comes exactly once, across restarts and processes. The events of a user are in
+        the order in which what they report refers to what came before: messages, episodes, facts.
 
         Parameters
         ----------
         since
-            The ``cursor`` of an earlier call; ``"latest"`` returns no events and the cursor of
-            the end. ``None``: from the oldest that is kept.
+            The ``cursor`` of an earlier call or event; ``"latest"`` for the end of the logs.
+            ``None``: from their beginning.
         user_id
             Only this user.
         limit
-            Maximum number of events.
+            Maximum number of events; what one deletion removed comes together, though. With
+            ``follow`` all come.
+        follow
+            Return an iterator that waits for more, for ``for`` and ``async for``.
 
         Returns
         -------
-        Events
+        Events or EventStream
             The events, and the cursor to continue with.
 
         Raises
@@ -164,7 +208,46 @@ class AsyncMethods:
         >>> len(await memory.events(events.cursor))
         0
         """
-        return await run(self._memory.events, since, user_id=user_id, limit=limit)
+        return await run(self._memory.events, since, user_id=user_id, limit=limit, follow=follow)
+
+    async def on_event(
+        self,
+        callback: Callable[[Event], object],
+        *,
+        user_id: str | None = None,
+        since: str | None = "latest",
+    ) -> Subscription:
+        """Calls a function with each event, in a thread of its own, until the memory is closed.
+
+        It may call the memory. Its exceptions are counted and logged, and hurt nothing.
+
+        Parameters
+        ----------
+        callback
+            The function; it is given an :class:`Event`.
+        user_id
+            Only this user.
+        since
+            As for :meth:`events`.
+
+        Returns
+        -------
+        Subscription
+            Counts calls and failures; its ``close()`` ends the calls.
+
+        Raises
+        ------
+        InvalidInputError
+            For text that is not a cursor, or a callback that can't be called.
+
+        Examples
+        --------
+        >>> subscription = await memory.on_event(print, user_id="bob")
+        >>> subscription.errors
+        0
+        >>> subscription.close()
+        """
+        return await run(self._memory.on_event, callback, user_id=user_id, since=since)
 
     async def verify(
         self, user_id: str | None = None, *, progress: Progress = None
@@ -644,19 +727,241 @@ class AsyncMethods:
         """
         return await run(self._memory.trace, user_id, id)
 
-    async def export(self, user_id: str, path: str | os.PathLike[str]) -> ExportReport:
-        """Writes all records of a user to a file.
+    async def profile(
+        self,
+        user_id: str,
+        *,
+        max_tokens: int | None = None,
+        language: Literal["en", "zh"] | None = None,
+    ) -> Profile:
+        """What is known of a user and holds now, by category, with what it was before.
 
-        A file that ends in ``.md`` is Markdown for people. Any other is JSONL with a record a line,
-        which :meth:`MemorySystem.import_` reads: messages, episodes and facts with their ids and
-        all their versions. Prompts and answers of a model (:meth:`trace`) and vectors stay here.
+        At most 50 facts of personal information, 100 of work history, 200 preferences, 50
+        relationships and 50 goals; the least important ones are left out first.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user has an empty profile.
+        max_tokens
+            Maximum length as Markdown, in tokens of o200k_base: more facts are left out.
+        language
+            Of the headings, ``"en"`` or ``"zh"``; ``None``: that of the facts.
+
+        Returns
+        -------
+        Profile
+            The facts by category; ``to_markdown(max_tokens=…)`` and ``to_json()`` write it.
+
+        Raises
+        ------
+        InvalidInputError
+            For ``max_tokens`` below 1, or another language.
+
+        Examples
+        --------
+        >>> profile = await memory.profile("alice")
+        >>> [line.content for line in profile.sections["personal_info"]]
+        ['Alice moved to Lyon last Friday [8 March 2024].']
+        >>> [event.change for event in next(iter(profile)).history]
+        ['ADD']
+        """
+        return await run(self._memory.profile, user_id, max_tokens=max_tokens, language=language)
+
+    async def ls(self, uri: str = "cortex://", *, user_id: str | None = None) -> Sequence[Entry]:
+        """What is in a folder of the tree, with its names and titles.
+
+        ``cortex://`` has ``session/ID/timeline/YYYY-MM/DD``, ``user/ID/preferences`` and its like,
+        and ``agent/ID/cases``. ``episodica://TENANT/USER`` has the records by kind, at their own
+        ``uri``. Names are percent-encoded ids. A folder is read when it is listed.
+
+        Parameters
+        ----------
+        uri
+            The folder.
+        user_id
+            Only records of this user. ``None``: of all users, of whom those are opened whose
+            records may be in the folder.
+
+        Returns
+        -------
+        Sequence of Entry
+            Folders, then texts in order of time.
+
+        Raises
+        ------
+        InvalidInputError
+            For text that is not an address, and where nothing is.
+
+        Examples
+        --------
+        >>> [entry.name for entry in await memory.ls("cortex://")]
+        ['session', 'user', 'agent', 'resources']
+        >>> [entry.title for entry in await memory.ls("cortex://user/alice/personal_info")]
+        ['Alice moved to Lyon last Friday [8 March 2024].']
+        """
+        return await run(self._memory.ls, uri, user_id=user_id)
+
+    async def tree(
+        self, uri: str = "cortex://", *, depth: int = 2, user_id: str | None = None
+    ) -> Entry:
+        """A folder with what is below, so many levels deep; ``print`` draws it.
+
+        Parameters
+        ----------
+        uri, user_id
+            As for :meth:`ls`.
+        depth
+            Levels below the folder, 1 to 32.
+
+        Returns
+        -------
+        Entry
+            The folder; its ``entries`` and theirs have what is below.
+
+        Raises
+        ------
+        InvalidInputError
+            As for :meth:`ls`, and for a ``depth`` out of bounds.
+
+        Examples
+        --------
+        >>> print(await memory.tree("cortex://user/alice", depth=1))
+        cortex://user/alice
+        ├── profile.md  what is known now
+        ├── profile.json  what is known now
+        ├── personal_info/
+        ├── work_history/
+        ├── preferences/
+        ├── relationships/
+        ├── goals/
+        ├── entities/
+        ├── events/
+        └── decisions/
+        """
+        return await run(self._memory.tree, uri, depth=depth, user_id=user_id)
+
+    async def read(
+        self, uri: str, layer: Layer | None = None, *, user_id: str | None = None
+    ) -> str:
+        """A text of the tree, in one of three layers.
+
+        L0 is an abstract of at most 100 tokens, L1 an overview (of an episode: its narrative), L2
+        the thing itself (of an episode: its messages, verbatim). Folders have layers too.
+
+        Parameters
+        ----------
+        uri
+            Its address: one of :meth:`ls`, or the ``uri`` of a record. ``….abstract.md`` and
+            ``….overview.md`` name the layers L0 and L1.
+        layer
+            ``"L0"``, ``"L1"`` or ``"L2"``. ``None``: the one that the address names, else L2.
+        user_id
+            As for :meth:`ls`.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Raises
+        ------
+        InvalidInputError
+            For text that is not an address, where nothing is, and for another layer.
+
+        Examples
+        --------
+        >>> episode = await anext(memory.episodes("alice"))
+        >>> await memory.read(episode.uri, "L1") == episode.content
+        True
+        """
+        return await run(self._memory.read, uri, layer, user_id=user_id)
+
+    async def explore(
+        self, query: str, uri: str = "cortex://", *, top_k: int = 5, user_id: str | None = None
+    ) -> Exploration:
+        """Walks through the tree from abstracts to contents, towards the answer of a question.
+
+        Parameters
+        ----------
+        query
+            The question.
+        uri
+            The folder where the walk begins.
+        top_k
+            Maximum number of hits.
+        user_id
+            As for :meth:`ls`.
+
+        Returns
+        -------
+        Exploration
+            The places that it looked at, each with its score and whether it went on there, and the
+            hits that it found.
+
+        Raises
+        ------
+        InvalidInputError
+            As for :meth:`ls` and :meth:`search`.
+
+        Examples
+        --------
+        >>> walk = await memory.explore("where does she live?", "cortex://user/alice")
+        >>> walk.steps[0].uri
+        'cortex://user/alice/personal_info'
+        >>> walk.hits[0].content
+        'Alice moved to Lyon last Friday [8 March 2024].'
+        """
+        return await run(self._memory.explore, query, uri, top_k=top_k, user_id=user_id)
+
+    async def sessions(self, user_id: str) -> list[Session]:
+        """The user's sessions in the order in which they began, with their states.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user has none.
+
+        Returns
+        -------
+        list of Session
+            Each with its state, its dates, and the number of its messages and episodes.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> await memory.sessions("alice")
+        [<Session 's1' active, 2024-03-11 09:30, 2 messages, 1 episodes>]
+        """
+        return await run(self._memory.sessions, user_id)
+
+    async def export(
+        self,
+        user_id: str,
+        path: str | os.PathLike[str],
+        *,
+        format: Literal["jsonl", "markdown", "tree"] | None = None,
+    ) -> ExportReport:
+        """Writes all records of a user to a file, or their tree to a directory.
+
+        JSONL has a record a line, which :meth:`MemorySystem.import_` reads: messages, episodes and
+        facts with their ids and all their versions. Prompts and answers of a model (:meth:`trace`)
+        and vectors stay here. Markdown is for people. A tree is a directory of Markdown files, as
+        :meth:`tree` shows them; ``import_`` takes over what was corrected in them.
 
         Parameters
         ----------
         user_id
             User id.
         path
-            The file; one that exists is replaced, but only by a whole export.
+            The file; one that exists is replaced, but only by a whole export. Of a tree: a
+            directory that does not exist yet or is empty.
+        format
+            ``None``: Markdown if the name ends in ``.md``, else JSONL.
 
         Returns
         -------
@@ -666,7 +971,7 @@ class AsyncMethods:
         Raises
         ------
         InvalidInputError
-            For an unknown user.
+            For an unknown user or format, and for a directory that is not empty.
         StoreIOError
             If the file can't be written.
 
@@ -675,7 +980,7 @@ class AsyncMethods:
         >>> (await memory.export("alice", "alice.jsonl")).messages
         2
         """
-        return await run(self._memory.export, user_id, path)
+        return await run(self._memory.export, user_id, path, format=format)
 
     async def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
@@ -1119,7 +1424,7 @@ class AsyncMethods:
             Return what became of each candidate for a fact, with the text before and the evidence.
         since
             The report begins here: the ``cursor`` of an earlier report or of :meth:`events`.
-            ``None``: with the oldest event that is kept.
+            ``None``: with the beginning of the logs.
 
         Returns
         -------
@@ -1139,6 +1444,74 @@ class AsyncMethods:
         ['ADD']
         """
         return await run(self._memory.wait, user_id, timeout, report=report, since=since)
+
+    @overload
+    async def close_session(
+        self,
+        user_id: str,
+        session_id: str,
+        *,
+        wait: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> list[Episode]: ...
+
+    @overload
+    async def close_session(
+        self, user_id: str, session_id: str, *, wait: Literal[True], timeout: float | None = None
+    ) -> SessionReport: ...
+
+    @overload
+    async def close_session(
+        self, user_id: str, session_id: str, *, wait: bool, timeout: float | None = None
+    ) -> list[Episode] | SessionReport: ...
+
+    async def close_session(
+        self, user_id: str, session_id: str, *, wait: bool = False, timeout: float | None = None
+    ) -> list[Episode] | SessionReport:
+        """Ends a session: turns its buffered messages into episodes, and returns these.
+
+        Its state goes from ``closing`` to ``closed`` as facts are learned and indexed. It is in the
+        log: what a crash cut off goes on when the store is opened again.
+
+        Parameters
+        ----------
+        user_id
+            User id.
+        session_id
+            The session. An unknown one is not an error.
+        wait
+            Wait until the session is closed, and report everything that it left.
+        timeout
+            Maximum wait in seconds. ``None``: no limit.
+
+        Returns
+        -------
+        list of Episode, or SessionReport
+            The new episodes of this session; with ``wait``, the session with all its episodes and
+            the facts learned from them, true if it is closed.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes, or a negative ``timeout``.
+        StoreIOError
+            If the log can't be written.
+
+        Examples
+        --------
+        >>> bye = {"role": "user", "content": "Bye!", "session_id": "s2"}
+        >>> (await memory.add_messages("alice", [bye])).buffered
+        1
+        >>> [episode.message_count for episode in await memory.close_session("alice", "s2")]
+        [1]
+        >>> await memory.close_session("alice", "s2")
+        []
+        >>> (await memory.close_session("alice", "s2", wait=True)).session.state
+        'closed'
+        """
+        return await run(
+            self._memory.close_session, user_id, session_id, wait=wait, timeout=timeout
+        )
 
     async def retry_pending(self, user_id: str | None = None) -> int:
         """Retries work that an outage prevented: vectors, facts and texts of a model.
@@ -1265,40 +1638,6 @@ class AsyncMethods:
         """
         return await run(self._memory.flush_all_buffers)
 
-    async def close_session(self, user_id: str, session_id: str) -> list[Episode]:
-        """Ends a session: turns its buffered messages into episodes, and returns these.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        session_id
-            The session. An unknown one is not an error.
-
-        Returns
-        -------
-        list of Episode
-            The new episodes of this session.
-
-        Raises
-        ------
-        InvalidInputError
-            For a user id that is empty or longer than 512 bytes.
-        StoreIOError
-            If the log can't be written.
-
-        Examples
-        --------
-        >>> bye = {"role": "user", "content": "Bye!", "session_id": "s2"}
-        >>> (await memory.add_messages("alice", [bye])).buffered
-        1
-        >>> [episode.message_count for episode in await memory.close_session("alice", "s2")]
-        [1]
-        >>> await memory.close_session("alice", "s2")
-        []
-        """
-        return await run(self._memory.close_session, user_id, session_id)
-
     async def remember(
         self,
         user_id: str,
@@ -1388,7 +1727,9 @@ class AsyncMethods:
         Parameters
         ----------
         path
-            The file, a ZIP archive of an account, or ``"-"`` for standard input.
+            The file, a ZIP archive of an account, or ``"-"`` for standard input. Or the directory
+            of an exported tree: facts and overviews that were corrected there become updates of
+            ``user_id``, with their history; nothing is deleted.
         user_id
             The user. ``None``: the one that the file names.
         format

@@ -17,11 +17,13 @@ from . import (
     completion,
     demo,
     doctor,
+    overviews,
     service,
     shelving,
     transfers,
     upkeep,
     views,
+    watching,
 )
 from .output import COLOURS, Output
 from .parser import Parser
@@ -173,6 +175,11 @@ class CommandLine:
         exported = self._add("export", transfers.export, "write a user's memories to a file")
         _add_user(exported)
         self._add_file(exported, "`.md` for Markdown, anything else for JSONL")
+        exported.add_argument(
+            "--format",
+            choices=("jsonl", "markdown", "tree"),
+            help="`tree`: a directory of Markdown files (default: the name tells)",
+        )
         imported = self._add("import", transfers.import_, "add the memories of an export")
         self._add_file(imported, f"an export; or {_FILE}")
         imported.add_argument("--user", metavar="U", help="the user, unless the file's own")
@@ -246,6 +253,24 @@ class CommandLine:
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
         history.add_argument("id", metavar="ID", help="id or URI of an episode or a fact")
+        known = self._add("profile", overviews.profile, "show what is known of a user now")
+        _add_user(known)
+        overviews.add_profile_arguments(known)
+        _add_user(self._add("sessions", overviews.sessions, "list a user's sessions"))
+        overviews.add_tree_arguments(self._add("ls", overviews.ls, "list a folder of the tree"))
+        drawn = self._add("tree", overviews.tree, "draw a folder of the tree with what is below")
+        overviews.add_tree_arguments(drawn)
+        drawn.add_argument(
+            "--depth", type=int, default=2, metavar="N", help="levels below (default 2)"
+        )
+        overviews.add_tree_arguments(
+            self._add("read", overviews.read, "print a text of the tree"), layers=True
+        )
+        overviews.add_explore_arguments(
+            self._add("explore", overviews.explore, "walk from abstracts to an answer")
+        )
+        changes = self._add("events", watching.events, "list what happened to records")
+        watching.add_events_arguments(changes)
         plot = self._add("plot", upkeep.plot, "draw a chart into a file")
         plot.add_argument("chart", choices=upkeep.CHARTS, help="which chart")
         _add_user(plot)

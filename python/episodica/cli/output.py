@@ -65,6 +65,10 @@ class Output:
         parts[::2] = (visible(part, lines=True) for part in parts[::2])
         sys.stdout.write("".join(parts) + "\n")
 
+    def flush(self) -> None:
+        """Hands the lines on to whoever reads them."""
+        sys.stdout.flush()
+
     def note(self, text: str) -> None:
         """One line on stderr."""
         sys.stderr.write(visible(text, lines=True) + "\n")

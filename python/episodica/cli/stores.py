@@ -30,7 +30,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(args: argparse.Namespace) -> Iterator[MemoryReader]:
+def opened(args: argparse.Namespace) -> Iterator[LightweightSearchSystem]:
     """Opens the store for reading, beside a writer if need be."""
     check_store(args)
     with LightweightSearchSystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:

@@ -215,7 +215,7 @@ def export(args: argparse.Namespace, out: Output) -> int:
     with opened(args) as memory:
         user = known(args.user_id, memory) if args.user_id else user_of(args, memory)
         target = Path(args.file)
-        report = memory.export(user, target)
+        report = memory.export(user, target, format=args.format)
     if out.as_json:
         out.json({**report.to_dict(), "file": str(target), "user": user})
     else:

@@ -14,7 +14,9 @@ from itertools import islice
 from typing import Any
 
 from ..forgetting import ForgettingReport
+from ..layers.values import Entry, Exploration
 from ..listings import Records
+from ..profile import Profile
 from ..records import Episode, Message, Procedure, ProcedureStep, Record, SemanticMemory
 from ..reports import AddResult, Event, Events, LearningReport, VerifyReport
 from ..results import Context, Explanation, Hit, SearchResults
@@ -238,8 +240,43 @@ def _(value: LearningReport) -> str:
 
 
 @body.register
+def _(value: Entry) -> str:
+    return title(value.title or value.name or value.uri, value.kind) + verbatim(str(value))
+
+
+@body.register
+def _(value: Exploration) -> str:
+    rows = (
+        (plain(step.uri), step.layer, f"{step.score:.3f}", "yes" if step.entered else "")
+        for step in value.steps[:MAX_ROWS]
+    )
+    note = _count(len(value.hits), "hit")
+    heads = ("place", "layer", "score", "entered")
+    return title(value.query, note) + table(heads, rows, len(value.steps), "tsns")
+
+
+@body.register
+def _(value: Profile) -> str:
+    left = sum(value.left_out.values())
+    note = f"{left} more left out" if left else ""
+    parts = [title(value._heading("").format(user=value.user_id), note)]
+    for category, lines in value.sections.items():
+        rows = (
+            (day(line.fact.valid_from)[:10], plain(line.content), _former(line.former))
+            for line in lines[:MAX_ROWS]
+        )
+        heads = ("since", value._heading(category), "before")
+        parts.append(table(heads, rows, len(lines), "stt"))
+    return "".join(parts)
+
+
+def _former(texts: tuple[str, ...]) -> str:
+    return "<br>".join(f"<s>{plain(text)}</s>" for text in texts)
+
+
+@body.register
 def _(value: Events) -> str:
-    note = "" if value.complete else "older changes are no longer known"
+    note = "" if value.complete else "some users begin anew"
     return title(_count(len(value.events), "change"), note) + _events(value.events)
 
 

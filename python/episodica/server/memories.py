@@ -22,6 +22,8 @@ class Memories:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._open: dict[str, AsyncMemorySystem] = {}
+        # Where the events of each tenant ended when its memory was opened.
+        self.starts: dict[str, str] = {}
         self._opening = asyncio.Lock()
         self.is_draining = False
         # Users with work that may be pending, for the metrics.
@@ -42,9 +44,9 @@ class Memories:
         settings = self._settings
         config = MemoryConfig.load(settings.config or None)
         given: dict[str, Any] = {"timezone": settings.timezone} if settings.timezone else {}
-        self._open[tenant] = AsyncMemorySystem(
-            settings.store, tenant=tenant, config=config, **given
-        )
+        memory = AsyncMemorySystem(settings.store, tenant=tenant, config=config, **given)
+        self.starts[tenant] = memory._memory.events("latest").cursor
+        self._open[tenant] = memory
 
     def all(self) -> list[AsyncMemorySystem]:
         """The memories that are open."""

@@ -1,15 +1,25 @@
-"""Changes of records for those who follow: one reader per tenant, however many follow."""
+"""Changes of records for those who follow: one look per tenant, however many follow.
+
+The logs are the stream, so a client that comes back with the id of its last event misses nothing,
+whatever happened to this process. The cursor of a tenant with very many users is too long for a
+header: then the id names a cursor that this process keeps, and after a restart the client is told
+to list anew.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
+import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from pydantic_core import to_json
 
 from ..aio.system import AsyncMemorySystem
+from ..errors import ClosedError
 from ..reports import Event
 from .memories import Memories
 from .telemetry.metrics import Metrics
@@ -18,6 +28,11 @@ from .telemetry.metrics import Metrics
 _LOOK_SECONDS = 0.2
 _ALIVE_SECONDS = 15.0
 _PAGE = 500
+# Of the time, the share that looking may take: with very many users one looks less often.
+_LOOKS_SHARE = 0.1
+# Characters of an id that headers have room for, and longer cursors that are kept by a name.
+_MAX_ID = 4_000
+_KEPT_CURSORS = 1_000
 
 
 class Stream:
@@ -29,6 +44,7 @@ class Stream:
         self._ends: dict[str, str] = {}
         self._changed = asyncio.Condition()
         self._version = 0
+        self._kept: OrderedDict[str, str] = OrderedDict()
         self.followers = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -53,22 +69,43 @@ class Stream:
             self._changed.notify_all()
 
     async def _look_again(self) -> None:
+        pause = _LOOK_SECONDS
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(pause)
+            started = time.monotonic()
             await self.look()
+            pause = max(_LOOK_SECONDS, (time.monotonic() - started) / _LOOKS_SHARE)
 
     async def look(self) -> None:
         """Counts what is new, and wakes the followers."""
         is_new = self._memories.is_draining
         for memory in self._memories.all():
-            if not memory.closed:
-                # Reads a list in memory: no thread is needed.
-                page = memory._memory.events(self._ends.get(memory.tenant))
-                is_new |= len(page) > 0
-                self._ends[memory.tenant] = page.cursor
-                self._metrics.changes(page)
+            tenant = memory.tenant
+            try:
+                page = await memory.events(self._ends.get(tenant, self._memories.starts[tenant]))
+            except ClosedError:
+                continue
+            is_new |= len(page) > 0
+            self._ends[tenant] = page.cursor
+            self._metrics.changes(page)
         if is_new:
             await self._wake()
+
+    def cursor_of(self, last_event_id: str | None) -> str | None:
+        """The cursor that an id stands for; None if this process never gave it."""
+        if last_event_id is None or not last_event_id.startswith("~"):
+            return last_event_id or "latest"
+        return self._kept.get(last_event_id)
+
+    def _id_of(self, cursor: str) -> str:
+        if len(cursor) <= _MAX_ID:
+            return cursor
+        name = f"~{hashlib.sha256(cursor.encode()).hexdigest()[:32]}"
+        self._kept[name] = cursor
+        self._kept.move_to_end(name)
+        if len(self._kept) > _KEPT_CURSORS:
+            self._kept.popitem(last=False)
+        return name
 
     async def follow(
         self, memory: AsyncMemorySystem, since: str | None, user: str | None
@@ -85,14 +122,16 @@ class Stream:
         self, memory: AsyncMemorySystem, since: str | None, user: str | None
     ) -> AsyncIterator[bytes]:
         seen = self._version
-        page = await memory.events(since or "latest", user_id=user, limit=_PAGE)
-        yield f": follow\nretry: 1000\nid: {page.cursor}\n\n".encode()
-        if not page.complete:
-            # What was missed is no longer known: the client lists the records again.
+        cursor = self.cursor_of(since)
+        page = await memory.events(cursor or "latest", user_id=user, limit=_PAGE)
+        start = cursor if cursor is not None and cursor != "latest" else page.cursor
+        yield f": follow\nretry: 1000\nid: {self._id_of(start)}\n\n".encode()
+        if cursor is None:
+            # What was missed is not known any more: the client lists the records again.
             yield b"event: reset\ndata: {}\n\n"
         while not self._memories.is_draining:
             for event in page:
-                yield _line(event)
+                yield self._line(event)
             if not len(page):
                 try:
                     async with asyncio.timeout(_ALIVE_SECONDS), self._changed:
@@ -104,14 +143,11 @@ class Stream:
             seen = self._version
             page = await memory.events(page.cursor, user_id=user, limit=_PAGE)
 
-
-def _line(event: Event) -> bytes:
-    data = to_json(event_view(event))
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-        event.cursor.encode(),
-        event.change.encode(),
-        data,
-    )
+    def _line(self, event: Event) -> bytes:
+        # Within a page of very many users, an event has no cursor: the id before it holds.
+        told = f"id: {self._id_of(event.cursor)}\n" if event.cursor else ""
+        data = to_json(event_view(event))
+        return b"%bevent: %b\ndata: %b\n\n" % (told.encode(), event.change.encode(), data)
 
 
 def event_view(event: Event) -> dict[str, object]:

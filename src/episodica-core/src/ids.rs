@@ -160,6 +160,11 @@ pub(crate) fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
     uuid8(&digest(&all))
 }
 
+/// What stays of the id of a deleted record: enough to recognise a known id, too little to tell it.
+pub fn mark_of(owner: &Owner, id: &str) -> String {
+    to_hex(&digest(&[owner.user.as_bytes(), id.as_bytes()])[..8])
+}
+
 /// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer),
 /// case kept.
 pub(crate) fn vector_id(tenant: &str, uri: &str, layer: &str) -> String {

@@ -18,7 +18,7 @@ use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::control::PythonControl;
 use crate::made::{embedder, language_model};
@@ -65,9 +65,8 @@ impl Engine {
         all: &[AnyRecord],
     ) -> PyResult<Bound<'py, PyAny>> {
         let shown = self.shown(user_id);
-        let made: PyResult<Vec<_>> =
-            all.iter().map(|one| records::record(py, &shown, one)).collect();
-        Ok(PyList::new(py, made?)?.into_any())
+        let made = all.iter().map(|one| records::record(py, &shown, one));
+        Ok(PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)?.into_any())
     }
 
     fn episodes<'py>(
@@ -76,12 +75,8 @@ impl Engine {
         user_id: &str,
         episodes: &[Arc<episodica_core::model::Episode>],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let shown = self.shown(user_id);
-        let list = PyList::empty(py);
-        for episode in episodes {
-            list.append(records::episode(py, &shown, episode)?)?;
-        }
-        Ok(list.into_any())
+        let all: Vec<AnyRecord> = episodes.iter().cloned().map(AnyRecord::Episode).collect();
+        self.list(py, user_id, &all)
     }
 }
 
@@ -260,6 +255,26 @@ impl Engine {
         let records =
             self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
         self.list(py, user_id, &records)
+    }
+
+    /// Id, date, text and group of each record of a listing.
+    fn outlines<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        kind: &str,
+        page_options: &Bound<'_, PyDict>,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
+        let found =
+            self.run(py, None, |core, control| core.outlines(user_id, kind, &page, control))?;
+        found.into_iter().map(|one| records::outline(py, &self.zone, one)).collect()
+    }
+
+    /// Id, state, date of the state, number of messages, and dates of the first and last.
+    fn sessions<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let found = self.run(py, None, |core, _| core.sessions(user_id))?;
+        found.into_iter().map(|one| records::session(py, &self.zone, one)).collect()
     }
 
     fn count_records(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use episodica_core::clock::{Moment, Zone};
-use episodica_core::engine::AnyRecord;
+use episodica_core::engine::{AnyRecord, Outline, Session};
 use episodica_core::ids::Owner;
 use episodica_core::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
 use pyo3::IntoPyObjectExt;
@@ -29,16 +29,16 @@ pub(crate) fn record<'py>(
     record: &AnyRecord,
 ) -> PyResult<Bound<'py, PyAny>> {
     match record {
-        AnyRecord::Message(inner) => message(py, &shown.zone, inner),
+        AnyRecord::Message(inner) => message(py, shown, inner),
         AnyRecord::Episode(inner) => episode(py, shown, inner),
         AnyRecord::Semantic(inner) => fact(py, shown, inner),
     }
 }
 
-/// A message.
+/// A message with its address.
 pub(crate) fn message<'py>(
     py: Python<'py>,
-    zone: &Zone,
+    shown: &Shown,
     message: &Message,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, MESSAGE, message => Message {
@@ -48,20 +48,20 @@ pub(crate) fn message<'py>(
         role: PyString::intern(py, role),
         name: name.as_deref(),
         content,
-        timestamp: datetime(py, zone, *timestamp)?,
+        timestamp: datetime(py, &shown.zone, *timestamp)?,
         session_id: session_id.as_deref(),
         agent_id: agent_id.as_deref(),
         metadata: metadata.as_ref().map(|raw| loads(py, raw.get())).transpose()?,
-    })
+    } more { uri: shown.owner.uri("message", &message.message_id) })
 }
 
 /// Several messages.
 pub(crate) fn messages<'py>(
     py: Python<'py>,
-    zone: &Zone,
+    shown: &Shown,
     all: &[Arc<Message>],
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let made: Vec<_> = all.iter().map(|one| message(py, zone, one)).collect::<PyResult<_>>()?;
+    let made: Vec<_> = all.iter().map(|one| message(py, shown, one)).collect::<PyResult<_>>()?;
     PyTuple::new(py, made)
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn episode<'py>(
         user_id,
         title,
         content,
-        original_messages: messages(py, &shown.zone, original_messages)?,
+        original_messages: messages(py, shown, original_messages)?,
         message_count,
         boundary_reason,
         timestamp: datetime(py, &shown.zone, *timestamp)?,
@@ -131,6 +131,28 @@ fn optional_datetime<'py>(
     moment: Option<Moment>,
 ) -> PyResult<Option<Bound<'py, PyDateTime>>> {
     moment.map(|moment| datetime(py, &shown.zone, moment)).transpose()
+}
+
+/// Id, date, text and group of a record.
+pub(crate) fn outline<'py>(
+    py: Python<'py>,
+    zone: &Zone,
+    one: Outline,
+) -> PyResult<Bound<'py, PyTuple>> {
+    (one.id, datetime(py, zone, one.at)?, one.text, one.group).into_pyobject(py)
+}
+
+/// Id, state, date of the state, number of messages, and dates of the first and last of a session.
+pub(crate) fn session<'py>(
+    py: Python<'py>,
+    zone: &Zone,
+    one: Session,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let date = |moment| datetime(py, zone, moment);
+    let changed_at = one.changed_at.map(date).transpose()?;
+    let (started_at, ended_at) = (date(one.started_at)?, date(one.ended_at)?);
+    (one.session_id, one.state.name(), changed_at, one.messages, started_at, ended_at)
+        .into_pyobject(py)
 }
 
 /// A moment as an aware `datetime` in the zone.

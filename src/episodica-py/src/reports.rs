@@ -60,7 +60,7 @@ fn event<'py>(py: Python<'py>, zone: &Zone, event: Event) -> Made<'py> {
         evidence: PyTuple::new(py, &evidence)?,
         reason,
         cursor,
-    } skip { number })
+    })
 }
 
 pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {

@@ -41,7 +41,7 @@ pub(crate) fn packed(
     context: Context,
     explain: bool,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let messages = records::messages(py, &shown.zone, &context.messages)?;
+    let messages = records::messages(py, &shown, &context.messages)?;
     let facts = context.facts.iter().map(|fact| records::fact(py, &shown, fact));
     let facts: Vec<_> = facts.collect::<PyResult<_>>()?;
     let Context { text, hits, degraded, intent, token_count, .. } = context;
@@ -117,7 +117,7 @@ fn hit_value<'py>(
             inner.valid_from,
         ),
         Record::Message(inner) => (
-            records::message(py, &shown.zone, inner)?,
+            records::message(py, shown, inner)?,
             Repeated {
                 id: &inner.message_id,
                 content: &inner.content,

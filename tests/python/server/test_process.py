@@ -109,7 +109,7 @@ def test_events_resume_where_they_were_cut(serve: Serve) -> None:
     rest = events_of(url, seen[-1]["id"])
     next(rest)
     names = [next(rest)["event"] for _ in range(4)]
-    assert names == ["ADD", "MESSAGE", "EPISODE", "SUPERSEDE"]
+    assert names == ["MESSAGE", "EPISODE", "ADD", "SUPERSEDE"]
     rest.close()
     again = events_of(url, start)
     next(again)
@@ -119,20 +119,26 @@ def test_events_resume_where_they_were_cut(serve: Serve) -> None:
     assert httpx.get(f"{url}/v1/events", headers={"Last-Event-ID": "x"}).status_code == 400
 
 
-def test_a_new_start_tells_followers_to_list_again(serve: Serve) -> None:
+def test_followers_miss_nothing_across_a_new_start(serve: Serve) -> None:
     served = serve()
     stream = events_of(served.url)
     cursor = next(stream)["id"]
     ended: list[object] = []
     reader = threading.Thread(target=lambda: ended.extend(stream))
     reader.start()
+    post(f"{served.url}{ALICE}/messages", {"messages": SAID, "wait": "stored"})
     assert served.stop() == 0
     reader.join(20)
     assert not reader.is_alive(), "the stop ends streams"
-    again = events_of(serve().url, cursor)
+    url = serve().url
+    again = events_of(url, cursor)
     next(again)
-    assert next(again)["event"] == "reset"
+    assert [next(again)["event"] for _ in range(2)] == ["MESSAGE", "MESSAGE"]
     again.close()
+    unknown = events_of(url, "~0123456789abcdef")
+    next(unknown)
+    assert next(unknown)["event"] == "reset"
+    unknown.close()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

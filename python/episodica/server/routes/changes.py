@@ -33,7 +33,7 @@ async def events(
     user: Annotated[str | None, Query(description="Only this user.")] = None,
     last_event_id: Annotated[str | None, Header(description="Continue after this one.")] = None,
 ) -> StreamingResponse:
-    """Follows messages, episodes and facts. After a restart an event `reset` says to list anew."""
+    """Follows messages, sessions, episodes and facts; an event `reset` says to list them anew."""
     caller.needs("read")
     name = user if user is not None else None if caller.user == "*" else caller.user
     if name is not None and not caller.opens(name):
@@ -41,7 +41,8 @@ async def events(
     if service.stream.followers >= service.settings.max_streams:
         raise ServiceError(503, "busy", "too many clients follow events")
     # A cursor that is none, and a user id that is none, are refused before the answer begins.
-    await memory.events(last_event_id or "latest", user_id=name)
+    cursor = service.stream.cursor_of(last_event_id)
+    await memory.events(cursor or "latest", user_id=name, limit=1)
     stream = service.stream.follow(memory, last_event_id or None, name)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)

@@ -79,7 +79,7 @@ async def add(body: Remember, caller: AnyCaller, memory: Memory, service: TheSer
         raise ServiceError(413, "too_large", "too many messages", "send them in parts")
     if body.metadata:
         said = [_with_metadata(one, body.metadata) for one in said]
-    cursor = (await memory.events("latest")).cursor
+    cursor = (await memory.events("latest", user_id=user)).cursor
     await memory.add_messages(user, said, session_id=body.run_id, agent_id=body.agent_id or None)
     if body.infer:
         await memory.flush(user)

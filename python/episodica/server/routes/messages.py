@@ -58,7 +58,7 @@ async def _add(
     key: str | None,
 ) -> Response:
     with service.tracer.span("upsert_memory", memory.tenant, user) as span:
-        cursor = (await memory.events("latest")).cursor
+        cursor = (await memory.events("latest", user_id=user)).cursor
         messages = with_ids(body.messages, user, key)
         result = await memory.add_messages(
             user, messages, session_id=body.session_id, agent_id=body.agent_id

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections import Counter as Counting
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,6 +25,9 @@ from prometheus_client import (
 
 from ...reports import Event
 from ...status import StoreStats, Usage
+
+if sys.platform != "win32":
+    import fcntl
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,6 +46,7 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         folder = os.environ.get(FOLDER)
         self._folder = None if folder is None else Path(folder)
+        self._lock: BinaryIO | None = None
         self._requests = Counter(
             "episodica_requests", "Requests.", ("operation", "status"), registry=registry
         )
@@ -99,9 +105,22 @@ class Metrics:
                 # What follows the name is the reason, of which there may be very many.
                 self._degraded.labels(leg.partition(":")[0]).inc()
 
+    def _counts_changes(self) -> bool:
+        """Whether this worker counts changes: all see the same ones, so one does it for all."""
+        if sys.platform == "win32" or self._folder is None or self._lock is not None:
+            return True
+        file = (self._folder / ".changes").open("wb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        self._lock = file
+        return True
+
     def changes(self, events: Iterable[Event]) -> None:
         """Counts what happened to records."""
-        if self.enabled:
+        if self.enabled and self._counts_changes():
             for event in events:
                 self._learned.labels(event.change).inc()
                 if event.change == "SUPERSEDE":

@@ -80,7 +80,7 @@ impl Engine {
         store.set_max_open_files(parts.config.max_open_files);
         let callouts = Callouts::new();
         let services = Services {
-            feed: Feed::new(parts.clock.now()),
+            feed: Feed::default(),
             gate: Gate::new(parts.config.llm_concurrency),
             config: parts.config,
             tenant: parts.tenant,
@@ -125,12 +125,12 @@ impl Engine {
         Ok(users)
     }
 
-    /// Up to `limit` changes of records after a cursor, oldest first, of one user or of all. `None`
-    /// starts with the oldest that is kept, `latest` with the next one. Only changes that this
-    /// engine made.
+    /// Up to `limit` changes of records after a cursor, of one user or of all, as the logs tell
+    /// them: of each user in their order, whoever made them. `None` starts at the beginning of the
+    /// logs, `latest` at their end. Opens no user and writes nothing.
     ///
     /// # Errors
-    /// `InvalidInput` for text that is not a cursor; `Closed`.
+    /// `InvalidInput` for text that is not a cursor; `Io`; `Closed`.
     pub fn events(
         &self,
         cursor: Option<&str>,
@@ -138,7 +138,7 @@ impl Engine {
         limit: usize,
     ) -> Result<EventPage> {
         self.check_open()?;
-        self.services.feed.since(cursor, user_id, limit)
+        self.services.events(cursor, user_id, limit)
     }
 
     /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and frees
@@ -304,7 +304,6 @@ impl Engine {
         if let Some(earlier) = earlier {
             self.queue.forget(&earlier);
             self.services.counters.forget(&earlier.owner.user);
-            self.services.feed.forget(&earlier.owner.user);
         }
         let is_done = {
             let view = user.view.read();

@@ -34,10 +34,11 @@ mod writing;
 
 pub use feed::{Change, Event, EventPage};
 pub use lifecycle::{Engine, Handle, Parts};
-pub use memory::listing::{Page, RecordKind};
+pub use memory::listing::{Outline, Page, RecordKind};
 pub use memory::records::AnyRecord;
 pub use reading::context::{Context, ContextRequest};
 pub use reading::export::Exported;
 pub use reading::forgetting::{Forgetting, Forgotten, Policy};
+pub use reading::sessions::Session;
 pub use writing::import::Imported;
 pub use writing::remember::Statement;

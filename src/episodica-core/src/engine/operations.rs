@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::control::Control;
-use crate::engine::feed::{Change, Event};
 use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::listing::{Page, RecordKind};
 use crate::engine::memory::records::AnyRecord;
@@ -293,10 +292,7 @@ impl Engine {
         self.close_for_good(user_id, control)?;
         self.services.ledger.forget(user_id);
         self.services.counters.forget(user_id);
-        self.services.feed.forget(user_id);
         report.files = self.services.store.erase_user(&owner)?;
-        let gone = Event::of(Change::Delete, "", self.services.clock.now());
-        self.services.feed.note(user_id, [gone]);
         Ok(report)
     }
 

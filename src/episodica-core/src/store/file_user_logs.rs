@@ -439,6 +439,7 @@ impl UserLogs for FileUserLogs {
         let _appending = Counted::new(&self.appending);
         let mut logs = self.all_logs()?;
         let open = logs.each_mut().map(|log| &mut **log);
+        self.raise_generation().or_else(|error| self.with_more_room(error))?;
         let finished = erase::finish_records(&self.shared, &self.owner, open);
         self.note_ends(&logs);
         finished?;

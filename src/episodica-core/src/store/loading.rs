@@ -40,10 +40,10 @@ impl<'a> Reading<'a> {
         let states = &mut self.states;
         let visit = &mut |line: Line<'_>| -> Result<(), String> {
             if is_state(line.bytes) {
-                let state = serde_json::from_slice(line.bytes)
+                let state: StateRecord = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a state: {error}"))?;
                 // Skips headers and lines of later versions.
-                if state != StateRecord::Unknown {
+                if !state.is_only_told() {
                     states.push(state);
                 }
             } else if is_deleted(line.bytes) {
@@ -225,9 +225,9 @@ fn read_behind(
         if !is_state(line.bytes) {
             return record(line.bytes);
         }
-        let state =
+        let state: StateRecord =
             serde_json::from_slice(line.bytes).map_err(|error| format!("not a state: {error}"))?;
-        if state != StateRecord::Unknown {
+        if !state.is_only_told() {
             behind.states.push(state);
         }
         Ok(())
@@ -258,9 +258,9 @@ impl<'a> Behind<'a> {
             return Err("a removal".into());
         }
         if is_state(line) {
-            let state =
+            let state: StateRecord =
                 serde_json::from_slice(line).map_err(|error| format!("not a state: {error}"))?;
-            if state != StateRecord::Unknown {
+            if !state.is_only_told() {
                 self.loaded.states.push(state);
             }
             return Ok(());

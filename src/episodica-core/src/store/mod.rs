@@ -9,7 +9,7 @@
 //! `backend -> files -> {line, layout, codec, handles, held, real, root, reserve} -> scan ->
 //! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, uses, lock} -> locks ->
 //! shared -> {adopt, format, erase} -> log_store -> {file_user_logs, fold} -> file_logs ->
-//! loading -> user -> store -> {backup, derived}`.
+//! loading -> user -> store -> {backup, derived, places}`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!
@@ -41,6 +41,7 @@ mod log;
 pub mod log_store;
 mod npy;
 mod open_log;
+mod places;
 mod quarantine;
 mod real;
 mod reserve;
@@ -59,8 +60,8 @@ mod uses;
 pub use backend::Backend;
 pub use backup::Backup;
 pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
+pub use codec::{Erased, LogEntry, SessionState, StateRecord};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
-pub use codec::{SessionState, StateRecord};
 pub use dead_letter::{DeadLetter, DeadLetters};
 pub use erase::Erasure;
 pub use files::Sum;
@@ -72,6 +73,7 @@ pub use line::MAX_LINE_BYTES;
 pub use lock::Holder;
 pub use log::{Log, LogPosition, LogSum, Mode, Recovery, Rewrite, encode_records};
 pub use log_store::{Hold, Turn};
+pub use places::{Behind, LogEnds, LogPlace, Look, UserPlaces};
 pub use real::RealBackend;
 pub use scan::Line;
 pub use side::{AnswerCache, CachedAnswer, Trace, TraceStep};

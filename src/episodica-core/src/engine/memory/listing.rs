@@ -45,6 +45,19 @@ pub struct Page {
     pub include_archived: bool,
 }
 
+/// What a record is called in a list of names: without its contents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outline {
+    /// Its id.
+    pub id: String,
+    /// When it was said, took place, or began to hold.
+    pub at: Moment,
+    /// The title of an episode, the text of a fact; empty for a message.
+    pub text: String,
+    /// The session of a message or an episode, the kind of a fact.
+    pub group: Option<String>,
+}
+
 /// The orders of the listings that were read last, oldest first.
 #[derive(Default)]
 pub(crate) struct Orders(Mutex<Vec<Order>>);
@@ -81,6 +94,46 @@ impl View {
         }
         let chosen = slots.iter().skip(first).take(page.limit);
         chosen.filter_map(|slot| self.record(kind, *slot)).collect()
+    }
+
+    /// [`View::page`] without the contents.
+    pub fn outlines(&self, kind: RecordKind, page: &Page) -> Vec<Outline> {
+        let slots = self.order(kind, page);
+        let chosen = slots.iter().skip(page.offset).take(page.limit);
+        chosen.filter_map(|slot| self.outline(kind, *slot)).collect()
+    }
+
+    fn outline(&self, kind: RecordKind, slot: u32) -> Option<Outline> {
+        let session = |session: &Option<Arc<str>>| session.as_deref().map(str::to_owned);
+        Some(match kind {
+            RecordKind::Message => {
+                let message = self.messages.get(slot);
+                Outline {
+                    id: message.message_id.clone(),
+                    at: message.timestamp,
+                    text: String::new(),
+                    group: session(&message.session_id),
+                }
+            }
+            RecordKind::Episode => {
+                let episode = self.episodes.get(slot)?;
+                Outline {
+                    id: episode.episode_id.clone(),
+                    at: episode.timestamp,
+                    text: episode.title.clone(),
+                    group: session(&episode.session_id),
+                }
+            }
+            RecordKind::Semantic => {
+                let fact = self.facts.get(slot)?;
+                Outline {
+                    id: fact.memory_id.clone(),
+                    at: fact.valid_from,
+                    text: fact.content.clone(),
+                    group: Some(fact.kind.name().to_owned()),
+                }
+            }
+        })
     }
 
     /// The place in the order at which a page begins.

@@ -184,7 +184,7 @@ impl View {
                     self.backlog.learned_ahead(episode_id, *revision);
                 }
             }
-            StateRecord::Unknown => {}
+            StateRecord::Ignored { .. } | StateRecord::Unknown => {}
         }
     }
 }

@@ -8,5 +8,6 @@ pub(crate) mod hits;
 pub(crate) mod recall;
 pub(crate) mod records;
 pub(crate) mod search;
+pub(crate) mod sessions;
 pub(crate) mod stats;
 pub(crate) mod verify;

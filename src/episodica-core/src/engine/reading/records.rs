@@ -2,7 +2,7 @@
 
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
-use crate::engine::memory::listing::{Page, RecordKind};
+use crate::engine::memory::listing::{Outline, Page, RecordKind};
 use crate::engine::memory::records::AnyRecord;
 use crate::error::Result;
 use crate::store::TraceStep;
@@ -22,6 +22,22 @@ impl Engine {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
         Ok(view.page(kind, page))
+    }
+
+    /// [`Engine::records`] without the contents of the records: for lists of names.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn outlines(
+        &self,
+        user_id: &str,
+        kind: RecordKind,
+        page: &Page,
+        control: &dyn Control,
+    ) -> Result<Vec<Outline>> {
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        let view = user.view.read();
+        Ok(view.outlines(kind, page))
     }
 
     /// How many records a listing has, whatever its offset; at most its limit.

@@ -8,7 +8,6 @@ use ndarray::{Array2, Axis};
 
 use crate::clock::Moment;
 use crate::control::Control;
-use crate::engine::feed::{Change, Event, fact_event};
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::View;
@@ -28,13 +27,6 @@ pub(crate) enum Shelving {
 }
 
 impl Shelving {
-    fn change(self) -> Change {
-        match self {
-            Self::Archive => Change::Archive,
-            Self::Restore => Change::Restore,
-        }
-    }
-
     /// The next revision of a fact; `None` if nothing changes.
     fn fact(self, known: &SemanticMemory, now: Moment) -> Option<SemanticMemory> {
         let has_expired = known.expires_at.is_some_and(|expires| expires <= now);
@@ -131,13 +123,6 @@ impl Services {
                 }
             }
         }
-        let change = shelving.change();
-        let noted = facts.iter().map(|fact| fact_event(change, fact, now));
-        let of_episode = |episode: &Arc<Episode>| Event {
-            statement: episode.title.clone(),
-            ..Event::of(change, &episode.episode_id, now)
-        };
-        self.feed.note(&user.owner.user, noted.chain(episodes.iter().map(of_episode)));
         Ok(kept.iter().filter_map(|id| user.find(id)).collect())
     }
 }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 
-use crate::engine::feed::Event;
 use crate::engine::memory::attributes::Stated;
 use crate::engine::memory::view::View;
 use crate::generate::facts::Candidate;
 use crate::generate::reconcile::concerns;
 use crate::index::for_each_term;
 use crate::model::SemanticMemory;
+use crate::store::StateRecord;
 use crate::text::normalized;
 
 /// Newest facts with a candidate's rarest word that it is compared with.
@@ -38,8 +38,8 @@ pub(crate) struct Learned {
     pub latest: BTreeMap<String, Fresh>,
     /// Every record to append, in order.
     pub records: Vec<Arc<SemanticMemory>>,
-    /// What to report once they are committed.
-    pub events: Vec<Event>,
+    /// Candidates that said nothing new, to be noted.
+    pub ignored: Vec<StateRecord>,
     /// Ids of memories by the messages that prove them.
     by_message: HashMap<String, Vec<String>>,
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::control::Control;
 use crate::embed::STATIC_MODEL;
-use crate::engine::feed::{Change, Event, fact_event};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
@@ -48,11 +47,6 @@ impl Services {
                 let rows = rows.as_ref().map(|rows| rows.view());
                 user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
                 user.note_change();
-                let noted = Event {
-                    previous: Some(known.content.clone()),
-                    ..fact_event(Change::Update, &fact, self.clock.now())
-                };
-                self.feed.note(&user.owner.user, [noted]);
                 Ok(AnyRecord::Semantic(fact))
             }
             AnyRecord::Episode(known) => {
@@ -106,7 +100,9 @@ impl Services {
         user.notes.lock().close();
         *user.recalled.lock() = Default::default();
         self.counters.forget(&user.owner.user);
-        self.feed.forget(&user.owner.user);
+        erasure.at = Some(self.clock.now());
+        let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
+        self.feed.note_deleted(&user.owner, gone);
         let learned = self.still_learned(user, &erasure.replace_episodes);
         user.store.append_semantic(&[], &[], &learned)?;
         // The erasure removes the counts; those of what stays are written again.
@@ -135,9 +131,6 @@ impl Services {
         if let Err(error) = user.save_uses(&self.store) {
             self.counters.note_failure(Some(&user.owner.user), &error);
         }
-        let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
-        let at = self.clock.now();
-        self.feed.note(&user.owner.user, gone.map(|id| Event::of(Change::Delete, id, at)));
         // The package's own vectors are made again in less time than writing all of them takes.
         if self.embedder.model() != STATIC_MODEL {
             user.save_caches(&self.store, &to)?;

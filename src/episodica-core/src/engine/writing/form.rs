@@ -11,7 +11,6 @@ use crate::clock::Moment;
 use crate::config::{BoundaryMode, Config};
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
-use crate::engine::feed::{Change, Event};
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
 use crate::engine::memory::view::episode_terms;
@@ -307,13 +306,7 @@ impl Services {
         control: &dyn Control,
     ) -> Result<()> {
         let rows = self.embed_episodes(episodes, control)?;
-        self.commit_episodes(user, episodes, &[], rows, basis)?;
-        let noted = |episode: &Arc<Episode>| Event {
-            statement: episode.title.clone(),
-            ..Event::of(Change::Episode, &episode.episode_id, self.clock.now())
-        };
-        self.feed.note(&user.owner.user, episodes.iter().map(noted));
-        Ok(())
+        self.commit_episodes(user, episodes, &[], rows, basis)
     }
 
     /// Two vectors per episode: L0, L1.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::control::Control;
-use crate::engine::feed::{Change, Event};
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::group_commit::{Batch, SharedBatch, Stored};
@@ -136,9 +135,6 @@ impl Services {
                 user.view.write().add_messages(messages, readings);
             }
         }
-        let at = self.clock.now();
-        let noted = |message: &Arc<Message>| Event::of(Change::Message, &message.message_id, at);
-        self.feed.note(&user.owner.user, messages.iter().map(noted));
         for (batch, stored) in due.iter().zip(outcomes) {
             batch.lock().outcome = Some(Ok(Some(stored)));
         }

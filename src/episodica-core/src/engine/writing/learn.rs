@@ -13,7 +13,6 @@ use serde_json::Value;
 use crate::clock::Moment;
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
-use crate::engine::feed::{Change, Event, learned_event};
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
@@ -200,8 +199,6 @@ impl Services {
         let _writer = user.lock_writer_on(basis, true, &self.indexing())?;
         user.store.append_semantic(&restored, &gone, &[])?;
         user.note_change();
-        let gone_events = gone.iter().map(|id| Event::of(Change::Delete, *id, self.clock.now()));
-        self.feed.note(&user.owner.user, gone_events);
         let mut view = user.view.write();
         for (row, fact) in restored.iter().enumerate() {
             let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
@@ -294,14 +291,10 @@ impl Services {
             {
                 origin.mark(record);
             }
-            let closed = (applied.records.len() > 1).then(|| applied.records[0].memory_id.clone());
-            learned.events.push(match applied.records.last() {
-                Some(record) => learned_event(&applied.event, record, closed, now),
-                None => {
-                    let same = decision.target.and_then(|target| known.get(target).copied());
-                    ignored(candidate, same, &decision, now)
-                }
-            });
+            let same = decision.target.and_then(|target| known.get(target).copied());
+            if let (Some(same), true) = (same, applied.records.is_empty()) {
+                learned.ignored.push(ignored(&same.memory_id, candidate, now));
+            }
             let current = applied.records.last().filter(|record| record.is_current());
             let successor = current.map(|record| record.memory_id.clone());
             for record in applied.records {
@@ -312,13 +305,6 @@ impl Services {
                 let ended = ended_by(&user.view.read(), &learned, candidate);
                 for known in ended.iter().filter(|known| known.memory_id != successor) {
                     let since = candidate.valid_from;
-                    learned.events.push(Event {
-                        statement: candidate.content.clone(),
-                        previous: Some(known.content.clone()),
-                        previous_id: Some(known.memory_id.clone()),
-                        evidence: candidate.source_messages.clone(),
-                        ..Event::of(Change::Supersede, &successor, now)
-                    });
                     learned.put(close(known, since, &successor, self.clock.now()), None);
                 }
             }
@@ -368,15 +354,17 @@ impl Services {
             .collect();
         let other_rows = self.indexing().embed(&others, control)?;
         let at = self.clock.now();
-        let notes: Vec<StateRecord> = step
-            .episodes
+        let done = step.episodes.iter();
+        let notes: Vec<StateRecord> = learned
+            .ignored
             .iter()
-            .map(|episode| StateRecord::Learned {
+            .cloned()
+            .chain(done.map(|episode| StateRecord::Learned {
                 episode_id: episode.episode_id.clone(),
                 revision: episode.revision,
                 at,
                 pending_llm: step.pending_llm.contains(&episode.episode_id),
-            })
+            }))
             .collect();
         let _writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
         user.store.append_semantic(&learned.records, &[], &notes)?;
@@ -401,23 +389,12 @@ impl Services {
             view.backlog.learned(&episode.episode_id, episode.revision, pending_llm);
         }
         drop(view);
-        self.feed.note(&user.owner.user, learned.events);
         Ok(())
     }
 }
 
-/// The event of a candidate that says what `same` says.
-fn ignored(
-    candidate: &Candidate,
-    same: Option<&SemanticMemory>,
-    decision: &Decision,
-    at: Moment,
-) -> Event {
-    Event {
-        statement: candidate.content.clone(),
-        previous: same.map(|fact| fact.content.clone()),
-        evidence: candidate.source_messages.clone(),
-        reason: decision.reason.clone(),
-        ..Event::of(Change::Ignore, same.map_or("", |fact| fact.memory_id.as_str()), at)
-    }
+/// The note that a candidate says what a fact says.
+pub(crate) fn ignored(memory_id: &str, candidate: &Candidate, at: Moment) -> StateRecord {
+    let source_messages = candidate.source_messages.clone();
+    StateRecord::Ignored { memory_id: memory_id.to_owned(), source_messages, at }
 }

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::clock::Moment;
 use crate::control::Control;
-use crate::engine::feed::{Change, Event, fact_event, learned_event};
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
+use crate::engine::writing::learn::ignored;
 use crate::error::{Error, Result};
 use crate::generate::facts::{Candidate, of_kind, stated};
 use crate::generate::reconcile::{Applied, Decision, apply, reconcile_offline};
@@ -88,17 +88,16 @@ impl Services {
             && let Some(same) = decision.target.and_then(|target| known.get(target))
         {
             if let Some(longer) = for_longer(same, expires, now) {
-                return self.put_stated(user, basis, longer, control);
+                return self.put(user, basis, longer, control);
             }
-            let noted = Event {
-                previous: Some(same.content.clone()),
-                ..fact_event(Change::Ignore, same, now)
-            };
-            self.feed.note(&user.owner.user, [Event { statement: candidate.content, ..noted }]);
+            let _writer = user.lock_writer_on(basis, true, &to)?;
+            let noted = ignored(&same.memory_id, &candidate, now);
+            user.store.append_semantic(&[], &[], &[noted])?;
+            user.note_change();
             return Ok(Arc::clone(same));
         }
         let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-        let Applied { mut records, event } =
+        let Applied { mut records, .. } =
             apply(&user.owner, &candidate, &decision, &nearest, &[], now);
         finish(&mut records, user, &candidate, statement.metadata, now)?;
         if let Some(stated) = records.last_mut() {
@@ -118,8 +117,6 @@ impl Services {
         }
         drop(view);
         let stated = records.last().ok_or_else(|| Error::internal("nothing was remembered"))?;
-        let closed = (records.len() > 1).then(|| records[0].memory_id.clone());
-        self.feed.note(&user.owner.user, [learned_event(&event, stated, closed, now)]);
         Ok(Arc::clone(stated))
     }
 
@@ -155,7 +152,7 @@ impl Services {
         };
         if let Some(known) = known {
             return match for_longer(&known, expires, now) {
-                Some(longer) => self.put_stated(user, basis, longer, control),
+                Some(longer) => self.put(user, basis, longer, control),
                 None => Ok(known),
             };
         }
@@ -174,27 +171,12 @@ impl Services {
             reason: "what an agent did".to_owned(),
         };
         let sources: Vec<String> = episodes.into_iter().collect();
-        let Applied { mut records, event } =
+        let Applied { mut records, .. } =
             apply(&user.owner, &candidate, &decision, &[], &sources, now);
         finish(&mut records, user, &candidate, metadata, now)?;
         let fact = records.pop().ok_or_else(|| Error::internal("nothing was remembered"))?;
         let fact = SemanticMemory { subject: String::new(), expires_at: expires, ..fact };
-        let fact = self.put(user, basis, fact, control)?;
-        self.feed.note(&user.owner.user, [learned_event(&event, &fact, None, now)]);
-        Ok(fact)
-    }
-
-    /// Puts the next revision of a fact with the same text. The caller has the user's turn.
-    fn put_stated(
-        &self,
-        user: &User,
-        basis: Basis,
-        fact: SemanticMemory,
-        control: &dyn Control,
-    ) -> Result<Arc<SemanticMemory>> {
-        let fact = self.put(user, basis, fact, control)?;
-        self.feed.note(&user.owner.user, [fact_event(Change::Restore, &fact, fact.updated_at)]);
-        Ok(fact)
+        self.put(user, basis, fact, control)
     }
 
     /// Appends a fact to the log and puts it into the view. The caller has the user's turn.

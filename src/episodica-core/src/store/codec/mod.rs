@@ -6,15 +6,17 @@
 //! the model are strict; only this module is lenient. (`legacy` reads Nemori's oldest files, JSON
 //! arrays.)
 
+mod entry;
 mod episode;
 mod lenient;
 mod message;
 mod semantic;
 mod state;
 
+pub use entry::LogEntry;
 pub(crate) use episode::read_episode;
 pub(crate) use lenient::{MAX_JSON_DEPTH, is_too_deep};
 pub(crate) use message::{UNPLACED, message_of_line, read_message};
 pub(crate) use semantic::read_semantic;
-pub(crate) use state::{Deleted, LogHeader, is_deleted, is_state};
-pub use state::{SessionState, StateRecord};
+pub(crate) use state::{Deleted, ERASED_PREFIX, LogHeader, is_deleted, is_state};
+pub use state::{Erased, SessionState, StateRecord};

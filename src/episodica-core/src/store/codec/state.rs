@@ -22,6 +22,19 @@ pub enum SessionState {
     Closed,
 }
 
+impl SessionState {
+    /// The word for it in the log and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Closing => "closing",
+            Self::Extracting => "extracting",
+            Self::Indexing => "indexing",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// A progress line. Later lines replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -49,9 +62,27 @@ pub enum StateRecord {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pending_llm: bool,
     },
+    /// A candidate for a fact said nothing that this fact does not say (fact log). Without its
+    /// text: nothing rests on it but the event.
+    Ignored {
+        /// The fact.
+        memory_id: String,
+        /// Ids of the messages that say it.
+        #[serde(default)]
+        source_messages: Vec<String>,
+        /// Time of the decision.
+        at: Moment,
+    },
     /// Written by a later version of the same format; kept in the log, but ignored here.
     #[serde(other)]
     Unknown,
+}
+
+impl StateRecord {
+    /// True if nothing in memory follows from it.
+    pub(crate) fn is_only_told(&self) -> bool {
+        matches!(self, Self::Ignored { .. } | Self::Unknown)
+    }
 }
 
 /// The first line of a message log: the log's user. (Other records name their user themselves.)
@@ -73,6 +104,41 @@ impl LogHeader {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Deleted {
     pub deleted: String,
+}
+
+/// What a line of an [`Erased`] begins with.
+pub(crate) const ERASED_PREFIX: &[u8] = b"{\"type\":\"erased\"";
+
+/// The last line of a log at the time when lines were taken out of it: where, so that places in the
+/// log before can be found again, and marks of the records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "erased")]
+pub struct Erased {
+    /// The generation since which the log is without the lines.
+    pub generation: u64,
+    /// Offset in the log before, bytes taken out there, bytes put there instead; in order.
+    pub cuts: Vec<[u64; 3]>,
+    /// When.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Moment>,
+    /// Marks of the deleted records of this log ([`mark_of`](crate::ids::mark_of)).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
+}
+
+impl Erased {
+    /// Where a place between two lines of the log before is now.
+    pub(crate) fn moved(&self, place: u64) -> u64 {
+        let (mut gone_before, mut new_before) = (0, 0);
+        for [from, gone, new] in &self.cuts {
+            if *from >= place {
+                break;
+            }
+            gone_before += (*gone).min(place - from);
+            new_before += new;
+        }
+        (place + new_before).saturating_sub(gone_before)
+    }
 }
 
 /// True if the line is a [`StateRecord`]: only these lines begin with this prefix.

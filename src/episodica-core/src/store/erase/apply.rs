@@ -6,14 +6,16 @@ use super::derived::remove_derived;
 use super::erasure::Erasure;
 use super::mentions::Mentions;
 use super::removal::settle_directories;
+use crate::clock::Moment;
 use crate::error::{Error, Result};
-use crate::ids::Owner;
+use crate::ids::{Owner, mark_of};
 use crate::model::{Episode, SemanticMemory};
 use crate::store::codec::{
-    Deleted, StateRecord, is_deleted, is_state, message_of_line, read_episode, read_semantic,
+    Deleted, Erased, StateRecord, is_deleted, is_state, message_of_line, read_episode,
+    read_semantic,
 };
 use crate::store::layout::SideFile;
-use crate::store::log::{Log, Rewrite, encode_records};
+use crate::store::log::{Log, NoteCuts, Rewrite, encode_records};
 use crate::store::scan::Line;
 use crate::store::shared::Shared;
 use crate::store::{dead_letter, quarantine};
@@ -69,8 +71,52 @@ impl<'a> Plan<'a> {
         read_semantic(self.owner, line).ok().map(|(memory, _)| memory)
     }
 
+    /// True for the state of an erased episode, and for what names an erased message or fact.
+    fn is_obsolete(&self, state: &[u8]) -> bool {
+        match serde_json::from_slice(state) {
+            Ok(StateRecord::Learned { episode_id, .. }) => {
+                self.episodes.contains(episode_id.as_str())
+            }
+            Ok(StateRecord::Ignored { memory_id, source_messages, .. }) => {
+                self.semantic.contains(memory_id.as_str())
+                    || source_messages.iter().any(|id| self.messages.contains(id.as_str()))
+            }
+            _ => false,
+        }
+    }
+
+    /// True if lines of the log of facts may have to go.
+    fn names_facts(&self) -> bool {
+        !(self.semantic.is_empty() && self.replace_semantic.is_empty() && self.episodes.is_empty())
+    }
+
+    /// True if a line of the log of facts names an erased message, and is no record.
+    fn has_obsolete(&self, log: &Log) -> Result<bool> {
+        let mut found = false;
+        log.for_each(&mut |line| {
+            found |= is_state(line.bytes)
+                && self.mentions.may_be_in(line.bytes)
+                && self.is_obsolete(line.bytes);
+        })?;
+        Ok(found)
+    }
+
     fn is_gone(&self, id: &str) -> bool {
         self.messages.contains(id) || self.episodes.contains(id) || self.semantic.contains(id)
+    }
+}
+
+/// What a log notes of an erasure.
+struct Noted<'a> {
+    owner: &'a Owner,
+    generation: u64,
+    at: Option<Moment>,
+}
+
+impl Noted<'_> {
+    fn line(&self, cuts: Vec<[u64; 3]>, gone: &[String]) -> Result<Vec<u8>> {
+        let gone = gone.iter().map(|id| mark_of(self.owner, id)).collect();
+        encode_records(&[Erased { generation: self.generation, cuts, at: self.at, gone }])
     }
 }
 
@@ -85,6 +131,7 @@ pub(super) fn apply(
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
     let plan = Plan::new(owner, erasure);
+    let noted = Noted { owner, generation: shared.locks(owner).generation()?, at: erasure.at };
     let mut files = 0;
     // Quarantines come first: they are searched for texts that the logs are about to lose.
     let mut quarantined = Vec::new();
@@ -102,17 +149,17 @@ pub(super) fn apply(
     }
     if !plan.messages.is_empty() {
         files += 1;
-        messages.rewrite(&mut |line| {
+        messages.rewrite_noting(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
             if plan.message(line.bytes).is_some() { Rewrite::Drop } else { Rewrite::Keep }
         })?;
     }
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
         files += 1;
-        rewrite_episodes(&plan, tainted, episodes)?;
+        rewrite_episodes(&plan, &|cuts| noted.line(cuts, &erasure.episodes), tainted, episodes)?;
     }
-    if !plan.semantic.is_empty() || !plan.replace_semantic.is_empty() || !plan.episodes.is_empty() {
+    if plan.names_facts() || plan.has_obsolete(semantic)? {
         files += 1;
-        rewrite_semantic(&plan, semantic)?;
+        rewrite_semantic(&plan, &|cuts| noted.line(cuts, &erasure.semantic), semantic)?;
     }
     files += remove_derived(shared, owner)?;
     let letters = shared.log_file(shared.layout.side_path(owner, SideFile::DeadLetters));
@@ -234,12 +281,17 @@ fn escaped(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn rewrite_episodes(plan: &Plan<'_>, tainted: &HashSet<u64>, log: &mut Log) -> Result<()> {
+fn rewrite_episodes(
+    plan: &Plan<'_>,
+    note: NoteCuts<'_>,
+    tainted: &HashSet<u64>,
+    log: &mut Log,
+) -> Result<()> {
     let mut written = HashSet::new();
     let id_of = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
     let replacement =
         |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
-    log.rewrite(&mut |line| {
+    log.rewrite_noting(note, &mut |line| {
         if !plan.mentions.may_be_in(line.bytes) {
             return Rewrite::Keep;
         }
@@ -250,20 +302,16 @@ fn rewrite_episodes(plan: &Plan<'_>, tainted: &HashSet<u64>, log: &mut Log) -> R
     })
 }
 
-fn rewrite_semantic(plan: &Plan<'_>, log: &mut Log) -> Result<()> {
+fn rewrite_semantic(plan: &Plan<'_>, note: NoteCuts<'_>, log: &mut Log) -> Result<()> {
     let mut written = HashSet::new();
     let id_of = |line: &[u8]| plan.fact(line).map(|memory| memory.memory_id);
     let replacement =
         |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
-    log.rewrite(&mut |line| {
+    log.rewrite_noting(note, &mut |line| {
         if !plan.mentions.may_be_in(line.bytes) {
             return Rewrite::Keep;
         }
-        if is_state(line.bytes)
-            && let Ok(StateRecord::Learned { episode_id, .. }) = serde_json::from_slice(line.bytes)
-            && plan.episodes.contains(episode_id.as_str())
-        {
-            // The learning state of an erased episode is obsolete.
+        if is_state(line.bytes) && plan.is_obsolete(line.bytes) {
             return Rewrite::Drop;
         }
         decide(line, &id_of, &plan.semantic, &replacement, &mut written)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Moment;
 use crate::model::{Episode, SemanticMemory};
 
 /// Records to remove, and records that replace all revisions of others.
@@ -25,6 +26,9 @@ pub struct Erasure {
     /// Each replaces all revisions of its id.
     #[serde(default)]
     pub replace_semantic: Vec<Arc<SemanticMemory>>,
+    /// When the records were deleted.
+    #[serde(default)]
+    pub at: Option<Moment>,
 }
 
 impl Erasure {
@@ -33,6 +37,7 @@ impl Erasure {
         self.messages.extend(later.messages);
         self.episodes.extend(later.episodes);
         self.semantic.extend(later.semantic);
+        self.at = later.at.or(self.at);
         self.replace_episodes.retain(|old| {
             !later.replace_episodes.iter().any(|new| new.episode_id == old.episode_id)
         });

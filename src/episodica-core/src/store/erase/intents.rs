@@ -32,6 +32,14 @@ pub(super) fn intent_path(layout: &Layout, owner: &Owner) -> PathBuf {
     layout.intents().join(format!("{}.json", to_hex(&hash[..16])))
 }
 
+/// True while a deletion of a user is under way, or waits to be finished.
+pub(in crate::store) fn is_under_way(shared: &Shared, owner: &Owner) -> Result<bool> {
+    let path = intent_path(&shared.layout, owner);
+    let stamp = shared.backend.glance(&path);
+    let stamp = stamp.map_err(|error| io_error("cannot look for a deletion", &path, error))?;
+    Ok(stamp.is_some())
+}
+
 /// The deletion in a file; `None` if the file is missing or unreadable.
 pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
     let Some(bytes) = files::read(backend, path, "cannot read a deletion under way")? else {

@@ -16,6 +16,6 @@ mod removal;
 mod tests;
 
 pub use erasure::Erasure;
-pub(super) use intents::{pending, stopped};
+pub(super) use intents::{is_under_way, pending, stopped};
 pub(super) use records::{erase_records, finish_records};
 pub(super) use removal::{erase_user, finish_pending, finish_pending_of};

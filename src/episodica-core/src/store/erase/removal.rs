@@ -59,6 +59,9 @@ pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Res
 
 fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
     let owner = Owner::new(&intent.tenant, &intent.user)?;
+    // Places in the logs before belong to an older generation. (On a full disk they are found to be
+    // out of date by their checksums.)
+    let _ = shared.locks(&owner).raise();
     match intent.erasure {
         None => {
             remove_user_files(&*shared.backend, &shared.layout, &owner)?;

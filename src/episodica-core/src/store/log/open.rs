@@ -225,7 +225,7 @@ impl Log {
                 let bad = found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start);
                 if bad.is_ok() { Rewrite::Drop } else { Rewrite::Keep }
             };
-            self.replace_file(&found.bad, &mut drop_bad)?;
+            self.replace_file(&found.bad, None, &mut drop_bad)?;
         }
         if self.unterminated {
             // Others take a line for whole only with its line feed. On a full disk it is added

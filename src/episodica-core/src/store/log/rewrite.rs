@@ -19,6 +19,10 @@ pub enum Rewrite {
     Replace(Vec<u8>),
 }
 
+/// Encodes the line that tells where bytes were taken out of a log: offset in the log before, bytes
+/// taken out, bytes put there instead.
+pub(crate) type NoteCuts<'a> = &'a dyn Fn(Vec<[u64; 3]>) -> Result<Vec<u8>>;
+
 /// A durable copy of a log under its temporary name.
 struct Copied {
     position: LogPosition,
@@ -34,11 +38,31 @@ impl Log {
     /// `ReadOnly`; `Io`. Either the old file is in place and the log unchanged, or the new file is
     /// in place and only its name is not durable yet; the next append then syncs the name first.
     pub fn rewrite(&mut self, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
+        self.rewrite_with(None, decide)
+    }
+
+    /// [`Log::rewrite`]; if that changes the log, a line is added that notes where.
+    ///
+    /// # Errors
+    /// As [`Log::rewrite`].
+    pub(crate) fn rewrite_noting(
+        &mut self,
+        note: NoteCuts<'_>,
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
+        self.rewrite_with(Some(note), decide)
+    }
+
+    fn rewrite_with(
+        &mut self,
+        note: Option<NoteCuts<'_>>,
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
         self.check_writable()?;
         self.repair()?;
         self.check_unchanged()?;
         match self.file_number {
-            Some(_) => self.replace_file(&[], decide),
+            Some(_) => self.replace_file(&[], note, decide),
             None => Ok(()),
         }
     }
@@ -57,7 +81,7 @@ impl Log {
                     return Err(error);
                 }
             }
-            Health::Untrusted => self.replace_file(&[], &mut |_| Rewrite::Keep)?,
+            Health::Untrusted => self.replace_file(&[], None, &mut |_| Rewrite::Keep)?,
         }
         self.health = Health::Sound;
         Ok(())
@@ -68,12 +92,13 @@ impl Log {
     pub(super) fn replace_file(
         &mut self,
         known_bad: &[BadLine],
+        note: Option<NoteCuts<'_>>,
         decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
     ) -> Result<()> {
         let temporary = temporary(&self.place.path);
         remove(&*self.place.backend, &temporary)?;
         drop(self.handle.take());
-        let copied = self.write_copy(&temporary, known_bad, decide).and_then(|copied| {
+        let copied = self.write_copy(&temporary, known_bad, note, decide).and_then(|copied| {
             self.place
                 .backend
                 .rename(&temporary, &self.place.path)
@@ -102,6 +127,7 @@ impl Log {
         &self,
         temporary: &Path,
         known_bad: &[BadLine],
+        note: Option<NoteCuts<'_>>,
         decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
     ) -> Result<Copied> {
         const FLUSH_BYTES: usize = 1 << 20;
@@ -110,16 +136,20 @@ impl Log {
         let mut file = backend.create_new(temporary).map_err(fail)?;
         let mut pending = Vec::with_capacity(FLUSH_BYTES);
         let (mut position, mut checksum) = (LogPosition::default(), crc32fast::Hasher::new());
-        let mut failed = None;
+        let (mut failed, mut cuts) = (None, Cuts::default());
         let found = scan(backend, path, Some(self.position.bytes), &mut |line| {
             let before = pending.len();
             match decide(line) {
                 Rewrite::Drop => return Ok(()),
                 Rewrite::Keep => {
+                    cuts.kept(line);
                     pending.extend_from_slice(line.bytes);
                     pending.push(b'\n');
                 }
-                Rewrite::Replace(bytes) => pending.extend_from_slice(&bytes),
+                Rewrite::Replace(bytes) => {
+                    cuts.replaced(line, bytes.len() as u64);
+                    pending.extend_from_slice(&bytes);
+                }
             }
             let added = &pending[before..];
             checksum.update(added);
@@ -143,6 +173,14 @@ impl Log {
             .at(path, news.map(|bad| bad.number))
             .with_hint("close the store and open it again; check the disk"));
         }
+        let cuts = cuts.until(self.position.bytes);
+        if let (Some(note), false) = (note, cuts.is_empty()) {
+            let line = note(cuts)?;
+            checksum.update(&line);
+            position.bytes += line.len() as u64;
+            position.records += 1;
+            pending.extend_from_slice(&line);
+        }
         let rest = failed.or_else(|| file.append(&pending).err());
         if let Some(error) = rest.or_else(|| file.sync_data().err()) {
             return Err(fail(error));
@@ -150,5 +188,39 @@ impl Log {
         let stamp = backend.stat(temporary).map_err(fail)?;
         let file_number = stamp.map_or(0, |stamp| stamp.file_number);
         Ok(Copied { position, checksum, file_number })
+    }
+}
+
+/// Where a copy differs from the log.
+#[derive(Default)]
+struct Cuts {
+    /// The end of the last line that was copied or replaced.
+    at: u64,
+    found: Vec<[u64; 3]>,
+}
+
+impl Cuts {
+    fn kept(&mut self, line: Line<'_>) {
+        self.skip_to(line.offset);
+        self.at = line.offset + line.bytes.len() as u64 + 1;
+    }
+
+    fn replaced(&mut self, line: Line<'_>, new: u64) {
+        self.skip_to(line.offset);
+        let length = line.bytes.len() as u64 + 1;
+        self.found.push([line.offset, length, new]);
+        self.at = line.offset + length;
+    }
+
+    fn skip_to(&mut self, offset: u64) {
+        if offset > self.at {
+            self.found.push([self.at, offset - self.at, 0]);
+        }
+    }
+
+    /// All of them, in a log of this length.
+    fn until(mut self, end: u64) -> Vec<[u64; 3]> {
+        self.skip_to(end);
+        self.found
     }
 }

@@ -1,0 +1,148 @@
+"""The commands that show records arranged: the profile, the tree and the sessions.
+
+Each takes the parsed arguments and returns an exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..layers.values import LAYERS
+from ..profile import LANGUAGES
+from ..value import day
+from .output import Output, counted
+from .stores import known, opened, user_of
+
+
+def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``profile``."""
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="maximum length of the text (default: all)"
+    )
+    parser.add_argument(
+        "--history", action="store_true", help="tell what was said in the place of each fact before"
+    )
+    parser.add_argument(
+        "--language", choices=LANGUAGES, help="of the headings (default: that of the facts)"
+    )
+
+
+def profile(args: argparse.Namespace, out: Output) -> int:
+    """Prints what is known of a user and holds now, as Markdown."""
+    with opened(args) as memory:
+        found = memory.profile(
+            user_of(args, memory), max_tokens=args.max_tokens, language=args.language
+        )
+    if out.as_json:
+        out.json(found)
+        return 0
+    for line in found.to_markdown(history=args.history).splitlines():
+        out.line(line)
+    left = sum(found.left_out.values())
+    more = f", {left} more left out" if left else ""
+    out.note(f"{counted(len(found), 'fact')}{more}")
+    return 0
+
+
+def add_tree_arguments(parser: argparse.ArgumentParser, layers: bool = False) -> None:
+    """The arguments of the commands that take an address."""
+    parser.add_argument(
+        "uri",
+        nargs=None if layers else "?",
+        metavar="URI",
+        default="cortex://",
+        help="an address like `cortex://user/alice/preferences` (default `cortex://`)",
+    )
+    parser.add_argument("--user", metavar="U", help="only records of this user")
+    if layers:
+        parser.add_argument(
+            "--layer",
+            choices=LAYERS,
+            help="L0 abstract, L1 overview, L2 the thing itself (default: the address tells)",
+        )
+
+
+def add_explore_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``explore``."""
+    parser.add_argument("query", metavar="QUERY", help="the question")
+    add_tree_arguments(parser)
+    parser.add_argument(
+        "-k", "--top-k", type=int, default=5, metavar="N", help="maximum number of hits (default 5)"
+    )
+
+
+def ls(args: argparse.Namespace, out: Output) -> int:
+    """Lists what is in a folder of the tree."""
+    with opened(args) as memory:
+        user = None if args.user is None else known(args.user, memory)
+        found = memory.ls(args.uri, user_id=user)
+        if out.as_json:
+            out.json_list(found)
+            return 0
+        rows = (
+            (
+                f"{entry.name}/" if entry.is_folder else entry.name,
+                day(entry.timestamp) if entry.timestamp else "",
+                entry.title,
+            )
+            for entry in found
+        )
+        out.table(("", "", ""), rows)
+        out.note(counted(len(found), "name"))
+    return 0
+
+
+def tree(args: argparse.Namespace, out: Output) -> int:
+    """Draws a folder of the tree with what is below."""
+    with opened(args) as memory:
+        user = None if args.user is None else known(args.user, memory)
+        found = memory.tree(args.uri, depth=args.depth, user_id=user)
+    if out.as_json:
+        out.json(found)
+    else:
+        for line in str(found).splitlines():
+            out.line(out.cut(line, 0))
+    return 0
+
+
+def read(args: argparse.Namespace, out: Output) -> int:
+    """Prints a text of the tree."""
+    with opened(args) as memory:
+        user = None if args.user is None else known(args.user, memory)
+        text = memory.read(args.uri, args.layer, user_id=user)
+    if out.as_json:
+        out.json({"uri": args.uri, "layer": args.layer, "text": text})
+    else:
+        for line in text.splitlines():
+            out.line(line)
+    return 0
+
+
+def explore(args: argparse.Namespace, out: Output) -> int:
+    """Prints the way from abstracts to contents."""
+    with opened(args) as memory:
+        user = None if args.user is None else known(args.user, memory)
+        found = memory.explore(args.query, args.uri, top_k=args.top_k, user_id=user)
+    if out.as_json:
+        out.json(found)
+        return 0
+    for line in str(found).splitlines():
+        out.line(out.cut(line, 0))
+    out.note(f"{counted(len(found.steps), 'step')}, {counted(len(found.hits), 'hit')}")
+    return 0
+
+
+def sessions(args: argparse.Namespace, out: Output) -> int:
+    """Lists a user's sessions."""
+    with opened(args) as memory:
+        found = memory.sessions(user_of(args, memory))
+    if out.as_json:
+        out.json(found)
+        return 0
+    rows = (
+        (one.session_id, one.state, day(one.started_at), one.messages, one.episodes)
+        for one in found
+    )
+    out.table(("session", "state", "began", "messages", "episodes"), rows)
+    out.note(counted(len(found), "session"))
+    return 0

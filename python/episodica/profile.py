@@ -1,0 +1,369 @@
+"""Profiles: the facts about a user that hold now, by category, with what they were before.
+
+A view over the facts: nothing is stored. What a category has no room for leaves the profile, not
+the memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from . import _native
+from .errors import InvalidInputError
+from .inputs import checks
+from .records import SemanticMemory
+from .reports import Event
+from .value import Value, clip, jsonable
+from .visible import visible
+
+# Cortex-Mem's categories and their limits; the least important facts leave first.
+LIMITS: dict[str, int] = {
+    "personal_info": 50,
+    "work_history": 100,
+    "preference": 200,
+    "relationship": 50,
+    "goal": 50,
+}
+_HEADINGS = {
+    "en": {
+        "": "Profile of {user}",
+        "personal_info": "Personal information",
+        "work_history": "Work history",
+        "preference": "Preferences",
+        "relationship": "Relationships",
+        "goal": "Goals",
+    },
+    "zh": {
+        "": "{user} 的档案",
+        "personal_info": "个人信息",
+        "work_history": "工作经历",
+        "preference": "偏好",
+        "relationship": "人际关系",
+        "goal": "目标",
+    },
+}
+_SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # noqa: RUF001
+_BEFORE = {"en": "; before: {text}", "zh": "；此前：{text}"}  # noqa: RUF001
+LANGUAGES = tuple(_HEADINGS)
+# A user whose facts have Chinese characters in this share is told in Chinese.
+_CHINESE_SHARE = 0.5
+# Former texts are told in a few words.
+_FORMER = 120
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProfileLine(Value):
+    """A fact of a profile, and how it came to be as it is.
+
+    Attributes
+    ----------
+    fact : SemanticMemory
+        The fact.
+    history : tuple of Event
+        What happened to it, oldest first: ``ADD``, ``UPDATE`` and ``MERGE`` with the text before,
+        ``SUPERSEDE`` with the fact that it ended.
+    """
+
+    fact: SemanticMemory
+    history: tuple[Event, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """The fact in words."""
+        return self.fact.content
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """What was said in its place before, newest first."""
+        texts = [one.previous for one in reversed(self.history) if one.previous is not None]
+        return tuple(text for text in dict.fromkeys(texts) if text != self.content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line as plain JSON types.
+
+        Returns
+        -------
+        dict of str to Any
+            Id, URI, text, date, weights, proofs and history of the fact.
+
+        Examples
+        --------
+        >>> next(iter(memory.profile("alice"))).to_dict()["valid_from"][:10]
+        '2024-03-08'
+        """
+        fact = self.fact
+        return {
+            "id": fact.memory_id,
+            "uri": fact.uri,
+            "content": fact.content,
+            "valid_from": fact.valid_from.isoformat(),
+            "importance": fact.importance,
+            "confidence": fact.confidence,
+            "source_messages": list(fact.source_messages),
+            "history": jsonable(self.history),
+        }
+
+    def __repr__(self) -> str:
+        return f"<ProfileLine {clip(self.content)!r}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile(Value):
+    """What is known of a user and holds now: ``memory.profile(user)``.
+
+    Attributes
+    ----------
+    user_id : str
+        The user.
+    sections : dict of str to tuple of ProfileLine
+        The facts by category, the most important first. Categories without facts are left out.
+    left_out : dict of str to int
+        How many facts a category had no room for.
+    language : str
+        Of the headings: ``"en"`` or ``"zh"``.
+    """
+
+    user_id: str
+    sections: dict[str, tuple[ProfileLine, ...]] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    language: str = "en"
+
+    @property
+    def facts(self) -> tuple[SemanticMemory, ...]:
+        """The facts of all categories."""
+        return tuple(line.fact for line in self)
+
+    def __iter__(self) -> Iterator[ProfileLine]:
+        return (line for lines in self.sections.values() for line in lines)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.sections.values()))
+
+    def _heading(self, category: str) -> str:
+        """The heading of a category in the user's language."""
+        return _HEADINGS[self.language][category]
+
+    def to_markdown(self, max_tokens: int | None = None, *, history: bool = False) -> str:
+        """The profile as Markdown.
+
+        Parameters
+        ----------
+        max_tokens
+            Maximum length in tokens of o200k_base, never exceeded: the least important facts are
+            left out. ``None``: all facts.
+        history
+            Tell what was said in the place of each fact before.
+
+        Returns
+        -------
+        str
+            Headings and a line for each fact; empty if nothing is known or nothing fits.
+
+        Raises
+        ------
+        InvalidInputError
+            For ``max_tokens`` below 1.
+
+        Examples
+        --------
+        >>> print(memory.profile("alice").to_markdown(max_tokens=100))
+        # Profile of alice
+        <BLANKLINE>
+        ## Personal information
+        <BLANKLINE>
+        - Alice moved to Lyon last Friday [8 March 2024]. (since 2024-03-08)
+        <BLANKLINE>
+        """
+        ranked = sorted(self, key=lambda line: _rank(line.fact))
+        if max_tokens is None:
+            return self._written(ranked, history)
+        checks.whole(max_tokens, "max_tokens", 1)
+        return self._written(ranked[: self._fits(ranked, max_tokens, history)], history)
+
+    def _fitting(self, max_tokens: int) -> Profile:
+        """The profile without the least important facts that its Markdown has no room for."""
+        ranked = sorted(self, key=lambda line: _rank(line.fact))
+        chosen = {line.fact.memory_id for line in ranked[: self._fits(ranked, max_tokens, False)]}
+        sections, left_out = {}, dict(self.left_out)
+        for category, lines in self.sections.items():
+            kept = tuple(line for line in lines if line.fact.memory_id in chosen)
+            if kept:
+                sections[category] = kept
+            if len(kept) < len(lines):
+                left_out[category] = left_out.get(category, 0) + len(lines) - len(kept)
+        return Profile(self.user_id, sections, left_out, self.language)
+
+    def _fits(self, ranked: list[ProfileLine], max_tokens: int, history: bool) -> int:
+        """How many of the lines fit."""
+        fits, too_many = 0, len(ranked) + 1
+        while too_many - fits > 1:
+            count = (fits + too_many) // 2
+            text = self._written(ranked[:count], history)
+            if _native.count_tokens(text) <= max_tokens:
+                fits = count
+            else:
+                too_many = count
+        return fits
+
+    def _written(self, lines: Iterable[ProfileLine], history: bool) -> str:
+        chosen = {line.fact.memory_id for line in lines}
+        if not chosen:
+            return ""
+        parts = [f"# {self._heading('').format(user=_inline(self.user_id))}\n"]
+        for category, section in self.sections.items():
+            told = [line for line in section if line.fact.memory_id in chosen]
+            if told:
+                parts.append(f"\n## {self._heading(category)}\n\n")
+                parts += (self._line(line, history) for line in told)
+        return "".join(parts)
+
+    def _line(self, line: ProfileLine, history: bool) -> str:
+        former = [_inline(clip(text, _FORMER)) for text in line.former] if history else []
+        before = _BEFORE[self.language].format(text=" / ".join(former)) if former else ""
+        since = _SINCE[self.language].format(date=_date(line.fact.valid_from), before=before)
+        return f"- {_inline(line.content)}{since}\n"
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The profile as JSON text.
+
+        Parameters
+        ----------
+        indent
+            Spaces per level; ``None`` for one line.
+
+        Returns
+        -------
+        str
+            What :meth:`to_dict` returns.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``indent``.
+
+        Examples
+        --------
+        >>> import json
+        >>> list(json.loads(memory.profile("alice").to_json())["sections"])
+        ['personal_info']
+        """
+        if indent is not None and indent < 0:
+            raise InvalidInputError(f"indent must be 0 or more, not `{indent}`")
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def __str__(self) -> str:
+        return visible(self.to_markdown(), lines=True)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(lines)} {name}" for name, lines in self.sections.items())
+        return f"<Profile of {clip(self.user_id)!r}: {counts or 'nothing is known'}>"
+
+
+def profile_of(
+    user: str,
+    facts: Iterable[SemanticMemory],
+    revisions: Mapping[str, list[SemanticMemory]],
+    language: str | None = None,
+    limits: Mapping[str, int] = LIMITS,
+) -> Profile:
+    """The profile that facts make, those that no longer hold among them.
+
+    ``revisions`` has all revisions of the facts that were changed, oldest first.
+    """
+    by_kind: dict[str, list[SemanticMemory]] = {kind: [] for kind in limits}
+    ended: dict[str, list[SemanticMemory]] = {}
+    for fact in facts:
+        if fact.is_current and fact.kind in by_kind:
+            by_kind[fact.kind].append(fact)
+        elif fact.superseded_by is not None:
+            ended.setdefault(fact.superseded_by, []).append(fact)
+    sections, left_out = {}, {}
+    for kind, found in by_kind.items():
+        found.sort(key=_rank)
+        kept = found[: limits[kind]]
+        if kept:
+            sections[kind] = tuple(
+                ProfileLine(fact, _history(user, fact, ended, revisions)) for fact in kept
+            )
+        if len(found) > len(kept):
+            left_out[kind] = len(found) - len(kept)
+    told = (line.content for lines in sections.values() for line in lines)
+    return Profile(user, sections, left_out, language or language_of(told))
+
+
+def _rank(fact: SemanticMemory) -> tuple[float, float, float, str]:
+    """Most important first, then surest, then newest."""
+    newest = -fact.valid_from.timestamp()
+    return (-fact.importance, -fact.confidence, newest, fact.memory_id)
+
+
+def _history(
+    user: str,
+    fact: SemanticMemory,
+    ended: Mapping[str, list[SemanticMemory]],
+    revisions: Mapping[str, list[SemanticMemory]],
+) -> tuple[Event, ...]:
+    events: list[Event] = []
+    seen: set[str] = set()
+    pending = [fact]
+    while pending:
+        now = pending.pop()
+        if now.memory_id in seen:
+            continue
+        seen.add(now.memory_id)
+        events += _changes(
+            user, [one for one in revisions.get(now.memory_id, ()) if one != now], now
+        )
+        for old in ended.get(now.memory_id, ()):
+            pending.append(old)
+            events.append(
+                Event(
+                    old.updated_at,
+                    user,
+                    "SUPERSEDE",
+                    now.memory_id,
+                    now.content,
+                    old.content,
+                    old.memory_id,
+                    now.source_messages,
+                )
+            )
+    return tuple(sorted(events, key=lambda event: event.at))
+
+
+def _changes(user: str, earlier: list[SemanticMemory], now: SemanticMemory) -> Iterator[Event]:
+    before: SemanticMemory | None = None
+    for one in (*earlier, now):
+        if before is None:
+            change, previous = "ADD", None
+        elif one.content != before.content:
+            change, previous = "UPDATE", before.content
+        elif len(one.source_messages) > len(before.source_messages):
+            change, previous = "MERGE", before.content
+        else:
+            before = one
+            continue
+        at = one.created_at if before is None else one.updated_at
+        yield Event(
+            at, user, change, one.memory_id, one.content, previous, evidence=one.source_messages
+        )
+        before = one
+
+
+def language_of(texts: Iterable[str]) -> str:
+    """The language in which a user is told: Chinese if most of the texts have its characters."""
+    counted = [any("\u4e00" <= letter <= "\u9fff" for letter in text) for text in texts]
+    return "zh" if counted and sum(counted) / len(counted) >= _CHINESE_SHARE else "en"
+
+
+def _date(moment: datetime) -> str:
+    return moment.date().isoformat()
+
+
+def _inline(text: str) -> str:
+    """A text on one line, which can't begin a heading or another item."""
+    return visible(" ".join(text.split()))

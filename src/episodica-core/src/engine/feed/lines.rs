@@ -1,0 +1,323 @@
+//! What lines of logs say happened.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::clock::Moment;
+use crate::engine::feed::event::{Change, Event};
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::model::SemanticMemory;
+use crate::store::{
+    Behind, LogEntry, LogKind, LogPlace, SessionState, StateRecord, Store, UserPlaces,
+};
+
+/// An event, and the places behind it.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub event: Event,
+    pub places: UserPlaces,
+    /// The mark of the deleted record, whose id the logs don't hold.
+    pub mark: Option<String>,
+}
+
+/// The lines of one user behind some places: messages, then episodes, then facts, so that what a
+/// record refers to comes before it.
+pub(super) struct Tail<'a> {
+    store: &'a Store,
+    owner: &'a Owner,
+    now: Moment,
+    places: UserPlaces,
+    steps: Vec<Step>,
+    /// When the line before happened.
+    before: Option<Moment>,
+    /// Episodes that were archived before the present line.
+    archived: HashSet<String>,
+    has_more: bool,
+}
+
+/// A fact that was ended by one whose line has not come yet.
+struct Ended {
+    fact: SemanticMemory,
+    place: LogPlace,
+}
+
+impl<'a> Tail<'a> {
+    pub fn new(store: &'a Store, owner: &'a Owner, places: UserPlaces, now: Moment) -> Self {
+        Self {
+            store,
+            owner,
+            now,
+            places,
+            steps: Vec::new(),
+            before: None,
+            archived: HashSet::new(),
+            has_more: false,
+        }
+    }
+
+    /// The places behind which nothing is left to report.
+    pub fn places(&self) -> UserPlaces {
+        self.places
+    }
+
+    /// True if more lines follow than were read.
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    pub fn into_steps(self) -> Vec<Step> {
+        self.steps
+    }
+
+    /// Reads the lines of the three logs.
+    pub fn read(&mut self, behind: &[Behind; 3]) -> Result<()> {
+        for kind in LogKind::ALL {
+            let lines = &behind[kind as usize];
+            match kind {
+                LogKind::Semantic => self.facts(lines)?,
+                LogKind::Messages | LogKind::Episodes => {
+                    let read = |(place, line)| (place, LogEntry::read(self.owner, kind, line));
+                    let entries: Vec<_> = lines.lines().map(read).collect();
+                    self.note_archived(&entries)?;
+                    for (place, entry) in entries {
+                        self.take(kind, place, entry);
+                    }
+                }
+            }
+            if lines.has_more {
+                self.has_more = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which of the rewritten episodes were archived before these lines.
+    fn note_archived(&mut self, entries: &[(LogPlace, LogEntry)]) -> Result<()> {
+        let rewritten = entries.iter().filter_map(|(_, entry)| match entry {
+            LogEntry::Episode(episode) if episode.revision > 0 => Some(&*episode.episode_id),
+            _ => None,
+        });
+        let wanted: HashSet<&str> = rewritten.collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let (kind, archived) = (LogKind::Episodes, &mut self.archived);
+        let place = self.places.logs[kind as usize];
+        self.store.lines_before(self.owner, kind, place, &mut |line| {
+            if LogEntry::may_be(kind, line, &wanted)
+                && let LogEntry::Episode(episode) = LogEntry::read(self.owner, kind, line)
+                && wanted.contains(&*episode.episode_id)
+            {
+                match episode.archived_at {
+                    Some(_) => archived.insert(episode.episode_id),
+                    None => archived.remove(&episode.episode_id),
+                };
+            }
+        })
+    }
+
+    /// Reports what a line says that says it alone.
+    fn take(&mut self, kind: LogKind, place: LogPlace, entry: LogEntry) {
+        self.places.logs[kind as usize] = place;
+        match entry {
+            LogEntry::Message(message) => {
+                self.push(Event::of(Change::Message, message.message_id, message.timestamp));
+            }
+            LogEntry::Episode(episode) => {
+                let again = if episode.revision > 0 { "written again" } else { "" };
+                let was_archived = match episode.archived_at {
+                    Some(_) => !self.archived.insert(episode.episode_id.clone()),
+                    None => self.archived.remove(&episode.episode_id),
+                };
+                let (change, reason) = match (was_archived, episode.archived_at) {
+                    (false, Some(_)) => (Change::Archive, ""),
+                    (true, None) => (Change::Restore, ""),
+                    _ => (Change::Episode, again),
+                };
+                self.push(Event {
+                    statement: episode.title,
+                    reason: reason.to_owned(),
+                    ..Event::of(
+                        change,
+                        episode.episode_id,
+                        episode.archived_at.unwrap_or(episode.created_at),
+                    )
+                });
+            }
+            LogEntry::State(StateRecord::Session {
+                session_id,
+                state: SessionState::Closed,
+                at,
+            }) => self.push(Event::of(Change::Session, session_id, at)),
+            LogEntry::Removed(id) => {
+                let at = time_of(None, self.before, self.now);
+                let reason = "its place was taken by another".to_owned();
+                self.push(Event { reason, ..Event::of(Change::Delete, id, at) });
+            }
+            LogEntry::Erased(noted) => {
+                let at = time_of(noted.at, self.before, self.now);
+                for mark in noted.gone {
+                    let (event, places) = (Event::of(Change::Delete, "", at), self.places);
+                    self.steps.push(Step { event, places, mark: Some(mark) });
+                }
+            }
+            LogEntry::Fact(_) | LogEntry::State(_) | LogEntry::Other => {}
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.before = Some(event.at);
+        self.steps.push(Step { event, places: self.places, mark: None });
+    }
+
+    fn facts(&mut self, lines: &Behind) -> Result<()> {
+        let kind = LogKind::Semantic;
+        let read = |(place, line)| (place, LogEntry::read(self.owner, kind, line));
+        let entries: Vec<(LogPlace, LogEntry)> = lines.lines().map(read).collect();
+        let mut known = self.earlier(&entries)?;
+        let mut ended: Option<Ended> = None;
+        for (place, entry) in entries {
+            let fact = match entry {
+                LogEntry::Fact(fact) => *fact,
+                LogEntry::State(StateRecord::Ignored { memory_id, source_messages, at }) => {
+                    self.settle(&mut ended);
+                    self.places.logs[kind as usize] = place;
+                    let same = known.get(&memory_id).map(|fact| fact.content.clone());
+                    self.push(Event {
+                        statement: same.clone().unwrap_or_default(),
+                        previous: same,
+                        evidence: source_messages,
+                        ..Event::of(Change::Ignore, memory_id, at)
+                    });
+                    continue;
+                }
+                other => {
+                    self.settle(&mut ended);
+                    self.take(kind, place, other);
+                    continue;
+                }
+            };
+            let is_awaited = ended
+                .as_ref()
+                .is_some_and(|ended| ended.fact.superseded_by.as_ref() == Some(&fact.memory_id));
+            if !is_awaited {
+                self.settle(&mut ended);
+            }
+            let before = known.insert(fact.memory_id.clone(), fact.clone());
+            let is_ended = before.as_ref().is_some_and(|before| is_superseded_now(before, &fact));
+            if let (true, Some(by)) = (is_ended, &fact.superseded_by) {
+                match known.get(by).cloned() {
+                    Some(successor) => {
+                        self.places.logs[kind as usize] = place;
+                        self.push(superseded(&successor, &fact));
+                    }
+                    // The line of its successor follows: both are one event.
+                    None => ended = Some(Ended { fact, place }),
+                }
+                continue;
+            }
+            self.places.logs[kind as usize] = place;
+            let event = match (ended.take(), before) {
+                (Some(ended), _) => superseded(&fact, &ended.fact),
+                (None, before) => changed(before.as_ref(), &fact),
+            };
+            self.push(event);
+        }
+        Ok(())
+    }
+
+    /// Reports a fact as ended by one that is not there.
+    fn settle(&mut self, ended: &mut Option<Ended>) {
+        let Some(Ended { fact, place }) = ended.take() else { return };
+        self.places.logs[LogKind::Semantic as usize] = place;
+        let by = fact.superseded_by.clone().unwrap_or_default();
+        self.push(Event {
+            previous: Some(fact.content.clone()),
+            previous_id: Some(fact.memory_id.clone()),
+            ..Event::of(Change::Supersede, by, fact.updated_at)
+        });
+    }
+
+    /// The latest revisions, before these lines, of the facts that they change or name.
+    fn earlier(&self, entries: &[(LogPlace, LogEntry)]) -> Result<HashMap<String, SemanticMemory>> {
+        let mut wanted: HashSet<&str> = HashSet::new();
+        for (_, entry) in entries {
+            match entry {
+                LogEntry::Fact(fact) => {
+                    if fact.revision_count > 0 {
+                        wanted.insert(&fact.memory_id);
+                    }
+                    wanted.extend(fact.superseded_by.as_deref());
+                }
+                LogEntry::State(StateRecord::Ignored { memory_id, .. }) => {
+                    wanted.insert(memory_id);
+                }
+                _ => {}
+            }
+        }
+        let mut known = HashMap::new();
+        if wanted.is_empty() {
+            return Ok(known);
+        }
+        let place = self.places.logs[LogKind::Semantic as usize];
+        self.store.lines_before(self.owner, LogKind::Semantic, place, &mut |line| {
+            if !LogEntry::may_be(LogKind::Semantic, line, &wanted) {
+                return;
+            }
+            if let LogEntry::Fact(fact) = LogEntry::read(self.owner, LogKind::Semantic, line)
+                && wanted.contains(fact.memory_id.as_str())
+            {
+                known.insert(fact.memory_id.clone(), *fact);
+            }
+        })?;
+        Ok(known)
+    }
+}
+
+/// When something happened whose line does not say so: with the line before it.
+fn time_of(known: Option<Moment>, before: Option<Moment>, now: Moment) -> Moment {
+    known.or(before).unwrap_or(now)
+}
+
+fn is_superseded_now(before: &SemanticMemory, now: &SemanticMemory) -> bool {
+    now.superseded_by.is_some() && now.superseded_by != before.superseded_by
+}
+
+fn about(change: Change, fact: &SemanticMemory) -> Event {
+    Event {
+        statement: fact.content.clone(),
+        evidence: fact.source_messages.clone(),
+        ..Event::of(change, &fact.memory_id, fact.updated_at)
+    }
+}
+
+fn superseded(by: &SemanticMemory, ended: &SemanticMemory) -> Event {
+    Event {
+        previous: Some(ended.content.clone()),
+        previous_id: Some(ended.memory_id.clone()),
+        at: ended.updated_at,
+        ..about(Change::Supersede, by)
+    }
+}
+
+/// What became of a fact between two revisions.
+fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> Event {
+    let Some(before) = before else { return about(Change::Add, now) };
+    let gained = now.source_messages.len() > before.source_messages.len();
+    let (change, reason) = match (before.is_current(), now.is_current()) {
+        _ if now.content != before.content => (Change::Update, None),
+        _ if gained => (Change::Merge, None),
+        _ if before.archived_at.is_none() && now.archived_at.is_some() => (Change::Archive, None),
+        _ if before.archived_at.is_some() && now.archived_at.is_none() => (Change::Restore, None),
+        _ if before.expires_at != now.expires_at => (Change::Restore, None),
+        (true, false) => (Change::Update, Some("no longer holds")),
+        (false, true) => (Change::Update, Some("holds again")),
+        _ => (Change::Update, Some("other details")),
+    };
+    let event = Event { previous: Some(before.content.clone()), ..about(change, now) };
+    match reason {
+        Some(reason) => Event { reason: reason.to_owned(), ..event },
+        None => event,
+    }
+}

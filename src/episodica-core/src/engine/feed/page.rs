@@ -1,0 +1,194 @@
+//! The events behind a cursor, a page at a time.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use crate::engine::feed::cursor::Cursor;
+use crate::engine::feed::event::{Change, Event, EventPage};
+use crate::engine::feed::lines::{Step, Tail};
+use crate::engine::services::Services;
+use crate::error::Result;
+use crate::ids::{Owner, mark_of};
+use crate::store::{LogEnds, Look, UserPlaces};
+use crate::sync::Mutex;
+
+/// The cursor that stands for the end of all logs.
+const LATEST: &str = "latest";
+/// Ids of deleted records that are kept in memory.
+const KEPT_IDS: usize = 8_192;
+/// Cursors of more users are stated once a page.
+const MAX_USERS_PER_EVENT: usize = 64;
+
+/// How far the logs were read, by this process.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    /// Users behind whose places nothing stands while their logs end where they do.
+    settled: Mutex<HashMap<String, (LogEnds, UserPlaces)>>,
+    /// Ids that this process deleted, by their marks.
+    deleted: Mutex<VecDeque<(String, String)>>,
+}
+
+impl Feed {
+    /// Notes ids that are about to be erased: the logs keep their marks only.
+    pub fn note_deleted<'a>(&self, owner: &Owner, ids: impl IntoIterator<Item = &'a String>) {
+        let mut deleted = self.deleted.lock();
+        for id in ids {
+            if deleted.len() == KEPT_IDS {
+                deleted.pop_front();
+            }
+            deleted.push_back((mark_of(owner, id), id.clone()));
+        }
+    }
+
+    /// The id of a mark, if this process deleted the record; else the mark.
+    fn deleted_id(&self, mark: &str) -> String {
+        let deleted = self.deleted.lock();
+        let known = deleted.iter().rev().find(|(known, _)| known == mark);
+        known.map_or_else(|| format!("sha256:{mark}"), |(_, id)| id.clone())
+    }
+
+    fn is_settled(&self, user: &str, ends: &LogEnds, places: &UserPlaces) -> bool {
+        self.settled.lock().get(user).is_some_and(|known| *known == (*ends, *places))
+    }
+}
+
+impl Services {
+    /// See [`Engine::events`](crate::engine::Engine::events).
+    pub(crate) fn events(
+        &self,
+        cursor: Option<&str>,
+        user_id: Option<&str>,
+        limit: usize,
+    ) -> Result<EventPage> {
+        let mut page = Page {
+            services: self,
+            cursor: match cursor {
+                None | Some(LATEST) => Cursor::default(),
+                Some(text) => Cursor::read(text)?,
+            },
+            events: Vec::new(),
+            limit,
+            complete: true,
+        };
+        let users = match user_id {
+            Some(user_id) => BTreeSet::from([user_id.to_owned()]),
+            None => {
+                let known = page.cursor.users.keys().cloned();
+                known.chain(self.store.users(&self.tenant)?).collect()
+            }
+        };
+        for user in users {
+            let owner = self.owner(&user)?;
+            if cursor == Some(LATEST) {
+                page.skip(&owner)?;
+            } else if page.events.len() < limit {
+                page.read(&owner)?;
+            }
+        }
+        Ok(page.finish())
+    }
+}
+
+/// A page that is being filled.
+struct Page<'a> {
+    services: &'a Services,
+    cursor: Cursor,
+    events: Vec<Event>,
+    limit: usize,
+    complete: bool,
+}
+
+impl Page<'_> {
+    fn finish(mut self) -> EventPage {
+        let cursor = self.cursor.text();
+        if let Some(last) = self.events.last_mut()
+            && last.cursor.is_empty()
+        {
+            last.cursor.clone_from(&cursor);
+        }
+        EventPage { events: self.events, cursor, complete: self.complete }
+    }
+
+    /// Moves the cursor to the end of a user's logs.
+    fn skip(&mut self, owner: &Owner) -> Result<()> {
+        let ends = self.services.store.log_ends(owner)?;
+        let places = self.services.store.last_places(owner, &ends)?;
+        self.cursor.put(&owner.user, places);
+        self.settle(owner, ends, places);
+        Ok(())
+    }
+
+    fn settle(&self, owner: &Owner, ends: LogEnds, places: UserPlaces) {
+        self.services.feed.settled.lock().insert(owner.user.clone(), (ends, places));
+    }
+
+    /// Adds what stands behind the cursor in a user's logs.
+    fn read(&mut self, owner: &Owner) -> Result<()> {
+        let services = self.services;
+        loop {
+            let ends = services.store.log_ends(owner)?;
+            let places = self.cursor.places(&owner.user);
+            if ends.is_nobody() {
+                if self.cursor.users.contains_key(&owner.user) {
+                    self.begin_anew(owner);
+                    services.feed.settled.lock().remove(&owner.user);
+                }
+                return Ok(());
+            }
+            if services.feed.is_settled(&owner.user, &ends, &places) {
+                return Ok(());
+            }
+            match services.store.look_behind(owner, &places)? {
+                Look::Busy => return Ok(()),
+                Look::Discontinued => {
+                    self.complete = false;
+                    self.begin_anew(owner);
+                }
+                Look::Lines(placed, behind) => {
+                    let now = services.clock.now();
+                    let mut tail = Tail::new(&services.store, owner, placed, now);
+                    tail.read(&behind)?;
+                    let (end, has_more) = (tail.places(), tail.has_more());
+                    for step in tail.into_steps() {
+                        // The events of one line come together: no place lies between them.
+                        let is_next = step.places != self.cursor.places(&owner.user);
+                        if self.events.len() >= self.limit && is_next {
+                            return Ok(());
+                        }
+                        self.take(owner, step);
+                    }
+                    self.cursor.put(&owner.user, end);
+                    if !has_more {
+                        self.settle(owner, ends, end);
+                        return Ok(());
+                    }
+                }
+            }
+            if self.events.len() >= self.limit {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everything of a user that was reported before is void.
+    fn begin_anew(&mut self, owner: &Owner) {
+        self.cursor.users.remove(&owner.user);
+        let at = self.services.clock.now();
+        let event = Event { user_id: owner.user.clone(), ..Event::of(Change::Delete, "", at) };
+        self.push(event);
+    }
+
+    fn take(&mut self, owner: &Owner, step: Step) {
+        self.cursor.put(&owner.user, step.places);
+        let mut event = Event { user_id: owner.user.clone(), ..step.event };
+        if let Some(mark) = step.mark {
+            event.id = self.services.feed.deleted_id(&mark);
+        }
+        self.push(event);
+    }
+
+    fn push(&mut self, event: Event) {
+        let is_short = self.cursor.users.len() <= MAX_USERS_PER_EVENT;
+        let cursor = if is_short { self.cursor.text() } else { String::new() };
+        self.events.push(Event { cursor, ..event });
+    }
+}

@@ -1,0 +1,102 @@
+//! The sessions of a user, as the log of messages tells them. Opens no user.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::clock::Moment;
+use crate::engine::lifecycle::Engine;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::store::{LogKind, SessionState, StateRecord};
+
+/// How often a log is read anew that is rewritten meanwhile.
+const ATTEMPTS: usize = 20;
+
+/// A session of a user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Its id.
+    pub session_id: String,
+    /// How far closing it has come. A session that got a message after it was closed is active.
+    pub state: SessionState,
+    /// When its state changed last; `None` if it was never closed.
+    pub changed_at: Option<Moment>,
+    /// How many messages it has.
+    pub messages: usize,
+    /// When its earliest message was said.
+    pub started_at: Moment,
+    /// When its latest message was said.
+    pub ended_at: Moment,
+}
+
+/// What a line of a message says about its session.
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+    timestamp: Moment,
+}
+
+impl Engine {
+    /// The sessions of a user in the order in which they began. A user without sessions, or an
+    /// unknown one, has none.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a user id that is none; `Io`; `Closed`.
+    pub fn sessions(&self, user_id: &str) -> Result<Vec<Session>> {
+        self.check_open()?;
+        let owner = self.services.owner(user_id)?;
+        for _ in 0..ATTEMPTS {
+            let store = &self.services.store;
+            let before = store.log_ends(&owner)?;
+            let found = self.read_sessions(&owner)?;
+            if store.log_ends(&owner)?.generation == before.generation {
+                return Ok(found);
+            }
+        }
+        Err(Error::new(ErrorKind::Io, "the log changes while it is read")
+            .with_hint("call again once deletions have ended"))
+    }
+
+    fn read_sessions(&self, owner: &Owner) -> Result<Vec<Session>> {
+        let store = &self.services.store;
+        let end = store.last_places(owner, &store.log_ends(owner)?)?.logs[0];
+        let (mut sessions, mut places) = (Vec::new(), HashMap::new());
+        store.lines_before(owner, LogKind::Messages, end, &mut |line| {
+            if line.starts_with(b"{\"type\":") {
+                if let Ok(StateRecord::Session { session_id, state, at }) =
+                    serde_json::from_slice(line)
+                    && let Some(place) = places.get(&session_id)
+                {
+                    let session: &mut Session = &mut sessions[*place];
+                    (session.state, session.changed_at) = (state, Some(at));
+                }
+                return;
+            }
+            let Ok(Said { session_id: Some(session_id), timestamp }) = serde_json::from_slice(line)
+            else {
+                return;
+            };
+            let Some(place) = places.get(&*session_id) else {
+                places.insert(session_id.clone().into_owned(), sessions.len());
+                sessions.push(Session {
+                    session_id: session_id.into_owned(),
+                    state: SessionState::Active,
+                    changed_at: None,
+                    messages: 1,
+                    started_at: timestamp,
+                    ended_at: timestamp,
+                });
+                return;
+            };
+            let session = &mut sessions[*place];
+            session.messages += 1;
+            session.state = SessionState::Active;
+            session.started_at = session.started_at.min(timestamp);
+            session.ended_at = session.ended_at.max(timestamp);
+        })?;
+        Ok(sessions)
+    }
+}

@@ -1,0 +1,72 @@
+//! One line of a log, read by itself: for those who follow the logs.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Deleted, ERASED_PREFIX, Erased, StateRecord, is_deleted, is_state, read_episode, read_message,
+    read_semantic,
+};
+use crate::ids::Owner;
+use crate::model::{Episode, Message, SemanticMemory};
+use crate::store::layout::LogKind;
+
+/// What a line of this package begins with that is a revision of a record.
+fn prefix(kind: LogKind) -> &'static [u8] {
+    match kind {
+        LogKind::Messages => b"{\"message_id\":\"",
+        LogKind::Episodes => b"{\"episode_id\":\"",
+        LogKind::Semantic => b"{\"memory_id\":\"",
+    }
+}
+
+/// What a line holds.
+#[derive(Debug, Clone)]
+pub enum LogEntry {
+    /// A message.
+    Message(Message),
+    /// An episode, or a revision of one.
+    Episode(Box<Episode>),
+    /// A fact, or a revision of one.
+    Fact(Box<SemanticMemory>),
+    /// Progress of work.
+    State(StateRecord),
+    /// The record with this id is no longer current; its lines stay.
+    Removed(String),
+    /// Lines were taken out.
+    Erased(Erased),
+    /// A header, a line of a later version, or no record.
+    Other,
+}
+
+impl LogEntry {
+    /// Reads a line.
+    pub fn read(owner: &Owner, kind: LogKind, line: &[u8]) -> Self {
+        if line.starts_with(ERASED_PREFIX) {
+            return serde_json::from_slice(line).map_or(Self::Other, Self::Erased);
+        }
+        if is_state(line) {
+            return serde_json::from_slice(line).map_or(Self::Other, Self::State);
+        }
+        if is_deleted(line) {
+            let removed = serde_json::from_slice::<Deleted>(line);
+            return removed.map_or(Self::Other, |gone| Self::Removed(gone.deleted));
+        }
+        match kind {
+            LogKind::Messages => read_message(owner, line).map_or(Self::Other, Self::Message),
+            LogKind::Episodes => read_episode(owner, line, &HashMap::new())
+                .map_or(Self::Other, |(episode, _)| Self::Episode(Box::new(episode))),
+            LogKind::Semantic => read_semantic(owner, line)
+                .map_or(Self::Other, |(fact, _)| Self::Fact(Box::new(fact))),
+        }
+    }
+
+    /// False if a line is a revision of none of these records, as far as its beginning tells.
+    pub fn may_be(kind: LogKind, line: &[u8], ids: &HashSet<&str>) -> bool {
+        let Some(rest) = line.strip_prefix(prefix(kind)) else {
+            return !is_state(line) && !is_deleted(line);
+        };
+        let end = rest.iter().position(|byte| *byte == b'"').unwrap_or(rest.len());
+        let id = std::str::from_utf8(&rest[..end]).unwrap_or("\\");
+        id.contains('\\') || ids.contains(id)
+    }
+}

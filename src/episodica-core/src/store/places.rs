@@ -1,0 +1,305 @@
+//! Places between two lines of a user's logs, and what stands behind them: for those who follow the
+//! logs without opening the user.
+//!
+//! A place is an offset in bytes and the generation in which it was valid. An erasure notes which
+//! bytes it took out ([`Erased`]), so a place of an older generation is moved along; the checksum
+//! of the end of the line before it tells whether that is right. Nothing is locked or written: what
+//! changes while it is read is read again.
+
+use std::io::{ErrorKind as IoKind, Read};
+
+use super::backend::Backend;
+use super::codec::{ERASED_PREFIX, Erased};
+use super::erase::is_under_way;
+use super::files::io_error;
+use super::layout::LogKind;
+use super::line::check_line;
+use super::store::Store;
+use crate::error::Result;
+use crate::ids::Owner;
+
+/// Bytes before a place that its checksum covers, at most: the end of one line.
+const ANCHOR_BYTES: u64 = 64;
+/// Bytes of a log that are read at a time, unless a line is longer.
+const CHUNK_BYTES: u64 = 4 << 20;
+/// How often a user is looked at who changes at the same time. Then it is left for the next look.
+const ATTEMPTS: usize = 20;
+
+/// A place in one log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogPlace {
+    /// Its offset; 0 = the beginning.
+    pub bytes: u64,
+    /// Checksum of the end of the line before it; 0 at the beginning.
+    pub anchor: u32,
+}
+
+/// A place in each log of a user, in the order of [`LogKind::ALL`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UserPlaces {
+    /// The generation of the logs in which the places are valid.
+    pub generation: u64,
+    /// The places.
+    pub logs: [LogPlace; 3],
+}
+
+/// The ends of a user's logs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogEnds {
+    /// The generation of the logs.
+    pub generation: u64,
+    /// Length and file number of each log; `None` without a file.
+    pub files: [Option<(u64, u64)>; 3],
+}
+
+impl LogEnds {
+    /// True if there is no log.
+    pub fn is_nobody(&self) -> bool {
+        self.files.iter().all(Option::is_none)
+    }
+}
+
+/// Whole lines behind a place.
+#[derive(Debug, Clone, Default)]
+pub struct Behind {
+    /// The lines, with their line feeds.
+    bytes: Vec<u8>,
+    /// The place that they begin at.
+    start: u64,
+    /// True if more lines follow than were read.
+    pub has_more: bool,
+}
+
+impl Behind {
+    /// The lines that are whole, without their line feeds, each with the place behind it.
+    pub fn lines(&self) -> impl Iterator<Item = (LogPlace, &[u8])> {
+        let mut at = self.start;
+        self.bytes.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
+            at += line.len() as u64;
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            let place = LogPlace { bytes: at, anchor: anchor(line) };
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            check_line(text).is_ok().then_some((place, text))
+        })
+    }
+}
+
+/// What a look at a user's logs found.
+#[derive(Debug, Clone)]
+pub enum Look {
+    /// Lines behind the places, which are those of the present generation.
+    Lines(UserPlaces, [Behind; 3]),
+    /// The logs are no continuation of what stood before the places: the user was deleted, or
+    /// damaged lines were set aside.
+    Discontinued,
+    /// A deletion is under way, or somebody changes the logs all the time: look again later.
+    Busy,
+}
+
+impl Store {
+    /// The ends of a user's logs: a look at four files.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn log_ends(&self, owner: &Owner) -> Result<LogEnds> {
+        let (layout, backend) = (self.layout(), &**self.backend());
+        let mut ends =
+            LogEnds { generation: self.shared.locks(owner).generation()?, ..LogEnds::default() };
+        // Facts first, messages last: what a record refers to was there before it.
+        for (kind, end) in LogKind::ALL.into_iter().zip(&mut ends.files).rev() {
+            let path = layout.log_path(owner, kind);
+            let stamp = backend.glance(&path);
+            let stamp = stamp.map_err(|error| io_error("cannot look at the log", &path, error))?;
+            *end = stamp.map(|stamp| (stamp.bytes, stamp.file_number));
+        }
+        Ok(ends)
+    }
+
+    /// The lines behind the places of a user, some megabytes at a time.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn look_behind(&self, owner: &Owner, places: &UserPlaces) -> Result<Look> {
+        for _ in 0..ATTEMPTS {
+            let ends = self.log_ends(owner)?;
+            if is_under_way(&self.shared, owner)? {
+                return Ok(Look::Busy);
+            }
+            let found = self.look_once(owner, places, &ends)?;
+            let now = self.log_ends(owner)?;
+            let is_same = ends.generation == now.generation
+                && ends.files.iter().zip(now.files).all(|(before, now)| {
+                    before.is_none_or(|(_, file)| now.is_some_and(|(_, now)| now == file))
+                });
+            if is_same && !is_under_way(&self.shared, owner)? {
+                return Ok(found);
+            }
+        }
+        Ok(Look::Busy)
+    }
+
+    fn look_once(&self, owner: &Owner, places: &UserPlaces, ends: &LogEnds) -> Result<Look> {
+        let mut placed = UserPlaces { generation: ends.generation, ..*places };
+        let mut behind: [Behind; 3] = Default::default();
+        for kind in LogKind::ALL {
+            let place = &mut placed.logs[kind as usize];
+            let log = Followed { store: self, owner, kind };
+            if places.generation < ends.generation && place.bytes > 0 {
+                *place = log.moved(*place, places.generation)?;
+            }
+            let end = ends.files[kind as usize].map_or(0, |(bytes, _)| bytes);
+            if place.bytes > end || log.anchor(place.bytes)? != place.anchor {
+                return Ok(Look::Discontinued);
+            }
+            behind[kind as usize] = log.behind(place.bytes, end)?;
+        }
+        Ok(Look::Lines(placed, behind))
+    }
+
+    /// The places at the end of the last whole line of each log.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn last_places(&self, owner: &Owner, ends: &LogEnds) -> Result<UserPlaces> {
+        let mut places = UserPlaces { generation: ends.generation, ..UserPlaces::default() };
+        for kind in LogKind::ALL {
+            let log = Followed { store: self, owner, kind };
+            let end = ends.files[kind as usize].map_or(0, |(bytes, _)| bytes);
+            let bytes = log.last_feed(end)?;
+            places.logs[kind as usize] = LogPlace { bytes, anchor: log.anchor(bytes)? };
+        }
+        Ok(places)
+    }
+
+    /// Shows the lines of a log before a place, oldest first.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn lines_before(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        place: LogPlace,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        let log = Followed { store: self, owner, kind };
+        let mut at = 0;
+        while at < place.bytes {
+            let behind = log.behind(at, place.bytes)?;
+            if behind.bytes.is_empty() {
+                return Ok(());
+            }
+            behind.lines().for_each(|(_, line)| visit(line));
+            at += behind.bytes.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// One log of a user.
+struct Followed<'a> {
+    store: &'a Store,
+    owner: &'a Owner,
+    kind: LogKind,
+}
+
+impl Followed<'_> {
+    /// Up to `most` bytes from an offset on.
+    fn read(&self, from: u64, most: u64) -> Result<Vec<u8>> {
+        let path = self.store.layout().log_path(self.owner, self.kind);
+        let mut bytes = Vec::new();
+        let backend: &dyn Backend = &**self.store.backend();
+        match backend.read_from(&path, from) {
+            Err(error) if error.kind() == IoKind::NotFound => {}
+            source => source
+                .and_then(|source| source.take(most).read_to_end(&mut bytes))
+                .map(drop)
+                .map_err(|error| io_error("cannot read the log", &path, error))?,
+        }
+        Ok(bytes)
+    }
+
+    /// The whole lines from a place to an end.
+    fn behind(&self, from: u64, end: u64) -> Result<Behind> {
+        let mut most = CHUNK_BYTES;
+        loop {
+            let asked = most.min(end.saturating_sub(from));
+            if asked == 0 {
+                return Ok(Behind { start: from, ..Behind::default() });
+            }
+            let mut bytes = self.read(from, asked)?;
+            let is_all = asked < most || (bytes.len() as u64) < asked;
+            match bytes.iter().rposition(|byte| *byte == b'\n') {
+                Some(last) => bytes.truncate(last + 1),
+                None if is_all => bytes.clear(),
+                None => {
+                    most *= 4;
+                    continue;
+                }
+            }
+            let has_more = !is_all && from + (bytes.len() as u64) < end;
+            return Ok(Behind { bytes, start: from, has_more });
+        }
+    }
+
+    /// The place behind the last line feed before an end.
+    fn last_feed(&self, end: u64) -> Result<u64> {
+        let mut length = ANCHOR_BYTES.min(end);
+        loop {
+            let bytes = self.read(end - length, length)?;
+            if let Some(last) = bytes.iter().rposition(|byte| *byte == b'\n') {
+                return Ok(end - length + last as u64 + 1);
+            }
+            if length == end {
+                return Ok(0);
+            }
+            length = (length * 16).min(end);
+        }
+    }
+
+    /// The checksum that a place here has.
+    fn anchor(&self, place: u64) -> Result<u32> {
+        if place == 0 {
+            return Ok(0);
+        }
+        let from = place.saturating_sub(ANCHOR_BYTES);
+        Ok(anchor(&self.read(from, place - from)?))
+    }
+
+    /// Where a place of an older generation is now, as the erasures since have noted.
+    fn moved(&self, place: LogPlace, generation: u64) -> Result<LogPlace> {
+        let (mut bytes, mut is_known) = (place.bytes, true);
+        let (mut at, end) = (0, u64::MAX);
+        loop {
+            let behind = self.behind(at, end)?;
+            if behind.bytes.is_empty() {
+                break;
+            }
+            at += behind.bytes.len() as u64;
+            let noted = behind.lines().filter(|(_, line)| line.starts_with(ERASED_PREFIX));
+            for note in noted.filter_map(|(_, line)| serde_json::from_slice::<Erased>(line).ok()) {
+                if note.generation > generation {
+                    let is_cut = |[from, gone, _]: &[u64; 3]| *from < bytes && bytes <= from + gone;
+                    is_known &= !note.cuts.iter().any(is_cut);
+                    bytes = note.moved(bytes);
+                }
+            }
+        }
+        // The line before the place is gone, or was replaced.
+        let anchor = if is_known { place.anchor } else { self.anchor(bytes)? };
+        Ok(LogPlace { bytes, anchor })
+    }
+}
+
+/// Checksum of the end of the last line of `bytes`, which end behind its line feed.
+fn anchor(bytes: &[u8]) -> u32 {
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line = &line[start..];
+    // Of a line that is longer than the window, the same bytes wherever one begins to read.
+    let window = (ANCHOR_BYTES - 1) as usize;
+    crc32fast::hash(&line[line.len().saturating_sub(window)..])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+"""SEM-6: the profile, a view over the facts that hold now."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from episodica import InvalidInputError, MemorySystem, Profile, count_tokens
+
+LIMITS = {
+    "personal_info": 50,
+    "work_history": 100,
+    "preference": 200,
+    "relationship": 50,
+    "goal": 50,
+}
+
+
+def said(memory: MemorySystem, *lines: tuple[str, str], name: str = "Alice") -> None:
+    for timestamp, content in lines:
+        message = {"role": "user", "name": name, "content": content, "timestamp": timestamp}
+        memory.add_messages("al", [message])
+        memory.flush("al")
+    memory.wait("al")
+
+
+@pytest.mark.requirement("SEM-6")
+def test_sem_6_only_what_holds_is_told_and_what_changed_is_explained(memory: MemorySystem) -> None:
+    said(
+        memory,
+        ("2024-01-05T10:00:00Z", "I live in Paris, in a small flat."),
+        ("2024-02-05T10:00:00Z", "I moved to Lyon last Friday."),
+        ("2024-02-06T10:00:00Z", "My brother Tom works as a baker."),
+    )
+    profile = memory.profile("al")
+    told = [line.content for line in profile]
+    assert any("Lyon" in text for text in told)
+    assert not any("Paris" in text for text in told)
+    (lyon,) = [line for line in profile if "Lyon" in line.content]
+    assert [event.change for event in lyon.history] == ["ADD", "ADD", "SUPERSEDE"] or [
+        event.change for event in lyon.history
+    ] == ["ADD", "SUPERSEDE", "ADD"]
+    assert lyon.former == ("Alice lives in Paris, in a small flat.",)
+    (ended,) = [event for event in lyon.history if event.change == "SUPERSEDE"]
+    assert memory.get("al", str(ended.previous_id)) is not None
+    assert [memory.get("al", id) for id in ended.evidence] != []
+    assert "before: Alice lives in Paris" in profile.to_markdown(history=True)
+    assert "Paris" not in profile.to_markdown()
+
+
+def test_corrections_are_in_the_history(memory: MemorySystem) -> None:
+    fact = memory.remember("al", "I live in Paris.", kind="personal_info")
+    memory.update("al", fact.memory_id, "Al lives in Nice.")
+    (line,) = memory.profile("al")
+    assert [(one.change, one.statement, one.previous) for one in line.history] == [
+        ("ADD", "I live in Paris.", None),
+        ("UPDATE", "Al lives in Nice.", "I live in Paris."),
+    ]
+
+
+def test_sem_6_each_category_has_its_limit_and_the_least_important_leave(
+    memory: MemorySystem, tmp_path: Any
+) -> None:
+    export = tmp_path / "many.jsonl"
+    memory.remember("seed", "Ann likes tea.", kind="preference")
+    memory.export("seed", export)
+    lines = export.read_text(encoding="utf-8").splitlines()
+    head, fact, end = json.loads(lines[0]), json.loads(lines[1]), json.loads(lines[-1])
+    facts = [
+        {
+            **fact,
+            "memory_id": f"{kind}{number}",
+            "content": f"Ann's {kind} number {number}.",
+            "kind": kind,
+            "importance": number / 300,
+        }
+        for kind, limit in LIMITS.items()
+        for number in range(limit + 7)
+    ]
+    end["facts"] = len(facts)
+    rows = [{**head, "user_id": "al"}, *({**one, "user_id": "al"} for one in facts), end]
+    export.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    memory.import_(export)
+    profile = memory.profile("al")
+    assert {kind: len(section) for kind, section in profile.sections.items()} == LIMITS
+    assert profile.left_out == dict.fromkeys(LIMITS, 7)
+    for kind, limit in LIMITS.items():
+        told = [line.fact.memory_id for line in profile.sections[kind]]
+        assert told == [f"{kind}{number}" for number in range(limit + 6, 6, -1)]
+    assert len(list(memory.semantic_memories("al"))) == len(facts), "they stay in the memory"
+    for budget in (1, 40, 300, 2_000):
+        text = profile.to_markdown(max_tokens=budget)
+        assert count_tokens(text) <= budget
+        assert text == memory.profile("al", max_tokens=budget).to_markdown()
+    shown = profile.to_markdown(max_tokens=300)
+    assert "preference number 206." in shown
+    assert "preference number 10." not in shown
+    assert json.loads(profile.to_json()) == profile.to_dict()
+
+
+def test_a_chinese_user_is_told_in_chinese(memory: MemorySystem) -> None:
+    for text, kind in (("小红住在上海。", "personal_info"), ("小红喜欢喝茶。", "preference")):
+        memory.remember("al", text, kind=kind)  # type: ignore[arg-type]
+    profile = memory.profile("al")
+    assert profile.language == "zh"
+    assert profile.to_markdown().startswith("# al 的档案\n\n## 个人信息\n\n- 小红住在上海。")
+    assert "## 偏好" in profile.to_markdown()
+    assert memory.profile("al", language="en").to_markdown().startswith("# Profile of al\n")
+    with pytest.raises(InvalidInputError, match="language is unknown: `fr`"):
+        memory.profile("al", language="fr")  # type: ignore[arg-type]
+
+
+def test_texts_cannot_pass_for_headings(memory: MemorySystem) -> None:
+    memory.remember("a\n# b", "Ann likes\n\n# Goals\n- to rule.", kind="preference")
+    profile = memory.profile("a\n# b")
+    lines = profile.to_markdown().splitlines()
+    assert [line for line in lines if line.startswith("#")] == [
+        "# Profile of a # b",
+        "## Preferences",
+    ]
+    assert repr(memory.profile("nobody")) == "<Profile of 'nobody': nothing is known>"
+    assert memory.profile("nobody").to_markdown() == ""
+    assert "Preferences" in profile._repr_html_()
+    assert isinstance(profile, Profile)
