@@ -8,6 +8,7 @@
 pub(crate) mod hash;
 mod language;
 mod normalized;
+pub(crate) mod required;
 pub(crate) mod script;
 mod sentences;
 pub mod time;

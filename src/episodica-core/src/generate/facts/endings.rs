@@ -4,7 +4,9 @@
 
 use crate::fork::Lazy;
 
-use regex::{RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexBuilder};
+
+use crate::text::required::Required;
 
 const TABLE: &str = include_str!("endings.txt");
 
@@ -19,13 +21,13 @@ pub(crate) struct Ending {
 
 struct Endings {
     endings: Vec<Ending>,
-    /// Index of the ending for each pattern.
-    of_pattern: Vec<usize>,
-    patterns: RegexSet,
+    /// Index of the ending and pattern of each line.
+    lines: Vec<(usize, Regex)>,
+    required: Required,
 }
 
 static ENDINGS: Lazy<Endings> = Lazy::new(|| {
-    let (mut endings, mut of_pattern, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut endings, mut lines, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
     for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(ended) = line.strip_prefix("@ends ") {
             let (slots, phrases): (Vec<&str>, Vec<&str>) =
@@ -33,19 +35,24 @@ static ENDINGS: Lazy<Endings> = Lazy::new(|| {
             let slots = slots.into_iter().map(|slot| &slot[1..]).collect();
             endings.push(Ending { slots, phrases });
         } else {
-            of_pattern.push(endings.len() - 1);
+            let regex = RegexBuilder::new(line).case_insensitive(true).build();
+            lines.push((
+                endings.len() - 1,
+                regex.expect("invariant: the table's patterns are sound"),
+            ));
             patterns.push(line);
         }
     }
-    let patterns = RegexSetBuilder::new(&patterns).case_insensitive(true).build();
-    let patterns = patterns.expect("invariant: the table's patterns are sound");
-    Endings { endings, of_pattern, patterns }
+    Endings { endings, lines, required: Required::new(patterns) }
 });
 
 /// The endings in a sentence or message; each ends earlier facts of the same speaker.
 pub(crate) fn endings(text: &str) -> Vec<&'static Ending> {
-    let found = ENDINGS.patterns.matches(&text.replace('’', "'"));
-    let mut numbers: Vec<usize> = found.into_iter().map(|line| ENDINGS.of_pattern[line]).collect();
+    let plain = text.replace('’', "'");
+    let candidates = ENDINGS.required.candidates(&plain).into_iter();
+    let matching =
+        candidates.map(|line| &ENDINGS.lines[line]).filter(|(_, regex)| regex.is_match(&plain));
+    let mut numbers: Vec<usize> = matching.map(|(ending, _)| *ending).collect();
     numbers.dedup();
     numbers.into_iter().map(|number| &ENDINGS.endings[number]).collect()
 }

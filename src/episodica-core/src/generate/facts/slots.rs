@@ -8,6 +8,7 @@ use crate::fork::Lazy;
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::model::MemoryKind;
+use crate::text::required::Required;
 use crate::text::time::TimeMention;
 
 const TABLE: &str = include_str!("slots.txt");
@@ -132,12 +133,13 @@ struct Table {
     slots: Vec<Slot>,
     /// Slot and pattern of each line.
     lines: Vec<(usize, Regex)>,
+    required: Required,
 }
 
 static SLOTS: Lazy<Table> = Lazy::new(|| read_table(TABLE));
 
 fn read_table(text: &'static str) -> Table {
-    let (mut slots, mut lines) = (Vec::new(), Vec::new());
+    let (mut slots, mut lines, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(head) = line.strip_prefix('@') {
             let mut words = head.split_whitespace();
@@ -153,8 +155,10 @@ fn read_table(text: &'static str) -> Table {
             .fold(line.to_owned(), |text, (name, meaning)| text.replace(name, meaning));
         let regex = RegexBuilder::new(&pattern).case_insensitive(true).build();
         lines.push((slots.len() - 1, regex.expect("invariant: the table's patterns are sound")));
+        patterns.push(pattern);
     }
-    Table { slots, lines }
+    let required = Required::new(patterns.iter().map(|pattern| &**pattern));
+    Table { slots, lines, required }
 }
 
 /// True if a subject can fill the slot for many things, so that a value replaces another one only
@@ -181,9 +185,9 @@ pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled>
     }
     let plain = sentence.replace('’', "'");
     let table = &*SLOTS;
-    // One by one: a set of all patterns is too large for an automaton and runs the slow matcher.
     // Captures are allocated only for a pattern that matches.
-    let mut matching = table.lines.iter().filter(|(_, pattern)| pattern.is_match(&plain));
+    let lines = table.required.candidates(&plain).into_iter().map(|line| &table.lines[line]);
+    let mut matching = lines.filter(|(_, pattern)| pattern.is_match(&plain));
     matching.find_map(|(slot, pattern)| {
         let found = pattern.captures(&plain)?;
         filled(&table.slots[*slot], &found, date)

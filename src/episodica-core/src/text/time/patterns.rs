@@ -9,13 +9,14 @@
 use crate::fork::Lazy;
 
 use jiff::civil::Date;
-use regex::{Captures, Regex, RegexSet};
+use regex::{Captures, Regex};
 
 use super::calendar::{Holiday, Unit};
 use super::languages::{english, french, german, spanish};
 use super::meaning::Place;
 use super::mention::TimeMention;
 use super::tense::{self, Reader};
+use crate::text::required::Required;
 use crate::text::{Language, is_cjk};
 
 /// The value of "a few" among the counts of a language.
@@ -129,7 +130,7 @@ pub(super) struct Names<T>(Vec<(Regex, T)>);
 /// The compiled patterns of a language.
 pub(super) struct Patterns {
     pub language: Language,
-    any: RegexSet,
+    required: Required,
     patterns: Vec<(Regex, Meaning)>,
     pub weekdays: Names<i8>,
     pub short_weekdays: Names<i8>,
@@ -181,11 +182,6 @@ impl<T: Copy> Names<T> {
 /// Compiles a pattern of this crate, ignoring case.
 pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(&format!("(?i){pattern}")).expect("invariant: the patterns are tested")
-}
-
-fn compile_set(patterns: impl IntoIterator<Item = String>) -> RegexSet {
-    let patterns = patterns.into_iter().map(|pattern| format!("(?i){pattern}"));
-    RegexSet::new(patterns).expect("invariant: the patterns are tested")
 }
 
 fn any<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
@@ -248,7 +244,7 @@ impl Patterns {
             .collect();
         Self {
             language,
-            any: compile_set(texts.iter().map(|(text, _)| text.clone())),
+            required: Required::new(texts.iter().map(|(text, _)| &**text)),
             patterns: texts.iter().map(|(text, meaning)| (compile(text), *meaning)).collect(),
             weekdays: Names::new(words.weekdays.into_iter().zip(0..)),
             short_weekdays: Names::new(SHORT_WEEKDAYS),
@@ -275,7 +271,7 @@ impl Patterns {
     /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
         let mut matches: Vec<(Captures<'_>, Meaning)> = Vec::new();
-        for index in self.any.matches(text) {
+        for index in self.required.candidates(text) {
             let (regex, meaning) = &self.patterns[index];
             matches.extend(regex.captures_iter(text).map(|found| (found, *meaning)));
         }
