@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use episodica_core::Result;
-use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind};
+use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind, search_until_no_tie};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::file::Precision;
@@ -93,10 +93,18 @@ impl Flat {
         Ok(Self { rows, labels, sketch, mean, dimension })
     }
 
-    /// The best `k` of some rows.
-    fn best_of(&self, rows: &[usize], query: &[f32], k: usize) -> Vec<(u64, f32)> {
-        let products = self.rows.all().products(query, rows);
-        input::best(rows.iter().map(|row| self.labels.label(*row)).zip(products).collect(), k)
+    /// The products of the rows among which the best `k` are; `None` if FAISS compares all.
+    fn compared(&self, query: &[f32], k: usize) -> Option<Vec<(u64, f32)>> {
+        let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
+        let rows = if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
+            self.sketch.nearest(query, proposed, chosen)
+        } else if self.rows.native().is_none() {
+            (0..self.len()).collect()
+        } else {
+            return None;
+        };
+        let products = self.rows.all().products(query, &rows);
+        Some(rows.iter().map(|row| self.labels.label(*row)).zip(products).collect())
     }
 }
 
@@ -194,13 +202,10 @@ impl VectorIndex for Flat {
         if k == 0 {
             return Ok(Vec::new());
         }
-        let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
-        if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
-            return Ok(self.best_of(&self.sketch.nearest(query, proposed, chosen), query, k));
+        if let Some(hits) = self.compared(query, k) {
+            return Ok(input::best(hits, k));
         }
-        let Some(native) = self.rows.native() else {
-            return Ok(self.best_of(&(0..self.len()).collect::<Vec<_>>(), query, k));
-        };
+        let native = self.rows.native().expect("invariant: what is not compared here FAISS has");
         // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the
         // edge; then more are asked for, until the whole tie is in view.
         let mut asked = (k + 1).min(self.len());
@@ -214,6 +219,16 @@ impl VectorIndex for Flat {
                 Some((self.labels.label(usize::try_from(row).ok()?), score))
             });
             return Ok(input::best(hits.collect(), k));
+        }
+    }
+
+    fn search_with_ties(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
+        let checked = input::query(&query, self.dimension)?;
+        let numbers = checked.as_slice().expect("invariant: standard layout");
+        let hits = (1..=self.len()).contains(&k).then(|| self.compared(numbers, k)).flatten();
+        match hits {
+            Some(hits) => Ok(input::best_and_ties(hits, k)),
+            None => search_until_no_tie(self, query, k),
         }
     }
 

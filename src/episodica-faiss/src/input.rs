@@ -109,6 +109,16 @@ pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     hits
 }
 
+/// The best `k`, as [`best`] has them, and all that are as good as the last.
+pub(crate) fn best_and_ties(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
+    let all = hits.len();
+    let mut hits = best(hits, all);
+    let last = k.checked_sub(1).and_then(|last| hits.get(last));
+    let least = last.map_or(f32::NEG_INFINITY, |(_, score)| *score);
+    hits.truncate(hits.partition_point(|(_, score)| *score >= least));
+    hits
+}
+
 /// What `products` gives for `query` and the row of each label; `None` for unknown labels and a
 /// query that has none.
 pub(crate) fn scores(

@@ -107,8 +107,7 @@ impl Field {
     /// # Errors
     /// `Index` for a failure of the library.
     pub fn nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
-        let fits = |vectors: &&dyn VectorIndex| vectors.dimension() == query.len();
-        let Some(vectors) = self.vectors().filter(fits) else { return Ok(Vec::new()) };
+        let Some(vectors) = self.fitting(query) else { return Ok(Vec::new()) };
         let found = vectors.search(query, k)?;
         Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
     }
@@ -123,19 +122,14 @@ impl Field {
         query: ArrayView1<'_, f32>,
         k: usize,
     ) -> Result<Vec<(u32, f32)>> {
-        let mut asked = k.saturating_add(1);
-        loop {
-            let mut found = self.nearest(query, asked)?;
-            let Some(least) = k.checked_sub(1).and_then(|last| found.get(last)).map(|last| last.1)
-            else {
-                return Ok(found);
-            };
-            if found.len() < asked || found.last().is_some_and(|last| last.1 < least) {
-                found.retain(|(_, score)| *score >= least);
-                return Ok(found);
-            }
-            asked = asked.saturating_mul(4);
-        }
+        let Some(vectors) = self.fitting(query) else { return Ok(Vec::new()) };
+        let found = vectors.search_with_ties(query, k)?;
+        Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
+    }
+
+    /// The vectors, if they have the dimension of `query`.
+    fn fitting(&self, query: ArrayView1<'_, f32>) -> Option<&dyn VectorIndex> {
+        self.vectors().filter(|vectors| vectors.dimension() == query.len())
     }
 
     /// Rough size in memory, in bytes.

@@ -16,4 +16,4 @@ pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_for
 pub use postings::{Posting, Postings};
 pub use ragged::Ragged;
 pub use terms::{Term, Terms, for_each_term, stem};
-pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind, search_until_no_tie};

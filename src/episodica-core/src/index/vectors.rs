@@ -71,6 +71,14 @@ pub trait VectorIndex: Send + Sync {
     /// `Index` for a query of another dimension, or a failure of the library.
     fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>>;
 
+    /// The `k` nearest, as [`VectorIndex::search`] has them, and all that are as near as the last.
+    ///
+    /// # Errors
+    /// As [`VectorIndex::search`].
+    fn search_with_ties(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
+        search_until_no_tie(self, query, k)
+    }
+
     /// The exact inner product with each label's vector as it is kept; `None` for an unknown one.
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
 
@@ -84,6 +92,29 @@ pub trait VectorIndex: Send + Sync {
     /// Rough size in memory, in bytes: of vectors, labels, and what the structure needs beside
     /// them.
     fn heap_bytes(&self) -> usize;
+}
+
+/// [`VectorIndex::search_with_ties`] by searches alone: one more than wanted shows whether a tie
+/// runs over the edge; then more are asked for.
+///
+/// # Errors
+/// As [`VectorIndex::search`].
+pub fn search_until_no_tie(
+    index: &(impl VectorIndex + ?Sized),
+    query: ArrayView1<'_, f32>,
+    k: usize,
+) -> Result<Vec<(u64, f32)>> {
+    let mut asked = k.saturating_add(1);
+    loop {
+        let mut found = index.search(query, asked)?;
+        let last = k.checked_sub(1).and_then(|last| found.get(last));
+        let Some(least) = last.map(|(_, score)| *score) else { return Ok(found) };
+        if found.len() < asked || found.last().is_some_and(|last| last.1 < least) {
+            found.retain(|(_, score)| *score >= least);
+            return Ok(found);
+        }
+        asked = asked.saturating_mul(4);
+    }
 }
 
 /// Makes and reads vector indexes.

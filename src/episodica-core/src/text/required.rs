@@ -10,6 +10,9 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// Largest class of characters that is written out as literals.
 const WRITTEN_OUT: usize = 12;
 
+/// Words that are in too many texts to tell anything.
+const COMMON: [&str; 6] = ["the", "this", "and", "for", "from", "have"];
+
 /// Finds the expressions that may match a text.
 pub(crate) struct Required {
     literals: AhoCorasick,
@@ -107,6 +110,9 @@ fn is_numeric(class: &regex_syntax::hir::ClassUnicode) -> bool {
 /// How much the least telling of some literals tells: its letters, a digit counting as a word.
 fn weakest(literals: &[String]) -> usize {
     let telling = |literal: &String| -> usize {
+        if COMMON.contains(&literal.trim()) {
+            return 1;
+        }
         literal
             .chars()
             .map(|c| if c.is_ascii_digit() { 3 } else { usize::from(c.is_alphabetic()) })

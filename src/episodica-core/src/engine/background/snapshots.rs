@@ -19,7 +19,7 @@ const QUIET: Duration = Duration::from_millis(300);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// After a snapshot, so many times what it took pass before the next.
-const REST: u32 = 12;
+const REST: u32 = 24;
 
 /// The users whose snapshot is due.
 #[derive(Default)]
@@ -103,10 +103,12 @@ impl Snapshots {
 
     fn next(&self) -> Option<Weak<User>> {
         let mut state = self.state.lock();
-        let is_ready = |due: &Due| {
-            let now = Instant::now();
-            now >= due.added + QUIET || now >= due.earliest + QUIET
-        };
+        let now = Instant::now();
+        // Whoever has the turn is adding, however long ago it began.
+        let is_free = |user: Arc<User>| user.turns.try_take().is_some();
+        let is_quiet =
+            |due: &Due| now >= due.added + QUIET && due.user.upgrade().is_none_or(is_free);
+        let is_ready = |due: &Due| is_quiet(due) || now >= due.earliest + QUIET;
         let at = state.due.iter().position(is_ready)?;
         Some(state.due.swap_remove(at).user)
     }
