@@ -1,7 +1,8 @@
 """A process that interrupts its own calls, and says how long each took to answer.
 
 ``python interrupts.py STORE MESSAGES MEGABYTES [NAME ...]`` prints a JSON line per call: its name,
-the seconds it takes alone, and the longest time from Ctrl-C to its end. Each call is interrupted
+the seconds it takes alone, the longest time from Ctrl-C to its end, and the longest that the
+process worked meanwhile, which says more on a busy machine. Each call is interrupted
 at several moments of its work, every time on a fresh copy of the store.
 """
 
@@ -138,12 +139,17 @@ def seconds_alone(calls: Calls, store: str, before: Act | None, act: Act) -> flo
         return time.perf_counter() - started
 
 
-def answer(calls: Calls, store: str, before: Act | None, act: Act, delay: float) -> float:
-    """Seconds from Ctrl-C to the end of the call, 0 if it had ended before."""
-    pressed: list[float] = []
+def answer(
+    calls: Calls, store: str, before: Act | None, act: Act, delay: float
+) -> tuple[float, float]:
+    """Seconds from Ctrl-C to the end of the call, on the clock and of the processor.
+
+    0 if it had ended before.
+    """
+    pressed: list[tuple[float, float]] = []
 
     def press() -> None:
-        pressed.append(time.perf_counter())
+        pressed.append((time.perf_counter(), time.process_time()))
         os.kill(os.getpid(), signal.SIGINT)
 
     with opened(calls, store, before) as memory:
@@ -156,10 +162,13 @@ def answer(calls: Calls, store: str, before: Act | None, act: Act, delay: float)
             timer.join()
         except KeyboardInterrupt:
             pass
-        ended = time.perf_counter()
+        ended, worked = time.perf_counter(), time.process_time()
         with suppress(KeyboardInterrupt):
             time.sleep(0)
-    return max(0.0, ended - pressed[0]) if pressed else 0.0
+    if not pressed:
+        return 0.0, 0.0
+    [(at, spent)] = pressed
+    return max(0.0, ended - at), max(0.0, worked - spent)
 
 
 def main(place: Path, messages: int, megabytes: int, names: list[str]) -> None:
@@ -175,7 +184,8 @@ def main(place: Path, messages: int, megabytes: int, names: list[str]) -> None:
         row: dict[str, Any] = {
             "call": name,
             "seconds": alone,
-            "answered": max(waits, default=alone),
+            "answered": max((wait for wait, _ in waits), default=alone),
+            "worked": max((worked for _, worked in waits), default=alone),
         }
         print(json.dumps(row), flush=True)
 
