@@ -88,13 +88,13 @@ class Recalled(Answer):
 
 
 class Fetched(Answer):
-    """One record, with its text at a layer."""
+    """A record or another text of the tree, at a layer."""
 
     id: str
-    kind: Kind
+    kind: Kind | Literal["place"]
     title: str
     url: str
-    time: str
+    time: str | None = None
     text: str
     metadata: dict[str, Any]
     next_cursor: str | None = None

@@ -129,7 +129,9 @@ class Fetch(Arguments):
     """Which record to read."""
 
     id: str | None = Field(None, description="the id of a result")
-    uri: str | None = Field(None, description="or its `url`")
+    uri: str | None = Field(
+        None, description="or its `url`, or a place of the tree such as `cortex://user/…`"
+    )
     layer: Layer = Field(
         "L2",
         description="how much of an episode: `L0` its summary, `L1` its narrative, `L2` its "

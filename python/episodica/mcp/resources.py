@@ -5,7 +5,7 @@ Texts are fenced like those of the tools, and have a maximum length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from urllib.parse import quote, unquote
 
 from mcp.shared.exceptions import MCPError
@@ -78,7 +78,7 @@ class Resources:
             name="profile",
             title="Profile",
             uri=f"{self._root}/profile",
-            description="The facts that hold, by kind.",
+            description="What is known about the person and holds now.",
             mime_type=_MARKDOWN,
         )
         episodes = self._memory.episodes(self._tools.user, newest_first=True, limit=_LISTED)
@@ -104,28 +104,21 @@ class Resources:
         folder, mark, name = uri.removeprefix(f"{self._root}/").partition("/")
         known = uri.startswith(f"{self._root}/") and mark and folder in _FOLDERS
         try:
-            record = await self._tools.record(unquote(name) if known else uri)
+            record = await self._tools.find(unquote(name) if known else uri)
+            text = await self._tools.place(uri, "L2") if record is None else text_of(record, "L2")
         except InvalidInputError as error:
             raise MCPError(INVALID_PARAMS, f"no such resource: `{shown(uri)}`") from error
-        moment = moment_of(record)
-        text = text_of(record, "L2")
-        return _capped(text, lambda part: fenced(part, source=uri, times=[moment]))
+        times = [] if record is None else [moment_of(record)]
+        return _capped(text, lambda part: fenced(part, source=uri, times=times))
 
     async def _profile(self) -> str:
-        kinds: dict[str, list[str]] = {}
-        facts = self._memory.semantic_memories(self._tools.user, newest_first=True)
-        size, times = 0, []
-        async for fact in facts:
-            line = f"- {fact.valid_from:%Y-%m-%d}: {clip(fact.content, 500)}"
-            size += _native.count_tokens(line)
-            if size > MAX_TOKENS:
-                break
-            kinds.setdefault(fact.kind, []).append(line)
-            times.append(fact.valid_from)
-        text = "\n".join(_sections(kinds))
-        source = f"{self._root}/profile"
-        told = _capped(text, lambda part: fenced(part, source=source, times=times))
-        return told or "No facts are known yet."
+        profile = await self._memory.profile(self._tools.user)
+        times = [line.fact.valid_from for line in profile]
+        # Leaves room for the fence.
+        text = profile.to_markdown(max_tokens=MAX_TOKENS - 200).strip()
+        return (
+            fenced(text, source=f"{self._root}/profile", times=times) or "No facts are known yet."
+        )
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> GetPromptResult:
         """The prompt, with the context of its topic."""
@@ -141,12 +134,6 @@ class Resources:
             description=PROMPT.description,
             messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))],
         )
-
-
-def _sections(kinds: dict[str, list[str]]) -> Iterator[str]:
-    for kind in sorted(kinds):
-        yield f"## {kind}"
-        yield from kinds[kind]
 
 
 def _capped(text: str, write: Callable[[str], str]) -> str:

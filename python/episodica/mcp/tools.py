@@ -12,11 +12,15 @@ from urllib.parse import quote
 
 from .. import _native
 from ..aio import AsyncMemorySystem
+from ..aio.running import run
 from ..errors import InvalidInputError
 from ..fence import fenced, fenced_context, source_of, within
 from ..hints import shown
+from ..layers.address import CORTEX, parse
+from ..layers.tree import Tree
 from ..records import Episode, Message, Record, SemanticMemory
 from ..results import Hit
+from ..value import clip
 from . import answers
 from .answers import Item, filled, item, moment_of
 from .arguments import (
@@ -130,24 +134,28 @@ class Tools:
         return answer or answers.Recalled(text="", token_count=0, messages=0, facts=0)
 
     async def fetch(self, asked: Fetch) -> answers.Fetched:
-        """Reads one record."""
+        """Reads one record, or what else is in the tree."""
         if (asked.id is None) == (asked.uri is None):
             raise InvalidInputError("give either `id` or `uri`")
-        record = await self.record(asked.id or asked.uri or "")
-        one = item(record, self._url(record), asked.layer)
+        name = asked.id or asked.uri or ""
+        record = await self.find(name)
+        if record is None:
+            text = await self.place(name, asked.layer)
+            fields: dict[str, Any] = {"id": name, "kind": "place", "title": clip(name), "url": name}
+        else:
+            one = item(record, self._url(record), asked.layer)
+            text = one.text
+            fields = one.model_dump(include={"id", "kind", "title", "url", "time"})
+        times = [] if record is None else [moment_of(record)]
         start = answers.place(asked, int) or 0
-        rest = one.text[start:]
+        rest = text[start:]
 
         def answer(length: int) -> answers.Fetched:
             after = start + length
             return answers.Fetched(
-                id=one.id,
-                kind=one.kind,
-                title=one.title,
-                url=one.url,
-                time=one.time,
-                text=fenced(rest[:length], source=one.url, times=[moment_of(record)]),
-                metadata=_about(record),
+                **fields,
+                text=fenced(rest[:length], source=fields["url"], times=times),
+                metadata={} if record is None else _about(record),
                 next_cursor=answers.cursor(asked, after) if length < len(rest) else None,
             )
 
@@ -257,12 +265,35 @@ class Tools:
         InvalidInputError
             If the user has none.
         """
-        found = await self._memory.get(self._user, id)
+        found = await self.find(id)
         if found is None:
-            raise InvalidInputError(
-                f"no such record: `{shown(id)}`", hint="`search` and `timeline` return ids"
-            )
+            raise self._missing(id)
         return found
+
+    async def find(self, id: str) -> Record | None:
+        """The record with this id or address, if the user has it."""
+        found = await self._memory.get(self._user, id)
+        if found is not None or not id.startswith(f"{CORTEX}://"):
+            return found
+        return await run(Tree(self._memory._memory, self._user).record, parse(id))
+
+    async def place(self, uri: str, layer: Layer) -> str:
+        """A layer of a folder or the profile of the user's tree.
+
+        Raises
+        ------
+        InvalidInputError
+            If nothing of the user is there.
+        """
+        try:
+            return await self._memory.read(uri, layer, user_id=self._user)
+        except InvalidInputError:
+            raise self._missing(uri) from None
+
+    def _missing(self, id: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"no such record: `{shown(id)}`", hint="`search` and `timeline` return ids"
+        )
 
     def _hit(self, hit: Hit, layer: Layer) -> Item:
         return item(hit.record, hit.uri, layer, hit.score)

@@ -31,6 +31,7 @@ from .routes import (
     questions,
     records,
     transfer,
+    tree,
     users,
 )
 from .settings import ServerSettings
@@ -46,6 +47,7 @@ _ROUTERS = (
     messages,
     questions,
     records,
+    tree,
     users,
     insight,
     transfer,

@@ -314,9 +314,56 @@ class Stats(BaseModel):
 
 
 class Profile(BaseModel):
-    """The facts that hold, by their kind."""
+    """The facts that hold, by their kind, and how many each kind had no room for."""
 
     facts: dict[str, list[FactView]]
+    left_out: dict[str, int]
+
+
+class SessionView(BaseModel):
+    """A conversation that the application names, and how far closing it has come."""
+
+    id: str
+    state: str
+    changed_at: datetime | None
+    messages: int
+    episodes: int
+    started_at: datetime
+    ended_at: datetime
+
+
+class SessionPage(BaseModel):
+    """A page of sessions."""
+
+    items: list[SessionView]
+    next_cursor: str | None
+
+
+class EntryView(BaseModel):
+    """A folder or a text of the tree."""
+
+    uri: str
+    name: str
+    kind: str
+    title: str
+    timestamp: datetime | None
+    record_uri: str | None
+    entries: list[EntryView] | None = None
+
+
+class Folder(BaseModel):
+    """What is below a place of the tree."""
+
+    uri: str
+    entries: list[EntryView]
+    complete: bool
+
+
+class Text(BaseModel):
+    """A text of the tree."""
+
+    uri: str
+    text: str
 
 
 class Users(BaseModel):

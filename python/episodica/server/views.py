@@ -11,6 +11,7 @@ from starlette.responses import Response
 from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import AddResult, Event
 from ..results import Hit
+from ..sessions import Session
 from .stream import event_view
 
 
@@ -82,6 +83,19 @@ def fact(one: SemanticMemory) -> dict[str, Any]:
         "revision": one.revision_count,
         "provenance": one.provenance,
         "metadata": one.metadata,
+    }
+
+
+def session(one: Session) -> dict[str, Any]:
+    """A session."""
+    return {
+        "id": one.session_id,
+        "state": one.state,
+        "changed_at": one.changed_at,
+        "messages": one.messages,
+        "episodes": one.episodes,
+        "started_at": one.started_at,
+        "ended_at": one.ended_at,
     }
 
 

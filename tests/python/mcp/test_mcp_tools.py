@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -240,6 +241,40 @@ async def test_a_long_text_is_read_to_its_end(store: Path) -> None:
                 break
         assert "".join(parts) == text
         assert len(parts) > 10
+
+
+async def test_the_tree_is_fetched_by_its_addresses(store: Path) -> None:
+    async with caller(store) as call:
+        await call.memory.remember("alice", "I live in Lyon.", valid_from="2024-03-08")
+        await call.memory.remember("bob", "I live in Rome.")
+        await call("remember", content="I moved to Lyon.", timestamp=DAY, session_id="s")
+        await call.memory.close_session("alice", "s")
+        home = "cortex://user/alice/personal_info"
+        fact = (await call.memory.ls(home))[0]
+        days = await call.memory.tree("cortex://session/s/timeline", depth=3)
+        episode = next(iter(next(iter(next(iter(days))))))
+        for entry, kind in ((fact, "semantic"), (episode, "episodic")):
+            fetched = await call("fetch", uri=entry.uri)
+            assert (fetched["kind"], fetched["url"]) == (kind, entry.record_uri)
+            assert "Lyon" in unfenced(fetched["text"])
+        for uri in (home, "cortex://user/alice/profile.md", "cortex://user/alice"):
+            fetched = await call("fetch", uri=uri)
+            assert (fetched["kind"], fetched["url"]) == ("place", uri)
+            assert "time" not in fetched
+            assert unfenced(fetched["text"])
+            [content] = (await call.client.read_resource(uri)).contents
+            assert unfenced(content.text)  # type: ignore[union-attr]
+        for uri in (
+            "cortex://user/bob",
+            "cortex://user/bob/profile.md",
+            "cortex://user/bob/personal_info",
+            "cortex://user/alice/../bob",
+            "episodica://default/bob",
+            "file:///etc/passwd",
+        ):
+            assert re.match("no such record|not an address", await call.error("fetch", uri=uri))
+            with pytest.raises(MCPError, match="no such resource"):
+                await call.client.read_resource(uri)
 
 
 async def test_forget_lists_before_it_deletes(store: Path) -> None:

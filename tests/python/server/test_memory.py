@@ -270,6 +270,33 @@ async def test_dates_are_shown_in_the_zone_of_the_request(client: Client) -> Non
     await client.json("POST", f"{ALICE}/search", 400, json={**body, "timezone": "Mars/Base"})
 
 
+async def test_sessions_have_states_and_pages(client: Client) -> None:
+    for n, session in enumerate(("one", "two", "three")):
+        said = [{**SAID[0], "timestamp": f"2024-01-0{n + 1}T10:00:00Z"}]
+        await add(client, said, session_id=session)
+    await client.json("POST", f"{ALICE}/flush", json={"session_id": "two"})
+    path = f"{ALICE}/sessions"
+    whole = (await client.json("GET", path))["items"]
+    assert [one["id"] for one in whole] == ["one", "two", "three"]
+    assert [one["messages"] for one in whole] == [1, 1, 1]
+    assert (whole[0]["state"], whole[1]["state"]) == ("active", "closed")
+    first = await client.json("GET", path, params={"limit": 2})
+    rest = await client.json("GET", path, params={"cursor": first["next_cursor"]})
+    assert first["items"] + rest["items"] == whole
+    assert rest["next_cursor"] is None
+    assert (await client.json("GET", "/v1/users/nobody/sessions"))["items"] == []
+
+
+async def test_a_profile_has_what_holds(client: Client) -> None:
+    await add(client)
+    await add(client, MOVED)
+    profile = await client.json("GET", f"{ALICE}/profile")
+    (home,) = profile["facts"]["personal_info"]
+    assert "Lyon" in home["content"]
+    assert profile["left_out"] == {}
+    assert profile["facts"]["preference"] == []
+
+
 async def test_the_service_has_a_zone_for_dates(store: Path) -> None:
     from episodica.server.settings import ServerSettings
 

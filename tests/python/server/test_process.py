@@ -187,6 +187,30 @@ def test_workers_find_what_others_acknowledged(serve: Serve) -> None:
         assert len(listed["items"]) == n + 1
 
 
+def test_events_resume_at_any_worker_and_after_a_restart(serve: Serve) -> None:
+    served = serve("--workers", "2")
+    first = events_of(served.url)
+    cursor = next(first)["id"]
+    first.close()
+    seen: list[str] = []
+    for n in range(12):
+        # Each request and each stream opens a connection, which either worker may take.
+        said = [{"role": "user", "content": f"note {n}", "message_id": f"m{n}"}]
+        post(f"{served.url}/v1/users/u{n % 3}/messages", {"messages": said})
+        if n == 8:
+            assert served.stop() == 0
+            served = serve("--workers", "2")
+        if n % 4 == 3:
+            stream = events_of(served.url, cursor)
+            next(stream)
+            for one in (next(stream) for _ in range(4)):
+                assert one["event"] == "MESSAGE"
+                seen.append(json.loads(one["data"])["id"])
+                cursor = one["id"]
+            stream.close()
+    assert sorted(seen) == sorted(f"m{n}" for n in range(12)), "each comes once"
+
+
 def test_metrics_are_those_of_all_workers(serve: Serve) -> None:
     served = serve("--workers", "2")
     path = f"{served.url}{ALICE}/messages"

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import bisect
-from collections import defaultdict
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from ...profile import LIMITS
 from .. import views
 from ..access import AnyCaller, User
 from ..memories import page
-from ..models import Deleted, EpisodePage, Profile, Stats, Users
+from ..models import Deleted, EpisodePage, Profile, SessionPage, Stats, Users
 from ..state import DatedMemory, Memory, TheService
 from .shared import Cursor, Limit, forget, problems, read_cursor, write_cursor
 
 router = APIRouter(tags=["users"])
-# Facts of a profile, by kind; the most important stay.
-_ROOM = {
-    "personal_info": 50,
-    "work_history": 100,
-    "preference": 200,
-    "relationship": 50,
-    "goal": 50,
-}
 
 
 @router.get("/v1/users", response_model=Users, responses=problems())
@@ -65,15 +57,34 @@ async def stats(user: User, caller: AnyCaller, memory: Memory) -> Response:
 async def profile(user: User, caller: AnyCaller, memory: DatedMemory) -> Response:
     """The facts that hold about a person, by kind, the most important ones."""
     caller.needs("read")
-    by_kind = defaultdict(list)
-    async for fact in memory.semantic_memories(user, newest_first=True):
-        if fact.kind in _ROOM:
-            by_kind[fact.kind].append(fact)
-    facts = {}
-    for kind, room in _ROOM.items():
-        best = sorted(by_kind[kind], key=lambda fact: -fact.importance)[:room]
-        facts[kind] = [views.fact(fact) for fact in best]
-    return views.answer({"facts": facts})
+    known = await memory.profile(user)
+    facts = {
+        kind: [views.fact(line.fact) for line in known.sections.get(kind, ())] for kind in LIMITS
+    }
+    return views.answer({"facts": facts, "left_out": known.left_out})
+
+
+@router.get("/v1/users/{user}/sessions", response_model=SessionPage, responses=problems())
+async def list_sessions(
+    user: User,
+    caller: AnyCaller,
+    memory: DatedMemory,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Sessions in the order in which they began; `flush` with a `session_id` closes one."""
+    caller.needs("read")
+    known = await memory.sessions(user)
+    place = read_cursor(cursor)
+    start = 0 if place is None else place[0]
+    if place is not None:
+        # Sessions that were deleted meanwhile move the others up.
+        ids = [one.session_id for one in known]
+        start = ids.index(place[1]) + 1 if place[1] in ids else min(start, len(ids))
+    found = known[start : start + limit]
+    more = start + limit < len(known)
+    following = write_cursor((start + limit, found[-1].session_id)) if more else None
+    return views.answer({"items": [views.session(one) for one in found], "next_cursor": following})
 
 
 @router.get("/v1/users/{user}/timeline", response_model=EpisodePage, responses=problems())
