@@ -45,6 +45,7 @@ class Stream:
         self._changed = asyncio.Condition()
         self._version = 0
         self._kept: OrderedDict[str, str] = OrderedDict()
+        self._looking = asyncio.Lock()
         self.followers = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -77,7 +78,11 @@ class Stream:
             pause = max(_LOOK_SECONDS, (time.monotonic() - started) / _LOOKS_SHARE)
 
     async def look(self) -> None:
-        """Counts what is new, and wakes the followers."""
+        """Counts what is new, once however many ask for it, and wakes the followers."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
         is_new = self._memories.is_draining
         for memory in self._memories.all():
             tenant = memory.tenant
