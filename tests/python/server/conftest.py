@@ -92,7 +92,8 @@ class Served:
             )
 
     def wait(self) -> None:
-        deadline = time.monotonic() + SECONDS
+        # Several processes start slowly on a busy machine.
+        deadline = time.monotonic() + 3 * SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
