@@ -99,7 +99,7 @@ class MemoryReader(OpenStore):
             ``"user"``: no facts about agents; ``"agent"``: only facts about agents, and what they
             did.
         threshold
-            Least cosine similarity, -1 to 1; by default there is none.
+            Least relevance (``hit.score``), 0 to 1; by default there is none.
         include_superseded
             Return facts that no longer hold as well.
         explain

@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "max_tokens of 5,000 digits": (lambda m: m.context("a", "x", max_tokens=DIGITS), "max_tokens"),
     "top_k": (lambda m: m.search("a", "x", top_k=DIGITS), "top_k must be between"),
     "limit": (lambda m: m.messages("a", limit=HUGE), "limit must be at most"),
-    "threshold": (lambda m: m.search("a", "x", threshold=DIGITS), "threshold is a cosine"),
+    "threshold": (lambda m: m.search("a", "x", threshold=DIGITS), "threshold is a relevance"),
     "deep metadata": (
         lambda m: m.add_messages("a", said(metadata={"k": nested(list)})),
         r"message 0: metadata.k\[0\]\[0\].* is nested too deeply",

@@ -73,6 +73,30 @@ def test_fewer_hits_are_the_head_of_more(lyon: MemorySystem) -> None:
         assert [(hit.id, hit.score) for hit in hits] == most[:top_k]
 
 
+def test_a_threshold_is_the_least_relevance(lyon: MemorySystem) -> None:
+    hits = lyon.search("alice", "where does Alice live, Lyon?")
+    least = hits[1].score
+    kept = lyon.search("alice", "where does Alice live, Lyon?", threshold=least)
+    assert [hit.id for hit in kept] == [hit.id for hit in hits if hit.score >= least]
+    assert 0 < len(kept) < len(hits)
+    assert len(lyon.search("alice", "where does Alice live, Lyon?", threshold=1.0)) == 0
+    assert lyon.context("alice", "where does Alice live, Lyon?", threshold=1.0).messages == ()
+
+
+def test_words_find_what_was_said_in_another_language(memory: MemorySystem) -> None:
+    talk = [
+        ("Steffi", "Das ist der Hund, und er ist nicht alt."),
+        ("Steffi", "Ich bin mit dem Fahrrad und nicht mit dem Zug da."),
+        ("Steffi", "Wir haben auch das Haus und den Garten."),
+        ("Callum", "The weather is fine and the coffee is good."),
+    ]
+    messages = [{"role": "user", "name": name, "content": text} for name, text in talk]
+    memory.add_messages("u", messages)
+    for question, answer in [("What about the bicycle?", 1), ("¿Qué edad tiene el perro?", 0)]:
+        (hit,) = memory.search("u", question, kinds=["message"], top_k=1)
+        assert hit.content == talk[answer][1], question
+
+
 def test_a_query_has_a_greatest_length(lyon: MemorySystem) -> None:
     lyon.search("alice", "Lyon" + " and Paris" * 3_000, kinds=["message"])
     with pytest.raises(InvalidInputError, match="longer than 32768 characters: `40000`"):
@@ -150,7 +174,7 @@ def test_context_stays_within_its_budget(lyon: MemorySystem) -> None:
         ({"since": "soon"}, "since is not an ISO 8601 date: `soon`"),
         ({"where": ["channel"]}, "where must be a mapping of metadata keys to values, not `list`"),
         ({"where": {"a": float("nan")}}, "where.a is not JSON: `nan`"),
-        ({"threshold": 2}, "threshold is a cosine, between -1 and 1: `2`"),
+        ({"threshold": 2}, "threshold is a relevance, between 0 and 1: `2`"),
         ({"session_id": 5}, "session_id must be a str, not `int`"),
     ],
 )

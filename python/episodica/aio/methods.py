@@ -419,7 +419,7 @@ class AsyncMethods:
             ``"user"``: no facts about agents; ``"agent"``: only facts about agents, and what they
             did.
         threshold
-            Least cosine similarity, -1 to 1; by default there is none.
+            Least relevance (``hit.score``), 0 to 1; by default there is none.
         include_superseded
             Return facts that no longer hold as well.
         explain

@@ -382,9 +382,7 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
     parser.add_argument(
         "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
     )
-    parser.add_argument(
-        "--threshold", type=float, metavar="X", help="least cosine similarity, -1 to 1"
-    )
+    parser.add_argument("--threshold", type=float, metavar="X", help="least relevance, 0 to 1")
     parser.add_argument("--all", action="store_true", help="include superseded facts")
     _add_filters(parser)
     _add_fact_filters(parser)

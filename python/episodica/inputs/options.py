@@ -295,6 +295,6 @@ def conditions(where: object) -> str | None:
 def _threshold(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1 <= value <= 1:
-        raise InvalidInputError(f"threshold is a cosine, between -1 and 1: `{shown(value)}`")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InvalidInputError(f"threshold is a relevance, between 0 and 1: `{shown(value)}`")
     return float(value)

@@ -53,7 +53,7 @@ class _Question(_Request):
     agent_id: str | None = None
     timezone: str | None = Field(default=None, description="Zone in which dates are shown.")
     where: AnyObject | None = None
-    threshold: float | None = Field(default=None, ge=-1, le=1)
+    threshold: float | None = Field(default=None, ge=0, le=1)
 
 
 class Search(_Question):

@@ -24,6 +24,7 @@ mod request;
 mod snippet;
 mod succession;
 mod threshold;
+mod translations;
 mod variants;
 
 pub use condition::Where;
@@ -41,7 +42,7 @@ pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weight
 pub use query::{Query, QueryTerm, query_terms};
 pub use ranking::{Asked, Corpus, Ranking, Settings, is_scored_in_full};
 pub use records::{ScoredRecord, last_successor, least_of_best, raise_successors, sort_records};
-pub use relevance::relevance;
+pub use relevance::{Answered, Signs, relevance};
 pub use request::{Hit, HitKind, Method, Record, Request, Response};
 pub use snippet::{SNIPPET_CHARS, snippet};
 pub use succession::{Superseded, raise_later, superseded_messages};

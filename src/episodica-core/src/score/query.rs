@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 
 use super::late::TokenTable;
-use super::variants::{Variant, variants};
+use super::translations::{Sought, Translator, is_japanese};
+use super::variants::{Spelling, Variant, variants};
 use crate::clock::Moment;
 use crate::index::{Day, MessageIndex, SpeakerId, name_forms, stem};
 use crate::text::script::is_unspaced;
 use crate::text::time::{DatePart, DateRange, date_parts, query_range};
+use crate::text::tongue::Tongue;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
 use crate::text::{Language, language};
@@ -43,6 +45,8 @@ const PAST_UNSPACED: [&str; 9] =
     ["以前", "之前", "曾", "原来", "过去", "当时", "那时", "去年", "昨天"];
 /// Weight of the single characters of a bigram.
 const CHARACTER_WEIGHT: f32 = 0.15;
+/// Weight of a character that is a word with translations.
+const WORD_WEIGHT: f32 = 0.3;
 
 /// A relative date that covers more days than this does not restrict the day of a message.
 const MAX_RANGE_DAYS: i32 = 62;
@@ -95,6 +99,7 @@ impl Query {
         for_each_word(&folded, |word, _| {
             words.insert(word.to_owned());
         });
+        let tongue = Tongue::of(words.iter().map(String::as_str));
         let mut named = BTreeSet::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (id, name) in index.speakers().iter().enumerate() {
@@ -118,26 +123,27 @@ impl Query {
         for_each_word(&rest, |word, unspaced| {
             if !names.contains(word) {
                 plain.push(word.to_owned());
-                if unspaced || !is_function_word(word) {
+                if unspaced || !is_empty(word, tongue) {
                     content.push(word.to_owned());
                 }
             }
         });
         let name_stems: BTreeSet<String> =
             names.iter().map(|name| stem(name).into_owned()).collect();
-        let mut terms = query_terms(&rest);
+        let mut terms = terms_in(&rest, tongue);
         terms.retain(|term| !name_stems.contains(term));
         if terms.is_empty() {
-            terms = query_terms(&folded);
+            terms = terms_in(&folded, tongue);
         }
-        let inflects = language(text) != Language::English;
-        let weight = |terms: Vec<String>| {
-            let mut terms = weigh(terms, &folded, table);
-            for term in terms.iter_mut().filter(|term| !term.unspaced) {
-                term.variants = variants(&index.field.postings, &term.text, inflects);
-            }
-            terms
+        let reader = Reader {
+            folded: &folded,
+            tongue,
+            inflects: tongue.is_some() || language(text) != Language::English,
+            translator: Translator::new(&index.field.postings, tongue, &folded),
+            index,
+            table,
         };
+        let weight = |terms: Vec<String>| reader.weigh(terms);
         let or = |words: Vec<String>, other: &str| {
             if words.is_empty() { other.to_owned() } else { words.join(" ") }
         };
@@ -149,7 +155,7 @@ impl Query {
         let asks_past = !dates.is_empty()
             || words.iter().any(|word| PAST.contains(&word.as_str()))
             || PAST_UNSPACED.iter().any(|phrase| folded.contains(phrase));
-        let (terms, all_terms) = (weight(terms), weight(query_terms(&folded)));
+        let (terms, all_terms) = (weight(terms), weight(terms_in(&folded, tongue)));
         Self {
             text: text.to_owned(),
             terms,
@@ -229,50 +235,124 @@ impl Query {
     }
 }
 
-/// Assigns each term its weight. Words: how informative they are in general (the square of the
-/// row's length in the token table relative to the usual length, at most 1; words of several tokens
-/// count as informative). Bigrams: 1; their single characters: a small weight.
-fn weigh(terms: Vec<String>, folded: &str, table: &dyn TokenTable) -> Vec<QueryTerm> {
-    let mut general: BTreeMap<String, f32> = BTreeMap::new();
-    for_each_word(folded, |word, unspaced| {
-        if let (false, [id]) = (unspaced, table.ids(word).as_slice()) {
-            general.insert(
-                stem(word).into_owned(),
-                (table.weight(*id) / table.typical_weight()).min(1.0).powi(2),
-            );
+/// What turns the terms of one question into weighted ones.
+struct Reader<'a> {
+    folded: &'a str,
+    tongue: Option<Tongue>,
+    /// True if words have forms that the stems of the index do not cover.
+    inflects: bool,
+    translator: Option<Translator<'a>>,
+    index: &'a MessageIndex,
+    table: &'a dyn TokenTable,
+}
+
+impl Reader<'_> {
+    /// Assigns each term its weight and its variants. Words: how informative they are in general
+    /// (the square of the row's length in the token table relative to the usual length, at most 1;
+    /// words of several tokens count as informative). Bigrams: 1; their single characters: a small
+    /// weight.
+    fn weigh(&self, terms: Vec<String>) -> Vec<QueryTerm> {
+        let mut general: BTreeMap<String, f32> = BTreeMap::new();
+        let mut spelled: BTreeMap<String, String> = BTreeMap::new();
+        let mut unspaced_runs: Vec<String> = Vec::new();
+        for_each_word(self.folded, |word, unspaced| {
+            if unspaced {
+                return unspaced_runs.push(word.to_owned());
+            }
+            spelled.entry(stem(word).into_owned()).or_insert_with(|| word.to_owned());
+            if let [id] = self.table.ids(word).as_slice() {
+                general.insert(
+                    stem(word).into_owned(),
+                    (self.table.weight(*id) / self.table.typical_weight()).min(1.0).powi(2),
+                );
+            }
+        });
+        let mut weighted: Vec<QueryTerm> = Vec::with_capacity(terms.len());
+        for text in &terms {
+            let unspaced = text.starts_with(is_unspaced);
+            let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
+            weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants: Vec::new() });
         }
-    });
-    let known: BTreeSet<&str> = terms.iter().map(String::as_str).collect();
-    let mut characters: Vec<String> = Vec::new();
-    let mut seen: BTreeSet<char> = BTreeSet::new();
-    let mut weighted = Vec::with_capacity(terms.len());
-    for text in &terms {
-        let unspaced = text.starts_with(is_unspaced);
-        if unspaced && text.chars().count() == 2 {
+        self.find_variants(&mut weighted, &spelled);
+        let mut words = self.words_of_runs(&mut weighted, &unspaced_runs);
+        let known: BTreeSet<&str> = terms.iter().map(String::as_str).collect();
+        let mut seen: BTreeSet<char> = BTreeSet::new();
+        for text in terms.iter().filter(|text| text.starts_with(is_unspaced)) {
+            if text.chars().count() != 2 {
+                continue;
+            }
             for c in text.chars().filter(|c| !FUNCTION_CHARACTERS.contains(*c)) {
-                if seen.insert(c) && !known.contains(c.to_string().as_str()) {
-                    characters.push(c.to_string());
+                let text = c.to_string();
+                if seen.insert(c) && !known.contains(text.as_str()) {
+                    let variants = Vec::new();
+                    words.push(QueryTerm {
+                        text,
+                        weight: CHARACTER_WEIGHT,
+                        unspaced: true,
+                        variants,
+                    });
                 }
             }
         }
-        let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
-        weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants: Vec::new() });
+        weighted.append(&mut words);
+        weighted
     }
-    weighted.extend(characters.into_iter().map(|text| QueryTerm {
-        text,
-        weight: CHARACTER_WEIGHT,
-        unspaced: true,
-        variants: Vec::new(),
-    }));
-    weighted
+
+    /// Gives words between spaces the words of the index that are spelled alike, have the same
+    /// stem, or mean the same. `spelled` has the word behind each term.
+    fn find_variants(&self, terms: &mut [QueryTerm], spelled: &BTreeMap<String, String>) {
+        let postings = &self.index.field.postings;
+        let mut sought = Vec::new();
+        for term in terms.iter().filter(|term| !term.unspaced) {
+            let word = spelled.get(&term.text).map_or(term.text.as_str(), String::as_str);
+            let spelling =
+                Spelling { term: &term.text, word, inflects: self.inflects, tongue: self.tongue };
+            sought.push(Sought { word, variants: variants(postings, &spelling) });
+        }
+        if let Some(translator) = &self.translator {
+            translator.translate(&mut sought);
+        }
+        let found: Vec<Vec<Variant>> = sought.into_iter().map(|word| word.variants).collect();
+        let words = terms.iter_mut().filter(|term| !term.unspaced);
+        words.zip(found).for_each(|(term, variants)| term.variants = variants);
+    }
+
+    /// Gives the bigrams that open a word of the lexicon the words of the index that mean the same;
+    /// returns terms for words that no bigram stands for.
+    fn words_of_runs(&self, terms: &mut [QueryTerm], unspaced_runs: &[String]) -> Vec<QueryTerm> {
+        let mut others = Vec::new();
+        let Some(translator) = &self.translator else { return others };
+        let japanese = is_japanese(self.folded);
+        let found = unspaced_runs.iter().flat_map(|run| translator.read_run(run, japanese));
+        for (word, mut variants) in found {
+            let end = word.char_indices().nth(2).map_or(word.len(), |(end, _)| end);
+            let text = word[..end].to_owned();
+            variants.retain(|variant| variant.text != text);
+            match terms.iter_mut().find(|term| term.text == text) {
+                Some(term) if word.chars().nth(1).is_some() => term.variants.extend(variants),
+                _ => others.push(QueryTerm { text, weight: WORD_WEIGHT, unspaced: true, variants }),
+            }
+        }
+        others
+    }
+}
+
+/// Whether a word says nothing about a topic, in English or in the language of the question.
+fn is_empty(word: &str, tongue: Option<Tongue>) -> bool {
+    is_function_word(word) || tongue.is_some_and(|tongue| tongue.is_function_word(word))
 }
 
 /// Distinct terms in order of first appearance; function words only if there are no others.
 pub fn query_terms(text: &str) -> Vec<String> {
+    terms_in(text, None)
+}
+
+/// [`query_terms`] of a question in `tongue`.
+fn terms_in(text: &str, tongue: Option<Tongue>) -> Vec<String> {
     let (mut terms, mut weak) = (Vec::new(), Vec::new());
     for_each_word(text, |word, unspaced| {
         if !unspaced {
-            if !is_function_word(word) {
+            if !is_empty(word, tongue) {
                 terms.push(stem(word).into_owned());
             }
         } else if word.chars().nth(2).is_none() {

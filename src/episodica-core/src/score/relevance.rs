@@ -1,34 +1,71 @@
 //! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for all kinds.
 //!
-//! A logistic function maps each kind's raw score: `1 / (1 + exp(-(raw x score + best x best
-//! message + constant)))`. The function rises with the raw score, so the order within a kind stays.
-//! The best message's raw score shows how well the question is answered at all: the best message is
-//! weak if the user's messages do not cover the topic.
+//! Two steps. First, how likely is it that any message answers the question: a logistic function
+//! of six signs, such as how much better the best message of somebody else is than the best of the
+//! person whom the question names. Then, how likely is a hit to be an answer: a logistic function
+//! of its distance to the best message and of the first step. Both rise with the raw score, so the
+//! order within a kind stays.
 //!
-//! `python -m evaluation.fit_relevance` fits the constants on labelled questions: LoCoMo's, its
-//! adversarial questions (without an answer in the conversation), and questions to the wrong user.
+//! `python -m evaluation.fit_relevance` fits the constants on labelled questions, some without an
+//! answer in the conversation, some put to the wrong user.
 
 use super::HitKind;
 
-/// A logistic function.
-struct Logistic {
-    raw: f64,
-    best: f64,
-    constant: f64,
+/// Stores smaller or larger than those that the constants were fitted on count as these, in
+/// messages.
+const SIZES: (f64, f64) = (100.0, 600.0);
+
+/// What tells whether a question is answered at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Signs {
+    /// Raw score of the best message.
+    pub best: f64,
+    /// Its term `statement`, weighted.
+    pub statement: f64,
+    /// By how much words and meaning of the best message exceed those of the best message of a
+    /// speaker whom the question names; 0 if it names none.
+    pub gap: f64,
+    /// The largest term `words` of a message, unweighted: share of the question in one window.
+    pub words: f64,
+    /// Words and subject of the best fact, weighted.
+    pub fact: f64,
+    /// Messages of the user.
+    pub messages: usize,
 }
 
-const MESSAGE: Logistic = Logistic { raw: 3.516, best: -2.074, constant: -5.592 };
-const FACT: Logistic = Logistic { raw: 2.809, best: 0.0, constant: -9.434 };
-const EPISODE: Logistic = Logistic { raw: 6.967, best: 0.877, constant: -9.596 };
+/// How well a question is answered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answered {
+    /// Raw score of the best message.
+    best: f64,
+    /// Logarithm of the probability that any message answers the question.
+    likely: f64,
+}
 
-/// The relevance of a record, from its default score and the best message's score.
-pub fn relevance(kind: HitKind, score: f64, best_message: f64) -> f64 {
-    let Logistic { raw, best, constant } = match kind {
-        HitKind::Message => MESSAGE,
-        HitKind::Semantic => FACT,
-        HitKind::Episodic => EPISODE,
+impl Signs {
+    /// The probability that these signs give.
+    pub fn answered(&self) -> Answered {
+        let (least, most) = SIZES;
+        let size = (self.messages as f64).clamp(least, most).ln();
+        let odds = 0.889 * self.best - 3.697 * self.gap
+            + 2.566 * self.statement
+            + 1.487 * self.words
+            + 2.609 * self.fact
+            - 2.561 * size
+            + 9.654;
+        Answered { best: self.best, likely: -(-odds).exp().ln_1p() }
+    }
+}
+
+/// The relevance of a record, from its default score. Facts are compared with the question alone:
+/// a search for facts ranks no messages.
+pub fn relevance(kind: HitKind, score: f64, answered: &Answered) -> f64 {
+    let odds = match kind {
+        HitKind::Message => 3.666 * (score - answered.best) + 2.344 * answered.likely - 0.299,
+        HitKind::Episodic => 5.513 * score + 1.393 * answered.likely - 5.061,
+        HitKind::Semantic => 2.809 * score - 9.434,
     };
-    1.0 / (1.0 + (-(raw * score + best * best_message + constant)).exp())
+    1.0 / (1.0 + (-odds).exp())
 }
 
 #[cfg(test)]
@@ -37,10 +74,22 @@ mod tests {
 
     #[test]
     fn relevance_rises_with_the_score_and_stays_between_0_and_1() {
+        let answered = Signs { best: 3.0, messages: 300, ..Signs::default() }.answered();
         for kind in [HitKind::Message, HitKind::Semantic, HitKind::Episodic] {
-            let rising: Vec<f64> =
-                (-20..60).map(|tenths| relevance(kind, f64::from(tenths) / 10.0, 3.0)).collect();
+            let of = |tenths: i32| relevance(kind, f64::from(tenths) / 10.0, &answered);
+            let rising: Vec<f64> = (-20..60).map(of).collect();
             assert!(rising.is_sorted() && rising[0] > 0.0 && rising[79] < 1.0, "{rising:?}");
         }
+    }
+
+    #[test]
+    fn questions_about_what_somebody_else_said_are_hardly_answered() {
+        let own =
+            Signs { best: 3.5, statement: 0.4, words: 0.6, fact: 2.0, messages: 500, gap: 0.0 };
+        let others = Signs { gap: 0.8, ..own };
+        let top = |signs: Signs| relevance(HitKind::Message, signs.best, &signs.answered());
+        assert!(top(own) > 1.5 * top(others), "{} {}", top(own), top(others));
+        let small = Signs { messages: 3, ..own };
+        assert_eq!(small.answered(), Signs { messages: 100, ..own }.answered());
     }
 }

@@ -53,8 +53,7 @@ pub struct Request {
     pub method: Method,
     /// Restricts which records may be returned.
     pub filter: Filter,
-    /// Minimum cosine of a hit; `None` = the preset's (none by default). Never applied to fused
-    /// scores.
+    /// Minimum relevance of a hit; `None` = the preset's rule (none by default).
     pub threshold: Option<f32>,
     /// True if superseded facts may be returned.
     pub include_superseded: bool,

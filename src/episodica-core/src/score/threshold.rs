@@ -1,4 +1,4 @@
-//! Minimum cosines of hits. Thresholds apply to cosines, never to fused scores.
+//! Minimum cosines of hits in the preset `cortex`. A threshold of the caller applies to relevance.
 
 use super::Intent;
 
@@ -11,8 +11,6 @@ const STEP: f32 = 0.1;
 pub enum Threshold {
     /// No threshold.
     None,
-    /// A fixed threshold.
-    Fixed(f32),
     /// The threshold of the preset `cortex` for an intent, lowered step by step while no record
     /// passes.
     Relaxing(Intent),
@@ -29,7 +27,6 @@ impl Threshold {
         let passes = |least: f32, record: &T| cosine(record).is_none_or(|cosine| cosine >= least);
         match self {
             Self::None => {}
-            Self::Fixed(least) => ranked.retain(|record| passes(least, record)),
             Self::Relaxing(intent) => {
                 let mut least = intent.cortex_threshold();
                 while !ranked.iter().any(|record| passes(least, record)) && least > FLOOR {
@@ -60,6 +57,6 @@ mod tests {
         assert_eq!(apply(relaxing, vec![Some(0.6), Some(0.3)]), (vec![Some(0.6)], false));
         assert_eq!(apply(relaxing, vec![Some(0.42), Some(0.3)]), (vec![Some(0.42)], false));
         assert_eq!(apply(relaxing, vec![Some(0.3)]), (vec![Some(0.3)], true));
-        assert_eq!(apply(Threshold::Fixed(0.5), vec![None, Some(0.3)]), (vec![None], false));
+        assert_eq!(apply(Threshold::None, vec![None, Some(0.3)]), (vec![None, Some(0.3)], false));
     }
 }

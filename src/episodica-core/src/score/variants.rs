@@ -6,6 +6,7 @@
 
 use crate::index::Postings;
 use crate::text::script::is_unspaced;
+use crate::text::tongue::Tongue;
 
 /// Shortest word that has variants, in characters: most trigrams of shorter ones are its ends.
 const SHORTEST: usize = 4;
@@ -17,6 +18,8 @@ const LEAST: f32 = 0.5;
 const LEAST_BESIDE: f32 = 0.6;
 /// Variants that are further below the best one are left out.
 const RANGE: f32 = 0.15;
+/// Bytes at the beginning that words of one stem share.
+const COMMON: usize = 3;
 /// Most variants of a word, the most similar.
 const MOST: usize = 8;
 
@@ -29,16 +32,31 @@ pub struct Variant {
     pub share: f32,
 }
 
-/// The variants of `term`, a word in the form of the index, most similar first. `inflects` looks
-/// for inflections even if the index has the word itself.
-pub(super) fn variants(postings: &Postings, term: &str, inflects: bool) -> Vec<Variant> {
+/// A word of the question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spelling<'a> {
+    /// In the form of the index.
+    pub term: &'a str,
+    /// As it was asked, folded.
+    pub word: &'a str,
+    /// Whether to look for inflections even if the index has the word itself.
+    pub inflects: bool,
+    /// The language whose stemmer tells inflections, other than English.
+    pub tongue: Option<Tongue>,
+}
+
+/// The variants of a word: all with the same stem, then those spelled alike, most similar first.
+pub(super) fn variants(postings: &Postings, spelling: &Spelling<'_>) -> Vec<Variant> {
+    let Spelling { term, word: asked, inflects, tongue } = *spelling;
     let known = postings.document_frequency(term) > 0;
     if known && !inflects {
         return Vec::new();
     }
     let Some(word) = Trigrams::of(term) else { return Vec::new() };
+    let stem = tongue.map(|tongue| (tongue, tongue.stem(asked)));
     let least = if known { LEAST_BESIDE } else { LEAST };
     let mut found: Vec<Variant> = Vec::new();
+    let mut same: Vec<Variant> = Vec::new();
     let mut other = Trigrams::default();
     postings.for_each_term(|text| {
         // Typos rarely hit the first letter, and inflections leave it.
@@ -46,6 +64,11 @@ pub(super) fn variants(postings: &Postings, term: &str, inflects: bool) -> Vec<V
             return;
         }
         if other.read(text) {
+            let begins = || text.as_bytes().get(..COMMON) == term.as_bytes().get(..COMMON);
+            let same_stem = |(tongue, stem): &(Tongue, _)| tongue.stem(text) == *stem;
+            if stem.as_ref().is_some_and(|stem| begins() && same_stem(stem)) {
+                return same.push(Variant { text: text.to_owned(), share: 1.0 });
+            }
             let share = word.dice(&other);
             if share >= least {
                 found.push(Variant { text: text.to_owned(), share });
@@ -56,7 +79,9 @@ pub(super) fn variants(postings: &Postings, term: &str, inflects: bool) -> Vec<V
     let best = found.first().map_or(0.0, |best| best.share);
     found.retain(|variant| variant.share >= best - RANGE);
     found.truncate(MOST);
-    found
+    same.sort_by(|a, b| a.text.cmp(&b.text));
+    same.append(&mut found);
+    same
 }
 
 /// The distinct trigrams of a word, ascending.
@@ -115,7 +140,8 @@ mod tests {
     fn found(words: &str, term: &str, inflects: bool) -> Vec<String> {
         let mut index = Postings::default();
         index.add(0, words);
-        variants(&index, term, inflects).into_iter().map(|variant| variant.text).collect()
+        let spelling = Spelling { term, word: term, inflects, tongue: None };
+        variants(&index, &spelling).into_iter().map(|variant| variant.text).collect()
     }
 
     #[test]

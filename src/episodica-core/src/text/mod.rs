@@ -13,6 +13,7 @@ pub(crate) mod script;
 mod sentences;
 pub mod time;
 mod tokens;
+pub(crate) mod tongue;
 pub(crate) mod vocabulary;
 pub(crate) mod words;
 

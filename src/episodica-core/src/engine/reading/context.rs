@@ -11,8 +11,8 @@ use crate::engine::reading::search::{MAX_TOP_K, Search, merge};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
-    Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query, Record,
-    Request, ScoredMessage, Section, Summary, pack,
+    Answered, Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query,
+    Record, Request, ScoredMessage, Section, Summary, pack,
 };
 
 /// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
@@ -112,8 +112,8 @@ impl Engine {
 /// What may enter a context, each kind best first.
 struct Gathered {
     messages: Vec<ScoredMessage>,
-    /// The best message's score, before any was left out.
-    best: f64,
+    /// How well the question is answered, before any message was left out.
+    answered: Answered,
     /// Facts that answer the question, then those that superseded what one of the messages says.
     facts: Vec<Arc<SemanticMemory>>,
     /// The hits of the facts that answer the question.
@@ -128,7 +128,9 @@ impl Gathered {
         let wants = |kind| request.kinds.contains(&kind);
         let mut hits = search.hits(CONSIDERED.max(budget / TOKENS_PER_FACT).min(MAX_TOP_K));
         hits.asked.depth = budget / TOKENS_PER_MESSAGE;
-        let messages = if wants(HitKind::Message) { hits.messages()? } else { Vec::new() };
+        let mut messages = if wants(HitKind::Message) { hits.messages()? } else { Vec::new() };
+        let answered = hits.asked.answered_by(&messages);
+        hits.keep_relevant(&mut messages, &answered);
         let mut asked = Vec::new();
         if wants(HitKind::Semantic) {
             asked = hits.of(HitKind::Semantic, degraded)?;
@@ -146,7 +148,7 @@ impl Gathered {
             _ => None,
         });
         let mut gathered = Self {
-            best: messages.first().map_or(0.0, |message| message.score),
+            answered,
             messages,
             facts: facts.collect(),
             asked,
@@ -231,7 +233,7 @@ impl Gathered {
             .filter(|message| inside.contains(&message.slot))
             .copied()
             .collect();
-        let messages = search.hits(used.len()).of_messages(&used, self.best);
+        let messages = search.hits(used.len()).of_messages(&used, &self.answered);
         let mut shown = packed.facts.clone();
         shown.sort_unstable();
         let facts = shown.iter().filter_map(|number| self.asked.get(*number).cloned());

@@ -6,8 +6,8 @@ use crate::engine::memory::view::View;
 use crate::error::Result;
 use crate::model::Message;
 use crate::score::{
-    Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord, Threshold,
-    raise_later,
+    Answered, Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord,
+    Signs, Threshold, raise_later,
 };
 
 /// What hits are made from.
@@ -16,6 +16,8 @@ pub(crate) struct Hits<'a> {
     pub view: &'a View,
     pub ranking: &'static dyn Ranking,
     pub threshold: Threshold,
+    /// Least relevance of a hit.
+    pub least: Option<f64>,
     /// What snippets show.
     pub terms: Arc<[String]>,
 }
@@ -23,12 +25,20 @@ pub(crate) struct Hits<'a> {
 impl Hits<'_> {
     /// The hits of a kind, best first.
     pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
+        let mut hits = self.ranked(kind, degraded)?;
+        if let Some(least) = self.least {
+            hits.retain(|hit| hit.score >= least);
+        }
+        Ok(hits)
+    }
+
+    fn ranked(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
         match kind {
             HitKind::Message => {
                 let messages = self.messages()?;
-                let best = messages.first().map_or(0.0, |message| message.score);
+                let answered = self.asked.answered_by(&messages);
                 let kept = self.cut(messages, |message| message.cosine, degraded);
-                Ok(self.of_messages(&kept, best))
+                Ok(self.of_messages(&kept, &answered))
             }
             HitKind::Semantic => {
                 let mut facts = self.ranking.facts(&self.asked);
@@ -57,6 +67,14 @@ impl Hits<'_> {
             raise_later(&mut messages, self.view, self.view.superseded());
         }
         Ok(messages)
+    }
+
+    /// Drops messages of less relevance than asked for.
+    pub fn keep_relevant(&self, messages: &mut Vec<ScoredMessage>, answered: &Answered) {
+        let Some(least) = self.least else { return };
+        let relevance =
+            |score| self.ranking.relevance(&self.asked, HitKind::Message, score, answered);
+        messages.retain(|message| relevance(message.score) >= least);
     }
 
     /// Those that pass the threshold, as many as are wanted.
@@ -92,27 +110,29 @@ impl Hits<'_> {
         }
     }
 
-    /// Hits of ranked messages; `best` is the score of the best of all.
-    pub fn of_messages(&self, ranked: &[ScoredMessage], best: f64) -> Vec<Hit> {
+    /// Hits of ranked messages of a question that is so well answered.
+    pub fn of_messages(&self, ranked: &[ScoredMessage], answered: &Answered) -> Vec<Hit> {
         let hits = ranked.iter().map(|scored| {
             let message = Arc::clone(self.view.messages.get(scored.slot));
             let raw = self.ranking.explain(scored, &self.asked.settings.weights);
             let messages = vec![Arc::clone(&message)];
-            self.hit(HitKind::Message, raw, best, messages, Record::Message(message))
+            self.hit(HitKind::Message, raw, answered, messages, Record::Message(message))
         });
         hits.collect()
     }
 
     fn of_facts(&self, ranked: Vec<ScoredRecord>) -> Vec<Hit> {
+        // The relevance of a fact does not depend on messages.
+        let unknown = Signs::default().answered();
         let hits = ranked.into_iter().filter_map(|scored| {
             let fact = Record::Semantic(Arc::clone(self.view.facts.get(scored.slot)?));
-            Some(self.hit(HitKind::Semantic, scored.explanation, 0.0, Vec::new(), fact))
+            Some(self.hit(HitKind::Semantic, scored.explanation, &unknown, Vec::new(), fact))
         });
         hits.collect()
     }
 
     fn of_episodes(&self, ranked: Vec<ScoredRecord>) -> Result<Vec<Hit>> {
-        let best = self.asked.best_message()?;
+        let answered = self.asked.answered()?;
         let mut hits = Vec::with_capacity(ranked.len());
         for scored in ranked {
             let Some(episode) = self.view.episodes.get(scored.slot) else { continue };
@@ -120,7 +140,13 @@ impl Hits<'_> {
             let messages: Vec<Arc<Message>> =
                 matched.iter().map(|slot| Arc::clone(self.view.messages.get(*slot))).collect();
             let episode = Record::Episode(Arc::clone(episode));
-            hits.push(self.hit(HitKind::Episodic, scored.explanation, best, messages, episode));
+            hits.push(self.hit(
+                HitKind::Episodic,
+                scored.explanation,
+                &answered,
+                messages,
+                episode,
+            ));
         }
         Ok(hits)
     }
@@ -129,11 +155,11 @@ impl Hits<'_> {
         &self,
         kind: HitKind,
         raw: Explanation,
-        best_message: f64,
+        answered: &Answered,
         messages: Vec<Arc<Message>>,
         record: Record,
     ) -> Hit {
-        let score = self.ranking.relevance(&self.asked, kind, raw.value, best_message);
+        let score = self.ranking.relevance(&self.asked, kind, raw.value, answered);
         Hit {
             kind,
             score,

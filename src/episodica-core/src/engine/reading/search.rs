@@ -196,9 +196,8 @@ impl<'a> Search<'a> {
             preset: config.preset,
         };
         let threshold = match self.request.threshold {
-            Some(least) => Threshold::Fixed(least),
             None if config.preset == Preset::Cortex => Threshold::Relaxing(self.prepared.intent),
-            None => Threshold::None,
+            _ => Threshold::None,
         };
         let (query, filter) = (&self.prepared.query, &self.request.filter);
         let mut asked =
@@ -207,7 +206,9 @@ impl<'a> Search<'a> {
         asked.exhaustive = threshold != Threshold::None || config.preset != Preset::Default;
         asked.include_superseded = self.request.include_superseded;
         let ranking = self.request.method.ranking();
-        Hits { asked, view: self.view, ranking, threshold, terms: Arc::clone(&self.prepared.terms) }
+        let least = self.request.threshold.map(f64::from);
+        let terms = Arc::clone(&self.prepared.terms);
+        Hits { asked, view: self.view, ranking, threshold, least, terms }
     }
 }
 

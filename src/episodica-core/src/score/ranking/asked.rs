@@ -11,7 +11,10 @@ use crate::error::Result;
 use crate::index::Field;
 use crate::model::SemanticMemory;
 use crate::score::candidates::later_first;
-use crate::score::fusion::top_k_and_ties;
+use crate::score::facts::fact_evidence;
+use crate::score::fusion::{top_k, top_k_and_ties};
+use crate::score::messages::{SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
+use crate::score::relevance::{Answered, Signs};
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, MessageRanking, Query,
     ScoredMessage, TokenTable, Weights, bm25, last_successor,
@@ -20,6 +23,9 @@ use crate::score::{
 /// Length of the list that one leg returns, independent of the number of hits wanted: reciprocal
 /// rank fusion of longer lists gives other scores.
 const LEG_DEPTH: usize = 1_000;
+
+/// Facts whose subjects are compared with the question, to tell whether it is answered.
+const COMPARED_FACTS: usize = 64;
 
 /// The settings of ranking.
 #[derive(Debug, Clone, Copy)]
@@ -116,12 +122,51 @@ impl<'a> Asked<'a> {
         Ok(self.ranked.get().map_or(&[], Vec::as_slice))
     }
 
-    /// The default score of the best message; 0 if there are no messages.
+    /// How well the question is answered by all messages.
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].
-    pub(crate) fn best_message(&self) -> Result<f64> {
-        Ok(self.ranked()?.first().map_or(0.0, |message| message.score))
+    pub(crate) fn answered(&self) -> Result<Answered> {
+        Ok(self.answered_by(self.ranked()?))
+    }
+
+    /// How well the question is answered by ranked messages.
+    pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> Answered {
+        let weights = &self.settings.weights.0;
+        let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
+        let content = |message: &ScoredMessage| {
+            let terms =
+                [WORDS, TOKENS, VECTOR].map(|term| weights[term] * f64::from(message.terms[term]));
+            terms.iter().sum::<f64>()
+        };
+        let named = |message: &ScoredMessage| message.terms[SPEAKER] > 0.0;
+        let gap = if ranked.iter().any(named) {
+            best(&content) - best(&|message| if named(message) { content(message) } else { 0.0 })
+        } else {
+            0.0
+        };
+        let top = ranked.first();
+        let signs = Signs {
+            best: top.map_or(0.0, |message| message.score),
+            statement: top
+                .map_or(0.0, |message| weights[STATEMENT] * f64::from(message.terms[STATEMENT])),
+            gap,
+            words: best(&|message| f64::from(message.terms[WORDS])),
+            fact: self.best_fact(),
+            messages: self.corpus.messages().len(),
+        };
+        signs.answered()
+    }
+
+    /// Words and subject of the best fact, of those with most words.
+    fn best_fact(&self) -> f64 {
+        let words = bm25(&self.corpus.facts().postings, &self.query.all_terms, BM25_B);
+        let subjects = top_k(&words, COMPARED_FACTS).into_iter().map(|slot| {
+            let (_, name) = self.corpus.subject(slot);
+            let named = self.query.names(self.corpus.messages(), name);
+            fact_evidence(words[slot as usize], named)
+        });
+        subjects.fold(0.0, f64::max)
     }
 
     fn message_ranking(&self) -> MessageRanking<'_> {

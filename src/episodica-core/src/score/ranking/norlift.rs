@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::hybrid::Hybrid;
 use super::{Asked, Ranking};
 use crate::error::Result;
-use crate::score::{Explanation, HitKind, ScoredMessage, ScoredRecord, sort_records};
+use crate::score::{Answered, Explanation, HitKind, ScoredMessage, ScoredRecord, sort_records};
 
 /// Steepness of a vote.
 const LAMBDA: f64 = 2.5;
@@ -58,10 +58,10 @@ impl Ranking for NorLift {
     }
 
     /// For an episode: its score divided by the highest possible score.
-    fn relevance(&self, asked: &Asked<'_>, kind: HitKind, score: f64, best_message: f64) -> f64 {
+    fn relevance(&self, asked: &Asked<'_>, kind: HitKind, score: f64, answered: &Answered) -> f64 {
         match kind {
             HitKind::Episodic => (score / (1.0 + LAYERED_SHARE)).clamp(0.0, 1.0),
-            _ => Hybrid.relevance(asked, kind, score, best_message),
+            _ => Hybrid.relevance(asked, kind, score, answered),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{Asked, Ranking};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::score::{
-    Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, reciprocal_rank_fusion,
+    Answered, Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, reciprocal_rank_fusion,
     sort_records,
 };
 
@@ -51,7 +51,7 @@ impl Ranking for Rrf {
     }
 
     /// 1 = first in both legs.
-    fn relevance(&self, asked: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
+    fn relevance(&self, asked: &Asked<'_>, _: HitKind, score: f64, _: &Answered) -> f64 {
         (score * (f64::from(asked.settings.rrf_k) + 1.0) / 2.0).clamp(0.0, 1.0)
     }
 

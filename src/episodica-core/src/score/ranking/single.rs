@@ -3,7 +3,9 @@
 use super::strategy::{leaf, plain_messages};
 use super::{Asked, Ranking};
 use crate::error::Result;
-use crate::score::{Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, sort_records};
+use crate::score::{
+    Answered, Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, sort_records,
+};
 
 /// Words only: BM25 of each record by itself.
 pub(super) struct Words;
@@ -27,7 +29,7 @@ impl Ranking for Words {
     }
 
     /// The share of the question that the record answers.
-    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
+    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: &Answered) -> f64 {
         score.clamp(0.0, 1.0)
     }
 
@@ -73,7 +75,7 @@ impl Ranking for Meaning {
         ))
     }
 
-    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: f64) -> f64 {
+    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: &Answered) -> f64 {
         score.clamp(0.0, 1.0)
     }
 

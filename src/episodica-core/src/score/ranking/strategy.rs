@@ -8,6 +8,7 @@ use super::single::{Meaning, Words};
 use crate::error::Result;
 use crate::score::candidates::later_first;
 use crate::score::messages::TERMS;
+use crate::score::relevance::Answered;
 use crate::score::{Explanation, HitKind, Method, ScoredMessage, ScoredRecord, Weights, relevance};
 
 /// A way to rank records. Every list is best first.
@@ -28,9 +29,9 @@ pub trait Ranking: Sync {
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>>;
 
     /// The probability that a record with this score answers the question, 0 to 1; rises with the
-    /// score. `best_message` is the default score of the best message.
-    fn relevance(&self, _: &Asked<'_>, kind: HitKind, score: f64, best_message: f64) -> f64 {
-        relevance(kind, score, best_message)
+    /// score.
+    fn relevance(&self, _: &Asked<'_>, kind: HitKind, score: f64, answered: &Answered) -> f64 {
+        relevance(kind, score, answered)
     }
 
     /// The score of a message as an explanation tree.

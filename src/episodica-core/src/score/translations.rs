@@ -1,0 +1,375 @@
+//! Finds the words of an index that mean what a word of the question means, in the question's
+//! language or in another: "Hund" finds "dog" and собака.
+//!
+//! The lexicon (`assets/lexicon.txt`) has everyday concepts in eight languages. Only languages that
+//! the messages are in count, so nothing is looked up where all talk is English, and English words
+//! don't stand for other English words: that found nothing more (docs/scoring.md).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::variants::Variant;
+use crate::fork::Lazy;
+use crate::index::{Postings, stem};
+use crate::text::script::{is_hangul, is_kana, is_unspaced};
+use crate::text::tongue::{Tongue, stem_in};
+use crate::text::words::fold;
+
+static LEXICON: &str = include_str!("../../assets/lexicon.txt");
+
+/// How much an occurrence of a translation counts beside one of the word itself, and of a word of
+/// the same language that means about the same.
+const TRANSLATION: f32 = 1.0;
+const SYNONYM: f32 = 0.8;
+/// What remains of that for a longer word of a script without spaces: its first two characters are
+/// looked up, which other words begin with, too.
+const BEGINNING: f32 = 0.7;
+/// Concepts of one word, at most.
+const MEANINGS: usize = 3;
+/// Messages are in a language if at least so many of its commonest words occur, in at least this
+/// share of the messages together.
+const MARKS: usize = 4;
+const SHARE: f32 = 0.05;
+/// Letters that inflected forms of a word have in common.
+const COMMON: usize = 3;
+/// Longest word of the lexicon in scripts without spaces, in characters.
+const LONGEST: usize = 6;
+
+/// The columns of the lexicon.
+const NAMES: [&str; 8] =
+    ["", "german", "spanish", "french", "russian", "chinese", "japanese", "korean"];
+const ENGLISH: usize = 0;
+const CHINESE: usize = 5;
+const JAPANESE: usize = 6;
+const KOREAN: usize = 7;
+
+/// A word of the lexicon.
+struct Word {
+    /// As the index has its base form; of a script without spaces, what is looked up.
+    form: String,
+    /// Its stem in its language; empty for scripts without spaces.
+    stem: String,
+    /// Share of an occurrence that counts.
+    share: f32,
+}
+
+struct Lexicon {
+    /// By concept and language.
+    concepts: Vec<[Vec<Word>; NAMES.len()]>,
+    /// The concepts of a stem, by language; of a whole word in scripts without spaces.
+    known: [FxHashMap<String, Vec<u16>>; NAMES.len()],
+    tongues: [Option<Tongue>; NAMES.len()],
+}
+
+static SHARED: Lazy<Lexicon> = Lazy::new(|| {
+    let tongues = NAMES.map(Tongue::named);
+    let mut known = [(); NAMES.len()].map(|()| FxHashMap::<String, Vec<u16>>::default());
+    let mut concepts = Vec::new();
+    for line in LEXICON.lines().filter(|line| !line.starts_with('#')) {
+        let mut concept = [(); NAMES.len()].map(|()| Vec::new());
+        for (language, words) in line.split('|').enumerate().take(NAMES.len()) {
+            for word in words.split_whitespace() {
+                let word = fold(word);
+                let (key, found) = read(language, &word, tongues[language]);
+                known[language].entry(key).or_default().push(concepts.len() as u16);
+                concept[language].extend(found);
+            }
+        }
+        concepts.push(concept);
+    }
+    Lexicon { concepts, known, tongues }
+});
+
+/// How a word of the lexicon is found in a question, and how in the index. A single character of a
+/// script without spaces is part of too many words to be looked up.
+fn read(language: usize, word: &str, tongue: Option<Tongue>) -> (String, Option<Word>) {
+    if language < CHINESE {
+        let own = stem_in(tongue, word).into_owned();
+        let found = Word { form: stem(word).into_owned(), stem: own.clone(), share: 1.0 };
+        return (own, Some(found));
+    }
+    let found = word.char_indices().nth(1).map(|(second, c)| {
+        let end = second + c.len_utf8();
+        let share = if end == word.len() { 1.0 } else { BEGINNING };
+        Word { form: word[..end].to_owned(), stem: String::new(), share }
+    });
+    (word.to_owned(), found)
+}
+
+/// A word of the question to be translated.
+pub(super) struct Sought<'a> {
+    /// The folded word.
+    pub word: &'a str,
+    /// Words of the index that may stand for it; translations are added.
+    pub variants: Vec<Variant>,
+}
+
+/// Translates the words of questions into those of one index.
+pub(super) struct Translator<'a> {
+    postings: &'a Postings,
+    /// The languages that the messages are in, by column.
+    present: [bool; NAMES.len()],
+    /// The column of the question's language, if the lexicon has it.
+    own: Option<usize>,
+}
+
+impl<'a> Translator<'a> {
+    /// For a question in `tongue`; `None` if there is nothing to translate into.
+    pub fn new(postings: &'a Postings, tongue: Option<Tongue>, folded: &str) -> Option<Self> {
+        let mut present = [true; NAMES.len()];
+        for (language, name) in NAMES.iter().enumerate().take(CHINESE).skip(1) {
+            present[language] = Tongue::named(name).is_some_and(|it| is_spoken(postings, it));
+        }
+        // A script without spaces shows itself: its words are looked up as they are.
+        let unspaced = folded.chars().any(is_unspaced);
+        let foreign = present[..CHINESE].iter().filter(|present| **present).count() > 1;
+        if tongue.is_none() && !unspaced && !foreign && !has_unspaced(postings) {
+            return None;
+        }
+        let own = match tongue {
+            Some(tongue) => SHARED.tongues.iter().position(|it| *it == Some(tongue)),
+            None => Some(ENGLISH),
+        };
+        Some(Self { postings, present, own })
+    }
+
+    /// Adds to each word between spaces the words of the index that mean the same.
+    pub fn translate(&self, sought: &mut [Sought<'_>]) {
+        let Some(own) = self.own else { return };
+        let mut found: Vec<FxHashMap<String, f32>> = Vec::with_capacity(sought.len());
+        let mut inflected = Inflected::default();
+        for (place, word) in sought.iter().enumerate() {
+            let mut forms = FxHashMap::default();
+            // A question of few words may be in any language of the messages.
+            let languages =
+                (ENGLISH..CHINESE).filter(|it| *it == own || own == ENGLISH && self.present[*it]);
+            let mut keys = languages.map(|it| (it, stem_in(SHARED.tongues[it], word.word)));
+            let known = keys.find(|(it, key)| SHARED.known[*it].contains_key(&**key));
+            if let Some((language, key)) = known {
+                for concept in concepts_of(language, &key) {
+                    self.forms(concept, language, &mut forms);
+                    self.inflect(concept, language, place, &mut inflected);
+                }
+            }
+            found.push(forms);
+        }
+        inflected.find(self.postings, &mut found);
+        for (word, forms) in sought.iter_mut().zip(found) {
+            add(&mut word.variants, forms);
+        }
+    }
+
+    /// The words of a run of a script without spaces that the lexicon has, longest first, with the
+    /// words of the index that mean the same.
+    pub fn read_run(&self, run: &str, japanese: bool) -> Vec<(String, Vec<Variant>)> {
+        let language = match run.chars().next() {
+            Some(c) if is_hangul(c) => KOREAN,
+            _ if japanese => JAPANESE,
+            _ => CHINESE,
+        };
+        let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
+        let (mut words, mut at) = (Vec::new(), 0);
+        while at + 1 < starts.len() {
+            let longest = LONGEST.min(starts.len() - 1 - at);
+            let word = (1..=longest).rev().map(|length| &run[starts[at]..starts[at + length]]);
+            let known = word.into_iter().find(|word| SHARED.known[language].contains_key(*word));
+            let Some(word) = known else {
+                at += 1;
+                continue;
+            };
+            let mut found = vec![FxHashMap::default()];
+            let mut inflected = Inflected::default();
+            for concept in concepts_of(language, word) {
+                self.forms(concept, language, &mut found[0]);
+                self.inflect(concept, language, 0, &mut inflected);
+            }
+            inflected.find(self.postings, &mut found);
+            let mut variants = Vec::new();
+            found.into_iter().for_each(|forms| add(&mut variants, forms));
+            if !variants.is_empty() {
+                words.push((word.to_owned(), variants));
+            }
+            at += word.chars().count();
+        }
+        words
+    }
+
+    /// The words of a concept that the index has as they stand in the lexicon.
+    fn forms(&self, concept: usize, own: usize, forms: &mut FxHashMap<String, f32>) {
+        for (language, word) in self.words(concept, own) {
+            if self.postings.document_frequency(&word.form) > 0 {
+                let share = share(language, own) * word.share;
+                let known = forms.entry(word.form.clone()).or_insert(share);
+                *known = known.max(share);
+            }
+        }
+    }
+
+    /// Notes the stems of a concept: the index has words of other languages with endings.
+    fn inflect(&self, concept: usize, own: usize, place: usize, inflected: &mut Inflected) {
+        for (language, word) in self.words(concept, own) {
+            if (ENGLISH + 1..CHINESE).contains(&language) {
+                inflected.seek(word, language, place, share(language, own));
+            }
+        }
+    }
+
+    /// The words of a concept in the languages of the messages.
+    fn words(&self, concept: usize, own: usize) -> impl Iterator<Item = (usize, &'static Word)> {
+        let languages = SHARED.concepts[concept].iter().enumerate();
+        languages
+            .filter(move |(language, _)| {
+                self.present[*language] && (*language, own) != (ENGLISH, ENGLISH)
+            })
+            .flat_map(|(language, words)| words.iter().map(move |word| (language, word)))
+    }
+}
+
+/// Whether the messages have the commonest words of a language.
+fn is_spoken(postings: &Postings, tongue: Tongue) -> bool {
+    let (mut marks, mut records) = (0, 0);
+    for mark in tongue.marks() {
+        let frequency = postings.document_frequency(&stem(mark));
+        marks += usize::from(frequency > 0);
+        records += frequency;
+    }
+    marks >= MARKS && records as f32 >= SHARE * postings.len() as f32
+}
+
+/// Whether the messages have scripts without spaces: their commonest characters.
+fn has_unspaced(postings: &Postings) -> bool {
+    ["的", "我", "の", "は", "이", "다", "가"]
+        .iter()
+        .any(|character| postings.document_frequency(character) > 0)
+}
+
+fn concepts_of(language: usize, key: &str) -> impl Iterator<Item = usize> {
+    let known = SHARED.known[language].get(key).map_or(&[][..], Vec::as_slice);
+    known.iter().take(MEANINGS).map(|concept| usize::from(*concept))
+}
+
+fn share(language: usize, own: usize) -> f32 {
+    if language == own { SYNONYM } else { TRANSLATION }
+}
+
+/// Adds words that are not among the variants yet, in one order.
+fn add(variants: &mut Vec<Variant>, forms: FxHashMap<String, f32>) {
+    let known: FxHashSet<String> = variants.iter().map(|variant| variant.text.clone()).collect();
+    let new = forms.into_iter().filter(|(text, _)| !known.contains(text));
+    let mut new: Vec<Variant> = new.map(|(text, share)| Variant { text, share }).collect();
+    new.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.text.cmp(&b.text)));
+    variants.append(&mut new);
+}
+
+/// A stem whose inflected forms are looked for.
+struct Stem {
+    language: usize,
+    stem: &'static str,
+    /// The place of the word that it translates.
+    place: usize,
+    share: f32,
+}
+
+/// Stems by their first letters: the dictionary of the index is read once for all.
+#[derive(Default)]
+struct Inflected {
+    sought: FxHashMap<[char; COMMON], Vec<Stem>>,
+}
+
+impl Inflected {
+    fn seek(&mut self, word: &'static Word, language: usize, place: usize, share: f32) {
+        if let Some(first) = first(&word.form) {
+            let stem = Stem { language, stem: &word.stem, place, share };
+            self.sought.entry(first).or_default().push(stem);
+        }
+    }
+
+    fn find(&self, postings: &Postings, found: &mut [FxHashMap<String, f32>]) {
+        if self.sought.is_empty() {
+            return;
+        }
+        postings.for_each_term(|term| {
+            let sought = first(term).and_then(|first| self.sought.get(&first));
+            for Stem { language, stem, place, share } in sought.into_iter().flatten() {
+                if stem_in(SHARED.tongues[*language], term) == *stem {
+                    let known = found[*place].entry(term.to_owned()).or_insert(*share);
+                    *known = known.max(*share);
+                }
+            }
+        });
+    }
+}
+
+/// The first letters of a word that is longer than that.
+fn first(word: &str) -> Option<[char; COMMON]> {
+    let mut letters = word.chars();
+    let first = [letters.next()?, letters.next()?, letters.next()?];
+    letters.next().map(|_| first)
+}
+
+/// Whether a text has kana: its Han characters are Japanese then.
+pub(super) fn is_japanese(text: &str) -> bool {
+    text.chars().any(is_kana)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(texts: &[&str]) -> Postings {
+        let mut index = Postings::default();
+        (0..).zip(texts).for_each(|(slot, text)| index.add(slot, text));
+        index
+    }
+
+    fn translated(index: &Postings, question: &str, word: &str) -> Vec<String> {
+        let tongue = Tongue::of(question.split(' '));
+        let Some(translator) = Translator::new(index, tongue, question) else { return Vec::new() };
+        let mut sought = [Sought { word, variants: Vec::new() }];
+        translator.translate(&mut sought);
+        sought[0].variants.iter().map(|variant| variant.text.clone()).collect()
+    }
+
+    #[test]
+    fn words_find_what_means_the_same_in_other_languages() {
+        let german = ["ich habe einen hund und er ist nicht alt", "die katzen sind das"];
+        let index = index(&[&german[..], &["the dog barks", "我的小狗", "собаки"]].concat());
+        assert_eq!(translated(&index, "what about the dog", "dog"), ["hund", "小狗"]);
+        assert_eq!(
+            translated(&index, "que hace el perro de la casa", "perro"),
+            ["dog", "hund", "小狗"]
+        );
+        assert_eq!(translated(&index, "is there a cat", "cat"), ["katzen"]);
+    }
+
+    #[test]
+    fn english_talk_alone_is_not_translated() {
+        let index = index(&["the dog barks", "pie with apples", "a puppy"]);
+        assert_eq!(translated(&index, "what about the dog", "dog"), Vec::<String>::new());
+        assert_eq!(translated(&index, "wo ist der hund", "hund"), ["dog", "puppi"]);
+    }
+
+    #[test]
+    fn runs_without_spaces_are_cut_into_words_of_the_lexicon() {
+        let index = index(&["the hospital called", "I met a doctor"]);
+        let translator = Translator::new(&index, None, "去医院看医生").expect("unspaced");
+        let words: Vec<String> =
+            translator.read_run("去医院看医生", false).into_iter().map(|(word, _)| word).collect();
+        assert_eq!(words, ["医院", "医生"]);
+        let korean = translator.read_run("병원에서", false);
+        assert_eq!(korean[0].1[0].text, stem("hospital"));
+    }
+
+    #[test]
+    fn the_lexicon_has_eight_columns_and_no_function_words() {
+        for line in LEXICON.lines().filter(|line| !line.starts_with('#')) {
+            assert_eq!(line.split('|').count(), NAMES.len(), "{line}");
+            for (words, name) in line.split('|').zip(NAMES) {
+                let tongue = Tongue::named(name);
+                let grammar =
+                    |word: &&str| tongue.is_some_and(|it| it.is_function_word(&fold(word)));
+                assert_eq!(words.split_whitespace().find(grammar), None, "{line}");
+            }
+        }
+        assert_eq!(SHARED.concepts.len(), LEXICON.lines().count() - 3);
+    }
+}
