@@ -294,11 +294,12 @@ fn change(random: &mut Random, disk: &MemoryBackend, path: &Path, snapshot: &[u8
     }
 }
 
-/// The lines of a log, without a deleted one.
+/// The lines of a log, without a deleted one and what tells of its deletion.
 fn acknowledged(disk: &MemoryBackend) -> Vec<String> {
     let log = disk.files().remove(&PathBuf::from(LOG)).unwrap();
     let log = String::from_utf8(log).unwrap();
-    let ours = |line: &&str| ["\"m1\"", "\"new\""].iter().all(|id| !line.contains(id));
+    let others = ["\"m1\"", "\"new\"", "\"type\":\"erased\""];
+    let ours = |line: &&str| others.iter().all(|part| !line.contains(part));
     log.lines().filter(ours).map(str::to_owned).collect()
 }
 
