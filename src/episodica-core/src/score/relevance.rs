@@ -15,6 +15,9 @@ use super::HitKind;
 /// messages.
 const SIZES: (f64, f64) = (100.0, 600.0);
 
+/// Weight of the first step in the second.
+const DOUBT: f64 = 2.344;
+
 /// What tells whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Signs {
@@ -58,11 +61,12 @@ impl Signs {
 }
 
 /// The relevance of a record, from its default score. Facts are compared with the question alone:
-/// a search for facts ranks no messages.
+/// a search for facts ranks no messages. A doubt whether the question is answered weighs the same
+/// for messages and episodes, so that it does not put one kind before the other.
 pub fn relevance(kind: HitKind, score: f64, answered: &Answered) -> f64 {
     let odds = match kind {
-        HitKind::Message => 3.666 * (score - answered.best) + 2.344 * answered.likely - 0.299,
-        HitKind::Episodic => 5.513 * score + 1.393 * answered.likely - 5.061,
+        HitKind::Message => 3.666 * (score - answered.best) + DOUBT * answered.likely - 0.299,
+        HitKind::Episodic => 5.513 * score + DOUBT * answered.likely - 4.6,
         HitKind::Semantic => 2.809 * score - 9.434,
     };
     1.0 / (1.0 + (-odds).exp())
