@@ -32,8 +32,8 @@ import numpy as np
 from episodica import Hit, MemorySystem
 
 DEPTHS = {"message": 30, "episodic": 10}
-# As in the engine: the sizes that count, the weight of `words`.
-SIZES, WORDS_WEIGHT = (100, 600), 2.5
+# As in the engine: what is compared of messages, the sizes that count, the weight of `words`.
+CONTENT, SIZES, WORDS_WEIGHT = ("words", "tokens", "vector"), (100, 600), 2.5
 BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 ADVERSARIAL = 5
 ROUNDS, PENALTY = 100, 1e-5
@@ -85,17 +85,18 @@ def ask(memory: MemorySystem, user: str, question: str, evidence: set[str]) -> A
     messages = memory.search(user, question, kinds=["message"], top_k=1000)
     facts = memory.search(user, question, kinds=["semantic"], top_k=20)
     scores = [hit.scores for hit in messages]
-    told = [one.scores.get("words", 0.0) for one in facts]
-    named = [one.scores.get("words", 0.0) for one in facts if "subject" in one.scores]
-    best = max(told, default=0.0)
-    names = any("speaker" in one for one in scores)
+    content = [sum(one.get(term, 0.0) for term in CONTENT) for one in scores]
+    named = [value for value, one in zip(content, scores, strict=True) if "speaker" in one]
     size = min(max(len(scores), SIZES[0]), SIZES[1])
     signs = [
-        scores[0]["raw"] - scores[0].get("speaker", 0.0),
+        scores[0]["raw"],
+        max(content) - max(named) if named else 0.0,
         scores[0].get("statement", 0.0),
         max(one.get("words", 0.0) for one in scores) / WORDS_WEIGHT,
-        best,
-        best - max(named, default=0.0) if names else 0.0,
+        max(
+            (one.scores.get("words", 0.0) + one.scores.get("subject", 0.0) for one in facts),
+            default=0.0,
+        ),
         math.log(size),
     ]
     found = {"message": messages[: DEPTHS["message"]]}
@@ -154,16 +155,13 @@ def likely(row: Asked, weights: np.ndarray) -> float:
     return -float(np.log1p(np.exp(-(np.array([*row.signs, 1.0]) @ weights))))
 
 
-def table(rows: list[Asked], weights: np.ndarray) -> np.ndarray:
-    """A line for each hit: the raw score of a message (below the best), that of an episode, the
-    logarithm of the first probability, 1 for a message, and the label."""
+def table(rows: list[Asked], kind: str, weights: np.ndarray) -> np.ndarray:
+    """Of every hit its raw score (of messages, below the best), the chance, and the label."""
     lines = []
     for row in rows:
+        first = row.signs[0] if kind == "message" else 0.0
         chance = likely(row, weights)
-        for raw, right in row.hits["message"]:
-            lines.append((raw - row.hits["message"][0][0], 0.0, chance, 1.0, right))
-        for raw, right in row.hits["episodic"]:
-            lines.append((0.0, raw, chance, 0.0, right))
+        lines += [(raw - first, chance, right) for raw, right in row.hits[kind]]
     return np.array(lines, dtype=float)
 
 
@@ -174,13 +172,12 @@ def held_out(rows: list[Asked]) -> None:
         seen = [row for row in rows if row.group != group]
         new = [row for row in rows if row.group == group]
         weights = fit_answered(seen)
-        known = table(seen, weights)
-        of_hits = fit(known[:, :4], known[:, 4])
+        known = table(seen, "message", weights)
+        of_hits = fit(known[:, :2], known[:, 2])
         tops += [(row, likely(row, weights)) for row in new]
-        unseen = table(new, weights)
-        unseen = unseen[unseen[:, 3] == 1.0]
-        odds = np.c_[unseen[:, :4], np.ones(len(unseen))] @ of_hits
-        hits.append(np.c_[1 / (1 + np.exp(-odds)), unseen[:, 4]])
+        unseen = table(new, "message", weights)
+        odds = np.c_[unseen[:, :2], np.ones(len(unseen))] @ of_hits
+        hits.append(np.c_[1 / (1 + np.exp(-odds)), unseen[:, 2]])
     right = [value for row, value in tops if row.answerable]
     adversarial = [value for row, value in tops if row.adversarial]
     wrong = [value for row, value in tops if not row.answerable and not row.adversarial]
@@ -211,12 +208,11 @@ def main() -> None:
     rows = rows_of(samples)
     held_out(rows)
     weights = fit_answered(rows)
-    names = ["best", "statement", "words", "fact", "gap", "size", "constant"]
+    names = ["best", "gap", "statement", "words", "fact", "size", "constant"]
     print("answered:", dict(zip(names, weights.round(3).tolist(), strict=True)))
-    lines = table(rows, weights)
-    names = ["message", "episode", "answered", "is message", "constant"]
-    fitted = fit(lines[:, :4], lines[:, 4]).round(3).tolist()
-    print(f"hits ({len(lines)}):", dict(zip(names, fitted, strict=True)))
+    for kind in DEPTHS:
+        lines = table(rows, kind, weights)
+        print(f"{kind}:", fit(lines[:, :2], lines[:, 2]).round(3).tolist(), f"{len(lines)} hits")
 
 
 if __name__ == "__main__":

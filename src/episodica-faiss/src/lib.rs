@@ -2,7 +2,8 @@
 //! (approximate), both by inner product.
 //!
 //! It keeps vectors under the caller's labels, and nothing else: durability, checksums and the
-//! choice of the structure are the caller's. The engine makes one [`FaissFactory`].
+//! choice of the structure are the caller's. The engine makes one [`FaissFactory`]; the Python
+//! extension asks [`cpu_supported`] before anything else.
 //!
 //! ```
 //! use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
@@ -15,6 +16,7 @@
 //! # Ok::<(), episodica_core::Error>(())
 //! ```
 
+mod cpu;
 mod file;
 mod flat;
 mod graph_file;
@@ -30,6 +32,8 @@ use std::path::Path;
 
 use episodica_core::Result;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
+
+pub use cpu::cpu_supported;
 
 /// Candidates that an HNSW search keeps; at 64 the recall@10 over 100,000 clustered vectors is
 /// above .95.

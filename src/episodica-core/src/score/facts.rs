@@ -33,9 +33,9 @@ pub fn estimate_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> f64 {
         + FACT_CURRENT * flag(terms.current)
 }
 
-/// What words add to the score of a fact.
-pub(super) fn fact_words(words: f32) -> f64 {
-    FACT_WORDS * f64::from(words)
+/// What words and subject of a fact add to its score.
+pub(super) fn fact_evidence(words: f32, about_named: bool) -> f64 {
+    FACT_WORDS * f64::from(words) + FACT_SUBJECT * f64::from(u8::from(about_named))
 }
 
 /// Scores the fact in `slot`.

@@ -1,13 +1,10 @@
 //! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for all kinds.
 //!
 //! Two steps. First, how likely is it that any message answers the question: a logistic function
-//! of six signs, such as how much better the best fact about somebody else is than the best about
-//! the person whom the question names. Then, how likely is a hit to be an answer: a logistic
-//! function of its raw score and of the first step, which counts the same for messages and
-//! episodes. Both rise with the raw score, so the order within a kind stays.
-//!
-//! Questions that name nobody are the rule with some users and rare in the data, so that the data
-//! can't tell what follows from it: no sign gains by a name.
+//! of six signs, such as how much better the best message of somebody else is than the best of the
+//! person whom the question names. Then, how likely is a hit to be an answer: a logistic function
+//! of its distance to the best message and of the first step. Both rise with the raw score, so the
+//! order within a kind stays.
 //!
 //! `python -m evaluation.fit_relevance` fits the constants on labelled questions, some without an
 //! answer in the conversation, some put to the wrong user.
@@ -19,24 +16,22 @@ use super::HitKind;
 const SIZES: (f64, f64) = (100.0, 600.0);
 
 /// Weight of the first step in the second.
-const DOUBT: f64 = 1.969;
+const DOUBT: f64 = 2.344;
 
 /// What tells whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Signs {
     /// Raw score of the best message.
     pub best: f64,
-    /// Its term `speaker`, weighted.
-    pub speaker: f64,
     /// Its term `statement`, weighted.
     pub statement: f64,
+    /// By how much words and meaning of the best message exceed those of the best message of a
+    /// speaker whom the question names; 0 if it names none.
+    pub gap: f64,
     /// The largest term `words` of a message, unweighted: share of the question in one window.
     pub words: f64,
-    /// Words of the best fact, weighted.
+    /// Words and subject of the best fact, weighted.
     pub fact: f64,
-    /// By how much they exceed those of the best fact about somebody whom the question names; 0 if
-    /// it names nobody.
-    pub gap: f64,
     /// Messages of the user.
     pub messages: usize,
 }
@@ -55,13 +50,12 @@ impl Signs {
     pub fn answered(&self) -> Answered {
         let (least, most) = SIZES;
         let size = (self.messages as f64).clamp(least, most).ln();
-        let odds = 0.903 * (self.best - self.speaker)
-            + 0.523 * self.statement
-            + 4.129 * self.words
-            + 3.5 * self.fact
-            - 9.162 * self.gap
-            - 1.46 * size
-            + 4.941;
+        let odds = 0.889 * self.best - 3.697 * self.gap
+            + 2.566 * self.statement
+            + 1.487 * self.words
+            + 2.609 * self.fact
+            - 2.561 * size
+            + 9.654;
         Answered { best: self.best, likely: -(-odds).exp().ln_1p() }
     }
 }
@@ -71,8 +65,8 @@ impl Signs {
 /// for messages and episodes, so that it does not put one kind before the other.
 pub fn relevance(kind: HitKind, score: f64, answered: &Answered) -> f64 {
     let odds = match kind {
-        HitKind::Message => 3.618 * (score - answered.best) + DOUBT * answered.likely - 0.389,
-        HitKind::Episodic => 5.571 * score + DOUBT * answered.likely - 4.871,
+        HitKind::Message => 3.666 * (score - answered.best) + DOUBT * answered.likely - 0.299,
+        HitKind::Episodic => 5.513 * score + DOUBT * answered.likely - 4.6,
         HitKind::Semantic => 2.809 * score - 9.434,
     };
     1.0 / (1.0 + (-odds).exp())
@@ -94,20 +88,11 @@ mod tests {
 
     #[test]
     fn questions_about_what_somebody_else_said_are_hardly_answered() {
-        let own = Signs {
-            best: 3.5,
-            speaker: 1.0,
-            statement: 0.4,
-            words: 0.6,
-            fact: 1.5,
-            gap: 0.0,
-            messages: 500,
-        };
+        let own =
+            Signs { best: 3.5, statement: 0.4, words: 0.6, fact: 2.0, messages: 500, gap: 0.0 };
         let others = Signs { gap: 0.8, ..own };
         let top = |signs: Signs| relevance(HitKind::Message, signs.best, &signs.answered());
         assert!(top(own) > 1.5 * top(others), "{} {}", top(own), top(others));
-        let unnamed = Signs { best: 2.5, speaker: 0.0, ..own };
-        assert!((top(own) - top(unnamed)).abs() < 1e-9);
         let small = Signs { messages: 3, ..own };
         assert_eq!(small.answered(), Signs { messages: 100, ..own }.answered());
     }

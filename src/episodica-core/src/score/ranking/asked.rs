@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::index::Field;
 use crate::model::SemanticMemory;
 use crate::score::candidates::later_first;
-use crate::score::facts::fact_words;
+use crate::score::facts::fact_evidence;
 use crate::score::fusion::{top_k, top_k_and_ties};
-use crate::score::messages::{SPEAKER, STATEMENT, WORDS};
+use crate::score::messages::{SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::relevance::{Answered, Signs};
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, MessageRanking, Query,
@@ -133,38 +133,40 @@ impl<'a> Asked<'a> {
     /// How well the question is answered by ranked messages.
     pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> Answered {
         let weights = &self.settings.weights.0;
+        let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
+        let content = |message: &ScoredMessage| {
+            let terms =
+                [WORDS, TOKENS, VECTOR].map(|term| weights[term] * f64::from(message.terms[term]));
+            terms.iter().sum::<f64>()
+        };
+        let named = |message: &ScoredMessage| message.terms[SPEAKER] > 0.0;
+        let gap = if ranked.iter().any(named) {
+            best(&content) - best(&|message| if named(message) { content(message) } else { 0.0 })
+        } else {
+            0.0
+        };
         let top = ranked.first();
-        let term =
-            |term: usize| top.map_or(0.0, |message| weights[term] * f64::from(message.terms[term]));
-        let words = ranked.iter().map(|message| message.terms[WORDS]).fold(0.0, f32::max);
-        let (fact, gap) = self.best_facts();
         let signs = Signs {
             best: top.map_or(0.0, |message| message.score),
-            speaker: term(SPEAKER),
-            statement: term(STATEMENT),
-            words: f64::from(words),
-            fact,
+            statement: top
+                .map_or(0.0, |message| weights[STATEMENT] * f64::from(message.terms[STATEMENT])),
             gap,
+            words: best(&|message| f64::from(message.terms[WORDS])),
+            fact: self.best_fact(),
             messages: self.corpus.messages().len(),
         };
         signs.answered()
     }
 
-    /// Words of the best fact, and by how much they exceed those of the best fact about somebody
-    /// whom the question names; only the facts with most words are looked at.
-    fn best_facts(&self) -> (f64, f64) {
+    /// Words and subject of the best fact, of those with most words.
+    fn best_fact(&self) -> f64 {
         let words = bm25(&self.corpus.facts().postings, &self.query.all_terms, BM25_B);
-        let best = top_k(&words, COMPARED_FACTS);
-        let value = |slot: u32| fact_words(words[slot as usize]);
-        let first = best.first().map_or(0.0, |slot| value(*slot));
-        if self.query.named.is_empty() {
-            return (first, 0.0);
-        }
-        let about_named = best.iter().find(|slot| {
-            let (_, name) = self.corpus.subject(**slot);
-            self.query.names(self.corpus.messages(), name)
+        let subjects = top_k(&words, COMPARED_FACTS).into_iter().map(|slot| {
+            let (_, name) = self.corpus.subject(slot);
+            let named = self.query.names(self.corpus.messages(), name);
+            fact_evidence(words[slot as usize], named)
         });
-        (first, first - about_named.map_or(0.0, |slot| value(*slot)))
+        subjects.fold(0.0, f64::max)
     }
 
     fn message_ranking(&self) -> MessageRanking<'_> {
