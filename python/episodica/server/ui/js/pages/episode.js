@@ -1,13 +1,12 @@
 /* One episode at its three layers. */
-import { call, get, part, userPath } from "../api.js";
-import { el, tell } from "../dom.js";
+import { get, part, userPath } from "../api.js";
+import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
 import { span, time } from "../format.js";
-import { button, chip, head, pairs, said, section } from "../parts.js";
-import { confirmDeletion, correct } from "../dialogs.js";
-import { go, link } from "../router.js";
-import { can } from "../session.js";
-import { deleted, talk, trace } from "./shared.js";
+import { chip, head, pairs, said, section } from "../parts.js";
+import { link } from "../router.js";
+import { changes } from "./changes.js";
+import { talk, trace } from "./shared.js";
 import { reasonOf } from "./timeline.js";
 
 export async function episode({ user, id, signal }) {
@@ -16,35 +15,15 @@ export async function episode({ user, id, signal }) {
   const [history, steps] = await Promise.all([
     get(`${path}/history`, signal), get(`${path}/trace`, signal),
   ]);
-  const actions = [];
-  if (can("write")) {
-    actions.push(button(t("correct"), async () => {
-      const changed = await correct({
-        title: t("correct.episode"),
-        text: t("correct.help"),
-        current: one.content,
-        run: (content) => call("PATCH", path, { body: { content } }),
-      });
-      if (changed) {
-        tell(t("saved"));
-        dispatchEvent(new Event("episodica:again"));
-      }
-    }));
-  }
-  if (can("erase")) {
-    actions.push(button(t("delete"), async () => {
-      const gone = await confirmDeletion({
-        title: t("delete.episode"),
-        text: t("delete.episode.help"),
-        quoted: one.title,
-        run: () => call("DELETE", path),
-      });
-      if (gone) {
-        tell(deleted(gone.done));
-        go(link("user", user));
-      }
-    }, "danger"));
-  }
+  const actions = changes({
+    path,
+    current: one.content,
+    quoted: one.title,
+    correcting: t("correct.episode"),
+    deleting: t("delete.episode"),
+    help: t("delete.episode.help"),
+    next: link("user", user),
+  });
   return el("div", head({ title: one.title || t("untitled"), actions }),
     el("section", { class: "layer" }, layer(t("layer.L0"), "L0"),
       one.summary ? said(one.summary, "lead") : el("p", { class: "faint" }, t("nothing"))),

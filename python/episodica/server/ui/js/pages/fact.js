@@ -1,14 +1,13 @@
 /* One fact: evidence, history, validity. */
-import { asking, call, get, part, userPath } from "../api.js";
-import { el, replace, tell } from "../dom.js";
+import { asking, get, part, userPath } from "../api.js";
+import { el, replace } from "../dom.js";
 import { number, t, word } from "../i18n.js";
 import { time } from "../format.js";
 import { button, chip, failure, head, pairs, said, section } from "../parts.js";
-import { confirmDeletion, correct } from "../dialogs.js";
-import { go, link } from "../router.js";
-import { can } from "../session.js";
+import { link } from "../router.js";
+import { changes } from "./changes.js";
 import { written } from "./episode.js";
-import { deleted, state, talk, trace, validity } from "./shared.js";
+import { state, talk, trace, validity } from "./shared.js";
 
 // Proofs that are fetched at a time.
 const PROOFS = 8;
@@ -21,35 +20,15 @@ export async function fact({ user, id, signal }) {
     get(`${path}/trace`, signal),
     one.superseded_by ? found(user, "facts", one.superseded_by, signal) : null,
   ]);
-  const actions = [];
-  if (can("write")) {
-    actions.push(button(t("correct"), async () => {
-      const changed = await correct({
-        title: t("correct.fact"),
-        text: t("correct.help"),
-        current: one.content,
-        run: (content) => call("PATCH", path, { body: { content } }),
-      });
-      if (changed) {
-        tell(t("saved"));
-        dispatchEvent(new Event("episodica:again"));
-      }
-    }));
-  }
-  if (can("erase")) {
-    actions.push(button(t("delete"), async () => {
-      const gone = await confirmDeletion({
-        title: t("delete.fact"),
-        text: t("delete.fact.help"),
-        quoted: one.content,
-        run: () => call("DELETE", path),
-      });
-      if (gone) {
-        tell(deleted(gone.done));
-        go(link("user", user, "facts"));
-      }
-    }, "danger"));
-  }
+  const actions = changes({
+    path,
+    current: one.content,
+    quoted: one.content,
+    correcting: t("correct.fact"),
+    deleting: t("delete.fact"),
+    help: t("delete.fact.help"),
+    next: link("user", user, "facts"),
+  });
   return el("div",
     head({ title: t("fact"), actions }),
     el("div", { class: "layer" },
