@@ -211,6 +211,24 @@ wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: di
 wheel-test: wheel  ## Install the wheel into an empty environment, run the README's first example and the notebooks
 	tools/wheel_smoke dist
 
+# All that can be built on Linux; TARGETS for some.
+TARGETS ?=
+
+.PHONY: wheels
+wheels: $(SETUP)  ## Build the wheels for Linux (glibc 2.28 on x86-64 and ARM, musl) with zig; TARGETS=... for some
+	rm -f dist/*.whl
+	tools/wheels $(TARGETS)
+
+.PHONY: wheels-test
+wheels-test: $(SETUP)  ## Run the README's first example from each of these wheels, emulated where needed, without AVX2 too
+	tools/wheels_test $(TARGETS)
+
+.PHONY: sdist-test
+sdist-test: $(SETUP)  ## Build the source distribution, install from it into an empty environment, run the README's first example
+	rm -f dist/*.tar.gz
+	maturin sdist --out dist
+	tools/wheel_smoke dist/*.tar.gz
+
 .PHONY: clean
 clean:  ## Remove everything that was built, .venv included
 	cargo clean

@@ -55,9 +55,6 @@ tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
 ::: episodica.EmbeddingConfig
 
 ::: episodica.LLMConfig
-
-::: episodica.RerankEndpoint
-    options: {filters: ["!^_"]}
 """
 
 

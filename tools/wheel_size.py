@@ -6,7 +6,7 @@ Fail for one that is larger than users should have to download.
 import sys
 from pathlib import Path
 
-LIMIT_BYTES = 40_000_000
+LIMIT_BYTES = 16_000_000
 
 wheels = sorted(Path(sys.argv[1]).glob("*.whl"))
 for wheel in wheels:
@@ -14,5 +14,5 @@ for wheel in wheels:
     print(f"{wheel} {size / 1e6:.1f} MB")
     if size > LIMIT_BYTES:
         sys.exit(f"wheel is larger than {LIMIT_BYTES / 1e6:.0f} MB")
-if len(wheels) != 1:
-    sys.exit(f"expected one wheel, found {len(wheels)}")
+if not wheels:
+    sys.exit("no wheel was built")

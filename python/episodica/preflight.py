@@ -2,9 +2,8 @@
 
 Importing this module is the check; the package imports it before ``_native``.
 
-* Processor: the engine asks the processor itself (``episodica_faiss::cpu_supported``), which on
-  Linux comes too late: static data of FAISS is initialised while the library loads, with the same
-  instructions. So this module asks the kernel first.
+* Processor: on one that lacks the instructions of x86-64-v3 the engine would die of an illegal
+  instruction while it loads; so this module asks the kernel first.
 * Interpreter: the engine keeps exception classes and threads that belong to the main interpreter;
   a subinterpreter would fail far from the cause.
 """
@@ -44,7 +43,7 @@ def _check_processor() -> None:
     missing = missing_features(cpuinfo.decode("ascii", "replace"))
     if missing:
         raise ImportError(
-            f"this processor lacks {', '.join(missing)}; episodica's FAISS is compiled for "
+            f"this processor lacks {', '.join(missing)}; episodica is compiled for "
             "x86-64-v3 (Intel since 2013, AMD since 2015)"
         )
 

@@ -1,11 +1,106 @@
-//! Compiles the stand-in for BLAS. FAISS itself is built by `faiss-sys`.
+//! Compiles the part of FAISS that we use: flat indexes and HNSW, behind `native/index.cpp`.
+//!
+//! The sources are those that the crate `faiss-sys` contains; its own build compiles all of FAISS,
+//! which takes minutes and asks for CMake, OpenMP, BLAS and LAPACK. FAISS's files name kinds of index
+//! that aren't compiled here, in functions that nobody calls: the linker drops these
+//! (`--gc-sections`), and with them the names.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The files of FAISS, without `.cpp`.
+const FILES: [&str; 21] = [
+    "Index",
+    "IndexFlat",
+    "IndexFlatCodes",
+    "IndexHNSW",
+    "IndexIDMap",
+    "impl/AuxIndexStructures",
+    "impl/CodePacker",
+    "impl/FaissException",
+    "impl/HNSW",
+    "impl/IDSelector",
+    "utils/Heap",
+    "utils/distances",
+    "utils/distances_fused/avx512",
+    "utils/distances_fused/distances_fused",
+    "utils/distances_fused/simdlib_based",
+    "utils/distances_simd",
+    "utils/extra_distances",
+    "utils/partitioning",
+    "utils/random",
+    "utils/sorting",
+    "utils/utils",
+];
+/// What `native/index.cpp` defines in FAISS's place.
+const REPLACED: [&str; 2] = ["fvec_inner_product", "fvec_inner_product_batch_4"];
 
 fn main() {
-    println!("cargo::rerun-if-changed=native/blas.c");
-    // Whole: the linker meets this before FAISS asks for it, and would else pass over it and take
-    // the system's BLAS.
-    cc::Build::new()
-        .file("native/blas.c")
-        .link_lib_modifier("+whole-archive")
-        .compile("episodica_blas");
+    println!("cargo::rerun-if-changed=native");
+    let faiss = sources();
+    let mut build = cc::Build::new();
+    build
+        .cpp(true)
+        .std("c++17")
+        .opt_level(3)
+        .warnings(false)
+        .define("FINTEGER", "int")
+        .flag_if_supported("-fvisibility=hidden")
+        .include("native/include")
+        .include(&faiss);
+    if let Some(architecture) = architecture() {
+        build.flag(architecture);
+    }
+    let mut replacing = build.clone();
+    for name in REPLACED {
+        replacing.define(name, format!("{name}_of_faiss").as_str());
+    }
+    let (replaced, plain): (Vec<_>, Vec<_>) =
+        FILES.iter().partition(|file| file.ends_with("distances_simd"));
+    let path = |file: &&str| faiss.join("faiss").join(file).with_extension("cpp");
+    // Before the others: the linker looks for names in this order.
+    build.file("native/index.cpp").files(plain.into_iter().map(path));
+    build.compile("episodica_faiss_index");
+    replacing.files(replaced.into_iter().map(path));
+    replacing.compile("episodica_faiss_distances");
+}
+
+/// What Rust compiles for, told to the C++ compiler; `None` for its default.
+fn architecture() -> Option<&'static str> {
+    let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let has = |name: &str| features.split(',').any(|feature| feature == name);
+    match env::var("CARGO_CFG_TARGET_ENV").as_deref() {
+        Ok("msvc") => None,
+        _ if has("avx2") && has("bmi2") && has("fma") => Some("-march=x86-64-v3"),
+        _ if has("sse4.2") && has("popcnt") => Some("-march=x86-64-v2"),
+        _ => None,
+    }
+}
+
+/// The folder with FAISS's sources: Cargo knows where it put the crate.
+fn sources() -> PathBuf {
+    let metadata = |more: &[&str]| {
+        let output = Command::new(env::var_os("CARGO").expect("cargo tells its own path"))
+            .args(["metadata", "--format-version=1", "--manifest-path", "Cargo.toml"])
+            .args(more)
+            .output()
+            .expect("cargo runs");
+        output.status.success().then_some(output.stdout)
+    };
+    let target = format!("--filter-platform={}", env::var("TARGET").expect("cargo tells it"));
+    // What is there already is enough, unless Cargo wants to look at packages of other platforms.
+    let found =
+        metadata(&["--offline", &target]).or_else(|| metadata(&[])).expect("cargo metadata");
+    let found = String::from_utf8(found).expect("cargo writes UTF-8");
+    // Only these strings are wanted, so no reader of JSON is compiled for it.
+    let manifest = found
+        .split("\"manifest_path\":\"")
+        .filter_map(|rest| rest.split('"').next())
+        .map(|path| PathBuf::from(path.replace("\\\\", "\\")))
+        .find(|path| {
+            let folder = path.parent().and_then(|folder| folder.file_name()?.to_str());
+            folder.is_some_and(|name| name == "faiss-sys" || name.starts_with("faiss-sys-"))
+        });
+    manifest.expect("faiss-sys is a dependency").with_file_name("faiss")
 }

@@ -182,6 +182,7 @@ def test_stats_verify_doctor(filled: Cli) -> None:
     assert found["numpy"] == np.__version__
     assert found["keys"] == []
     assert {*found["extras"], *found["extras_missing"]} >= {"plot", "pandas", "server", "mcp"}
+    assert found["instructions"] in {"AVX-512", "AVX2", "SSE4.2", "NEON", "baseline"}
     assert found["directory"]["free_bytes"] > 0
 
 

@@ -163,39 +163,75 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Stru
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::native::Native;
 
+    const D: usize = 3;
+    const ROWS: usize = 7;
+
+    /// A file that all of FAISS 1.12 wrote: the same rows in each (`tests/fixtures/README.md`).
+    fn theirs(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/faiss").join(name)
+    }
+
+    fn rows() -> Vec<f32> {
+        Native::read(&theirs("flat.faiss"), D).unwrap().flat_rows().unwrap().to_vec()
+    }
+
     #[test]
-    fn faiss_writes_and_reads_the_same_halves() {
+    fn files_of_faiss_are_read_and_written_byte_for_byte() {
         let folder = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
-        for (rows, dimension) in [(0, 5), (1, 1), (7, 13)] {
-            // Among them are numbers without a whole exponent, and both zeros.
-            let numbers: Vec<f32> = (0..rows * dimension)
-                .map(|at| [0.3, -1.0, -0.0, 0.0, 3e-6, 65_504.0, -7.77][at % 7])
-                .collect();
-            let halves: Vec<f16> = numbers.iter().copied().map(f16::from_f32).collect();
-            write_halves(&ours, &halves, dimension).unwrap();
-            let mut native = Native::new(c"SQfp16", dimension).unwrap();
-            native.add(&numbers).unwrap();
-            native.write(&theirs).unwrap();
-            assert_eq!(
-                fs_err::read(&ours).unwrap(),
-                fs_err::read(&theirs).unwrap(),
-                "{rows} x {dimension}"
-            );
-            assert_eq!(
-                inspect(&theirs, dimension, rows).unwrap(),
-                Structure::Flat(Precision::Half)
-            );
-            assert_eq!(read_halves(&theirs).unwrap(), halves);
-            assert_eq!(Native::read(&ours, dimension).unwrap().total(), rows);
+        let ours = folder.path().join("ours");
+        for (name, structure) in
+            [("flat.faiss", Structure::Flat(Precision::Single)), ("graph.faiss", Structure::Hnsw)]
+        {
+            let path = theirs(name);
+            assert_eq!(inspect(&path, D, ROWS).unwrap(), structure);
+            let native = Native::read(&path, D).unwrap();
+            native.write(&ours).unwrap();
+            assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(&path).unwrap(), "{name}");
+            let (scores, found) = native.search(&[1.0, 0.5, 0.25], ROWS).unwrap();
+            assert_eq!(found, [3, 2, 5, 6, 0, 4, 1], "{name}");
+            assert_eq!(scores[..3], [16_376.0, 1.0, 0.6875], "{name}");
         }
-        write_halves(&ours, &[f16::ONE, f16::ZERO, f16::ZERO, f16::ONE], 2).unwrap();
-        assert_eq!(
-            Native::read(&ours, 2).unwrap().search(&[0.5, 2.0], 2).unwrap(),
-            (vec![2.0, 0.5], vec![1, 0])
-        );
+    }
+
+    #[test]
+    fn a_graph_that_is_built_here_is_the_one_that_faiss_builds() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = folder.path().join("ours");
+        let mut graph = Native::graph(D, crate::hnsw::LINKS).unwrap();
+        graph.set_candidates(64, 80);
+        graph.add_with_ids(&rows(), &[0, 1, 2, 3, 4, 5, 6]).unwrap();
+        graph.write(&ours).unwrap();
+        assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(theirs("graph.faiss")).unwrap());
+    }
+
+    #[test]
+    fn faiss_writes_the_same_halves() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = folder.path().join("ours");
+        let path = theirs("halves.faiss");
+        let halves: Vec<f16> = rows().into_iter().map(f16::from_f32).collect();
+        write_halves(&ours, &halves, D).unwrap();
+        assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(&path).unwrap());
+        assert_eq!(inspect(&path, D, ROWS).unwrap(), Structure::Flat(Precision::Half));
+        assert_eq!(read_halves(&path).unwrap(), halves);
+        write_halves(&ours, &[], 5).unwrap();
+        assert_eq!(inspect(&ours, 5, 0).unwrap(), Structure::Flat(Precision::Half));
+        assert_eq!(read_halves(&ours).unwrap(), []);
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_refused_in_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("odd");
+        for bytes in [&b"IxSQ"[..], b"IxFI", b"what?"] {
+            fs_err::write(&path, bytes).unwrap();
+            let error = Native::read(&path, D).err().expect("refused").to_string();
+            assert!(!error.contains('\n'), "{error}");
+        }
     }
 }

@@ -19,7 +19,6 @@ use crate::mean::Mean;
 use crate::native::{Native, failure, inner_products};
 use crate::rows::Slice;
 
-const DESCRIPTION: &std::ffi::CStr = c"IDMap,HNSW32";
 /// Links of a node on each level but the lowest, which has twice as many (the paper's M).
 pub(crate) const LINKS: u64 = 32;
 /// The id of a node whose row was removed or replaced.
@@ -51,8 +50,8 @@ struct Graph {
 
 impl Graph {
     fn new(dimension: usize, settings: FaissFactory) -> Result<Self> {
-        let mut native = Native::new(DESCRIPTION, dimension)?;
-        configure(&mut native, settings)?;
+        let mut native = Native::graph(dimension, LINKS)?;
+        configure(&mut native, settings);
         Ok(Self { native, nodes: Vec::new() })
     }
 
@@ -123,9 +122,8 @@ impl Graph {
     }
 }
 
-fn configure(native: &mut Native, settings: FaissFactory) -> Result<()> {
-    native.set_parameter(c"efSearch", settings.ef_search.max(1).into())?;
-    native.set_parameter(c"efConstruction", settings.ef_construction.max(1).into())
+fn configure(native: &mut Native, settings: FaissFactory) {
+    native.set_candidates(settings.ef_search.max(1), settings.ef_construction.max(1));
 }
 
 impl Hnsw {
@@ -151,7 +149,7 @@ impl Hnsw {
             || failure("file is not a graph with one live node for each label").at(path, None);
         let labels = Labels::from_rows(labels)?;
         let mut native = Native::read(path, dimension)?;
-        configure(&mut native, settings)?;
+        configure(&mut native, settings);
         let ids = native.ids().ok_or_else(refuse)?;
         if ids.len() != native.total() || native.nodes_below() != Some(ids.len()) {
             return Err(refuse());

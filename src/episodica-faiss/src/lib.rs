@@ -2,8 +2,7 @@
 //! (approximate), both by inner product.
 //!
 //! It keeps vectors under the caller's labels, and nothing else: durability, checksums and the
-//! choice of the structure are the caller's. The engine makes one [`FaissFactory`]; the Python
-//! extension asks [`cpu_supported`] before anything else.
+//! choice of the structure are the caller's. The engine makes one [`FaissFactory`].
 //!
 //! ```
 //! use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
@@ -16,7 +15,6 @@
 //! # Ok::<(), episodica_core::Error>(())
 //! ```
 
-mod cpu;
 mod file;
 mod flat;
 mod graph_file;
@@ -32,8 +30,6 @@ use std::path::Path;
 
 use episodica_core::Result;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
-
-pub use cpu::cpu_supported;
 
 /// Candidates that an HNSW search keeps; at 64 the recall@10 over 100,000 clustered vectors is
 /// above .95.

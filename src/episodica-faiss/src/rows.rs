@@ -10,12 +10,13 @@ use std::path::Path;
 
 use episodica_core::Result;
 use episodica_core::index::Matrix;
+use episodica_simd::inner_product;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use ndarray::ArrayView2;
 
 use crate::file;
-use crate::native::{Native, failure, inner_products};
+use crate::native::{Native, failure};
 
 /// Up to this many rows FAISS has them.
 pub(crate) const MANY: usize = 4_096;
@@ -57,15 +58,14 @@ impl Slice<'_> {
         }
     }
 
-    /// The inner product of `query` with each of `rows`: FAISS's, of one row at a time, so that it
-    /// is the same whichever rows are asked for.
+    /// The inner product of `query` with each of `rows`: the one that FAISS takes too.
     pub(crate) fn products(self, query: &[f32], rows: &[usize]) -> Vec<f32> {
         let d = query.len();
         let mut products = vec![0.0; rows.len()];
         match self {
             Self::Single(numbers) => {
-                for (row, product) in rows.iter().zip(products.chunks_exact_mut(1)) {
-                    inner_products(query, &numbers[row * d..][..d], product);
+                for (row, product) in rows.iter().zip(&mut products) {
+                    *product = inner_product(query, &numbers[row * d..][..d]);
                 }
             }
             Self::Half(numbers) => {
@@ -75,10 +75,8 @@ impl Slice<'_> {
                     for (row, single) in rows.iter().zip(buffer.chunks_exact_mut(d)) {
                         numbers[row * d..][..d].convert_to_f32_slice(single);
                     }
-                    for (single, product) in
-                        buffer.chunks_exact(d).zip(products.chunks_exact_mut(1))
-                    {
-                        inner_products(query, single, product);
+                    for (single, product) in buffer.chunks_exact(d).zip(products) {
+                        *product = inner_product(query, single);
                     }
                 }
             }
@@ -100,7 +98,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        Ok(Self { numbers: Numbers::Single(Native::new(c"Flat", dimension)?), dimension })
+        Ok(Self { numbers: Numbers::Single(Native::flat(dimension)?), dimension })
     }
 
     /// Rows that were kept before. Halves stay halves, however few; they move if they are owned.
@@ -108,7 +106,7 @@ impl Rows {
         let dimension = matrix.ncols();
         match matrix {
             Matrix::Single(rows) if rows.nrows() <= MANY => {
-                let mut native = Native::new(c"Flat", dimension)?;
+                let mut native = Native::flat(dimension)?;
                 native.add(
                     rows.as_standard_layout().as_slice().expect("invariant: standard layout"),
                 )?;
@@ -312,13 +310,13 @@ mod tests {
         let path = folder.path().join("before.faiss");
         for count in [MANY, MANY + 1] {
             let counted: Vec<f32> = (0..count).map(|row| (row % 2_000) as f32).collect();
-            let mut native = Native::new(c"Flat", 1).unwrap();
+            let mut native = Native::flat(1).unwrap();
             native.add(&counted).unwrap();
             native.write(&path).unwrap();
             let rows = Rows::read(&path, 1, file::Precision::Single).unwrap();
             assert_eq!((rows.matrix().is_half(), numbers(&rows)), (count > MANY, counted));
         }
-        Native::new(c"IDMap,HNSW32", 1).unwrap().write(&path).unwrap();
+        Native::graph(1, 32).unwrap().write(&path).unwrap();
         assert!(Rows::read(&path, 1, file::Precision::Single).is_err());
     }
 

@@ -7,6 +7,8 @@
 //! numbers choose, still without a look at the rows. What is chosen is compared exactly by the
 //! caller. Recall and gain: docs/performance.md.
 
+use episodica_simd::differing_bits;
+
 use crate::rows::Slice;
 
 /// The signs of rows, in their order.
@@ -85,7 +87,7 @@ impl Sketch {
         put_signs(Slice::Single(query), query.len(), &mut signs);
         let query = signs;
         let mut distances = vec![0_u16; self.words.len() / self.width];
-        hamming_distances(&query, &self.words, &mut distances);
+        differing_bits(&query, &self.words, &mut distances);
         let mut counts = vec![0_usize; 64 * self.width + 1];
         distances.iter().for_each(|distance| counts[usize::from(*distance)] += 1);
         let mut found = 0;
@@ -142,28 +144,6 @@ fn put_signs(rows: Slice<'_>, dimension: usize, words: &mut [u64]) {
         Slice::Half(rows) => {
             put(rows, dimension, words, |number| u64::from(number.to_bits() >> 15))
         }
-    }
-}
-
-/// In how many bits `query` differs from each row of `rows`.
-fn hamming_distances(query: &[u64], rows: &[u64], distances: &mut [u16]) {
-    match query.len() {
-        // The package's own vectors have 256 dimensions, MiniLM's 384: unrolled.
-        4 => hamming_of_width::<4>(query, rows, distances),
-        6 => hamming_of_width::<6>(query, rows, distances),
-        width => {
-            for (row, distance) in rows.chunks_exact(width).zip(distances) {
-                *distance =
-                    row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
-            }
-        }
-    }
-}
-
-fn hamming_of_width<const WIDTH: usize>(query: &[u64], rows: &[u64], distances: &mut [u16]) {
-    let Some(query) = query.first_chunk::<WIDTH>() else { return };
-    for (row, distance) in rows.as_chunks::<WIDTH>().0.iter().zip(distances) {
-        *distance = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
     }
 }
 

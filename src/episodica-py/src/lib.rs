@@ -16,7 +16,6 @@ mod logging;
 mod made;
 mod model;
 mod options;
-mod processor;
 mod records;
 mod reports;
 mod results;
@@ -25,7 +24,6 @@ mod settings;
 /// The engine of episodica; private, use the package `episodica`.
 #[pyo3::pymodule]
 mod _native {
-    use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
@@ -42,10 +40,8 @@ mod _native {
     #[pymodule_export]
     use crate::results::Results;
 
-    /// Refuses to load where FAISS would die of an illegal instruction.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        episodica_faiss::cpu_supported().map_err(PyImportError::new_err)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
@@ -111,7 +107,7 @@ mod _native {
         info.set_item("faiss", episodica_faiss::FaissFactory::default().version())?;
         info.set_item("architecture", std::env::consts::ARCH)?;
         info.set_item("operating_system", std::env::consts::OS)?;
-        info.set_item("processor_features", crate::processor::processor_features())?;
+        info.set_item("instructions", episodica_simd::Level::of_this_processor().name())?;
         let processors = std::thread::available_parallelism();
         info.set_item("processors", processors.map_or(1, std::num::NonZero::get))?;
         info.set_item("embedding_model", episodica_core::embed::STATIC_MODEL)?;

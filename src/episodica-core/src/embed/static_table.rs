@@ -8,8 +8,7 @@
 //! The table also serves late interaction (MaxSim): [`StaticTable::token_ids`] and
 //! [`StaticTable::token`].
 
-use crate::fork::Lazy;
-
+use episodica_simd::add_scaled;
 use ndarray::Array2;
 use rayon::prelude::*;
 use safetensors::SafeTensors;
@@ -18,6 +17,7 @@ use super::Embedder;
 use super::features::{VOCABULARY, Weight, feature_ids};
 use super::wordpiece::WordPiece;
 use crate::error::Result;
+use crate::fork::Lazy;
 use crate::text::hash::mix;
 
 /// Length of a vector.
@@ -138,9 +138,7 @@ impl StaticTable {
         let mut sum = [0.0; STATIC_DIMENSION];
         for id in ids {
             let token = self.token(*id);
-            for (sum, value) in sum.iter_mut().zip(token.row) {
-                *sum += f32::from(*value) * token.scale;
-            }
+            add_scaled(&mut sum, token.row, token.scale);
         }
         let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
         if length > 0.0 {

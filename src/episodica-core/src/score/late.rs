@@ -2,9 +2,10 @@
 //! with its nearest word in a text, using rows of the static token table. That table exists with
 //! every embedder.
 
+use episodica_simd::inner_product_i8;
 use rustc_hash::FxHashSet;
 
-use crate::embed::{STATIC_DIMENSION, StaticTable, TokenVector};
+use crate::embed::{StaticTable, TokenVector};
 
 /// Maximum number of distinct question tokens that are compared, the most informative first: each
 /// costs one row per token of every text.
@@ -56,18 +57,7 @@ fn cosine(a: TokenVector, b: TokenVector) -> f32 {
     if norms <= 0.0 {
         return 0.0;
     }
-    dot(a.row, b.row) as f32 * (a.scale * b.scale / norms)
-}
-
-/// Sums in lanes: what a processor adds at a time, which the compiler does not see in one sum.
-fn dot(a: &[i8; STATIC_DIMENSION], b: &[i8; STATIC_DIMENSION]) -> i32 {
-    let mut sums = [0; 32];
-    for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
-        for lane in 0..32 {
-            sums[lane] += i32::from(a[lane]) * i32::from(b[lane]);
-        }
-    }
-    sums.iter().sum()
+    inner_product_i8(a.row, b.row) as f32 * (a.scale * b.scale / norms)
 }
 
 /// A question's tokens, prepared for comparison with many texts: each pair of tokens is compared

@@ -140,14 +140,18 @@ impl Drop for RealLock {
     }
 }
 
+/// What tells a file from the one that had its name before.
 #[cfg(unix)]
-fn file_number(metadata: &std::fs::Metadata) -> u64 {
+fn file_number(_: &Path, metadata: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(metadata)
 }
 
-#[cfg(not(unix))]
-fn file_number(_: &std::fs::Metadata) -> u64 {
-    0
+/// As above; 0 for a file that can't be opened.
+#[cfg(windows)]
+fn file_number(path: &Path, _: &std::fs::Metadata) -> u64 {
+    winapi_util::Handle::from_path_any(path)
+        .and_then(winapi_util::file::information)
+        .map_or(0, |file| file.file_index())
 }
 
 fn entry_kind(kind: std::fs::FileType) -> EntryKind {
@@ -231,7 +235,7 @@ impl Backend for RealBackend {
                     kind: entry_kind(metadata.file_type()),
                     bytes: metadata.len(),
                     modified: modified.map_or(0, |since| since.as_nanos()),
-                    file_number: file_number(&metadata),
+                    file_number: file_number(path, &metadata),
                 }))
             }
             Err(error)

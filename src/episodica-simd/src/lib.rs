@@ -1,0 +1,313 @@
+//! The loops that most of a search is spent in, each compiled for several kinds of processor; which
+//! one runs is decided at run time.
+//!
+//! Everything gives the same bits on every processor: sums run in a fixed number of lanes, which
+//! are added in a fixed order, and a product is rounded before it is added. So a store that moves
+//! from one machine to another ranks as before. A processor without the wider instructions of
+//! x86-64 needs more steps for the same lanes; others (ARM's NEON) are known when the code is
+//! compiled.
+//!
+//! Core and `episodica-faiss` call it. It knows numbers only. The one `unsafe` call is in the macro
+//! [`dispatched`].
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Sums of floating-point products run in so many lanes: four registers of AVX2, two of AVX-512.
+const LANES: usize = 32;
+
+/// Which instructions the loops use here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// Those of the target that everything is compiled for.
+    Compiled = 1,
+    /// AVX2 and the bit operations that came with it (x86-64-v3).
+    Avx2 = 2,
+    /// AVX-512 with vectors of bytes and words (x86-64-v4), and counts of bits.
+    Avx512 = 3,
+}
+
+impl Level {
+    /// The level of this processor, asked once.
+    #[inline]
+    pub fn of_this_processor() -> Self {
+        /// 0 until it was asked. Two threads may ask at once: they hear the same.
+        static LEVEL: AtomicU8 = AtomicU8::new(0);
+        match LEVEL.load(Ordering::Relaxed) {
+            0 => {
+                let level = Self::ask();
+                LEVEL.store(level as u8, Ordering::Relaxed);
+                level
+            }
+            2 => Self::Avx2,
+            3 => Self::Avx512,
+            _ => Self::Compiled,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn ask() -> Self {
+        macro_rules! has {
+            ($($feature:tt)*) => { $(std::is_x86_feature_detected!($feature))&&* };
+        }
+        if !has!("avx2" "bmi1" "bmi2" "lzcnt" "popcnt") {
+            Self::Compiled
+        } else if has!("avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512vpopcntdq") {
+            Self::Avx512
+        } else {
+            Self::Avx2
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn ask() -> Self {
+        Self::Compiled
+    }
+
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "AVX-512",
+            Self::Avx2 => "AVX2",
+            Self::Compiled if cfg!(target_arch = "aarch64") => "NEON",
+            Self::Compiled if cfg!(target_feature = "sse4.2") => "SSE4.2",
+            Self::Compiled => "baseline",
+        }
+    }
+}
+
+/// Makes a function out of a safe body: compiled for each level, called at the processor's.
+macro_rules! dispatched {
+    ($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)? = $body:path) => {
+        $(#[$about])*
+        #[inline]
+        pub fn $name($($argument: $kind),*) $(-> $result)? {
+            $name::at(Level::of_this_processor(), $($argument),*)
+        }
+
+        mod $name {
+            #[allow(unused_imports, reason = "not all kernels name them")]
+            use super::*;
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2($($argument: $kind),*) $(-> $result)? {
+                $body($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq"
+            )]
+            fn avx512($($argument: $kind),*) $(-> $result)? {
+                $body($($argument),*)
+            }
+
+            /// At a level that the processor has.
+            #[inline]
+            pub(super) fn at(level: super::Level, $($argument: $kind),*) $(-> $result)? {
+                match level {
+                    // SAFETY: only `Level::ask` makes this level, after it found the features.
+                    #[cfg(target_arch = "x86_64")]
+                    super::Level::Avx512 => unsafe { avx512($($argument),*) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "x86_64")]
+                    super::Level::Avx2 => unsafe { avx2($($argument),*) },
+                    _ => $body($($argument),*),
+                }
+            }
+        }
+    };
+}
+
+dispatched! {
+    /// The inner product of two vectors; of the shorter length where they differ.
+    inner_product(a: &[f32], b: &[f32]) -> f32 = bodies::inner_product
+}
+
+dispatched! {
+    /// The inner product of two vectors of small whole numbers, exactly; of the shorter length where
+    /// they differ.
+    inner_product_i8(a: &[i8], b: &[i8]) -> i32 = bodies::inner_product_i8
+}
+
+dispatched! {
+    /// Adds `scale` times `row` to `sums`.
+    add_scaled(sums: &mut [f32], row: &[i8], scale: f32) = bodies::add_scaled
+}
+
+dispatched! {
+    /// In how many bits `query` differs from each of `rows`, which lie one after the other.
+    differing_bits(query: &[u64], rows: &[u64], counts: &mut [u16]) = bodies::differing_bits
+}
+
+/// What is compiled for each level: safe code that the compiler turns into vectors.
+mod bodies {
+    use super::LANES;
+
+    #[inline(always)]
+    pub(super) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
+        let (a, b) = (&a[..a.len().min(b.len())], &b[..b.len().min(a.len())]);
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+        let mut sums = [0.0_f32; LANES];
+        for (a, b) in a.iter().zip(b) {
+            for lane in 0..LANES {
+                sums[lane] += a[lane] * b[lane];
+            }
+        }
+        if !a_rest.is_empty() {
+            let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
+            a[..a_rest.len()].copy_from_slice(a_rest);
+            b[..b_rest.len()].copy_from_slice(b_rest);
+            for lane in 0..LANES {
+                sums[lane] += a[lane] * b[lane];
+            }
+        }
+        let mut half = LANES / 2;
+        while half > 0 {
+            for lane in 0..half {
+                sums[lane] += sums[lane + half];
+            }
+            half /= 2;
+        }
+        sums[0]
+    }
+
+    #[inline(always)]
+    pub(super) fn inner_product_i8(a: &[i8], b: &[i8]) -> i32 {
+        // Whole numbers may be added in any order: the compiler finds the lanes.
+        a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+    }
+
+    #[inline(always)]
+    pub(super) fn add_scaled(sums: &mut [f32], row: &[i8], scale: f32) {
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += f32::from(*value) * scale;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn differing_bits(query: &[u64], rows: &[u64], counts: &mut [u16]) {
+        match query.len() {
+            0 => counts.fill(0),
+            // The package's own vectors have 256 dimensions, MiniLM's 384: unrolled.
+            4 => of_width::<4>(query, rows, counts),
+            6 => of_width::<6>(query, rows, counts),
+            width => {
+                for (row, count) in rows.chunks_exact(width).zip(counts) {
+                    *count = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
+                        as u16;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn of_width<const WIDTH: usize>(query: &[u64], rows: &[u64], counts: &mut [u16]) {
+        let Some(query) = query.first_chunk::<WIDTH>() else { return };
+        for (row, count) in rows.as_chunks::<WIDTH>().0.iter().zip(counts) {
+            *count = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All levels that this processor has.
+    fn levels() -> impl Iterator<Item = Level> {
+        let most = Level::of_this_processor();
+        [Level::Compiled, Level::Avx2, Level::Avx512]
+            .into_iter()
+            .filter(move |level| *level <= most)
+    }
+
+    /// Odd numbers between -1 and 1.
+    fn numbers(seed: u32, count: usize) -> Vec<f32> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        for length in [0, 1, 7, 31, 32, 33, 63, 64, 65, 255, 256, 384, 385, 1_000] {
+            let (a, b) = (numbers(1, length), numbers(2, length));
+            let exact: f64 = a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+            let compiled = inner_product::at(Level::Compiled, &a, &b);
+            assert!((f64::from(compiled) - exact).abs() < 1e-4, "{length}: {compiled} {exact}");
+            for level in levels() {
+                let product = inner_product::at(level, &a, &b);
+                assert_eq!(product.to_bits(), compiled.to_bits(), "{level:?} {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_has_the_bits_that_were_written_down_on_another_processor() {
+        let (a, b) = (numbers(3, 256), numbers(4, 256));
+        assert_eq!(inner_product(&a, &b).to_bits(), 0xc00d_bd98);
+    }
+
+    #[test]
+    fn of_different_lengths_the_shorter_counts() {
+        assert_eq!(inner_product(&[1.0, 2.0, 3.0], &[4.0, 5.0]), 14.0);
+        assert_eq!(inner_product(&[2.0], &[4.0, 5.0]), 8.0);
+        assert_eq!(inner_product_i8(&[1, 2, 3], &[4, 5]), 14);
+    }
+
+    #[test]
+    fn products_of_whole_numbers_are_exact() {
+        for length in [0, 1, 31, 32, 40, 256] {
+            let a: Vec<i8> = (0..length).map(|at| (at * 37 % 256) as u8 as i8).collect();
+            let b: Vec<i8> = (0..length).map(|at| (at * 91 % 256) as u8 as i8).collect();
+            let exact = a.iter().zip(&b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>();
+            for level in levels() {
+                assert_eq!(inner_product_i8::at(level, &a, &b), exact, "{level:?} {length}");
+            }
+        }
+        assert_eq!(inner_product_i8(&[-128; 256], &[-128; 256]), 256 * 16_384);
+    }
+
+    #[test]
+    fn rows_are_added_with_the_same_bits() {
+        let row: Vec<i8> = (0..259_i32).map(|at| (at * 37 % 256) as u8 as i8).collect();
+        let mut expected = numbers(5, 259);
+        bodies::add_scaled(&mut expected, &row, 0.0137);
+        for level in levels() {
+            let mut sums = numbers(5, 259);
+            add_scaled::at(level, &mut sums, &row, 0.0137);
+            assert_eq!(sums, expected, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn bits_that_differ_are_counted_for_rows_of_any_width() {
+        for width in [1, 2, 4, 5, 6, 8] {
+            let words = |from: u64, count: usize| -> Vec<u64> {
+                (0..count as u64)
+                    .map(|at| (from + at).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
+                    .collect()
+            };
+            let (query, rows) = (words(1, width), words(9, 13 * width));
+            let expected: Vec<u16> = rows
+                .chunks_exact(width)
+                .map(|row| {
+                    let bits = |(a, b): (&u64, &u64)| {
+                        (0..64).filter(|bit| (a >> bit) & 1 != (b >> bit) & 1).count() as u16
+                    };
+                    row.iter().zip(&query).map(bits).sum()
+                })
+                .collect();
+            for level in levels() {
+                let mut counts = vec![0; 13];
+                differing_bits::at(level, &query, &rows, &mut counts);
+                assert_eq!(counts, expected, "{level:?} {width}");
+            }
+        }
+    }
+}
