@@ -2,8 +2,9 @@
 
 Importing this module is the check; the package imports it before ``_native``.
 
-* Processor: on one that lacks the instructions of x86-64-v3 the engine would die of an illegal
-  instruction while it loads; so this module asks the kernel first.
+* Processor: the engine is compiled for x86-64-v2, and chooses wider instructions itself. On an
+  older processor it would die of an illegal instruction while it loads; so this module asks the
+  kernel first, on Linux, where alone it is compiled so.
 * Interpreter: the engine keeps exception classes and threads that belong to the main interpreter;
   a subinterpreter would fail far from the cause.
 """
@@ -14,8 +15,8 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-# The features of x86-64-v3 by the kernel's names, most important first.
-_REQUIRED = ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe")
+# The features of x86-64-v2 by the kernel's names, most important first.
+_REQUIRED = ("sse4_2", "popcnt", "sse4_1", "ssse3", "cx16", "lahf_lm")
 # Covers the first processor; the kernel writes only as much as is read.
 _FIRST_PARAGRAPH_BYTES = 8192
 
@@ -43,8 +44,8 @@ def _check_processor() -> None:
     missing = missing_features(cpuinfo.decode("ascii", "replace"))
     if missing:
         raise ImportError(
-            f"this processor lacks {', '.join(missing)}; episodica is compiled for "
-            "x86-64-v3 (Intel since 2013, AMD since 2015)"
+            f"this processor lacks {', '.join(missing)}; episodica is compiled for x86-64-v2 "
+            "(Intel since 2009, AMD since 2011)"
         )
 
 
