@@ -54,7 +54,7 @@ pub struct Request {
     /// Restricts which records may be returned.
     pub filter: Filter,
     /// Minimum relevance of a hit; `None` = the preset's rule (none by default).
-    pub threshold: Option<f32>,
+    pub threshold: Option<f64>,
     /// True if superseded facts may be returned.
     pub include_superseded: bool,
     /// The time that "now" means, for questions such as "last week".

@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
         asked.exhaustive = threshold != Threshold::None || config.preset != Preset::Default;
         asked.include_superseded = self.request.include_superseded;
         let ranking = self.request.method.ranking();
-        let least = self.request.threshold.map(f64::from);
+        let least = self.request.threshold;
         let terms = Arc::clone(&self.prepared.terms);
         Hits { asked, view: self.view, ranking, threshold, least, terms }
     }
