@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from episodica import MemorySystem
+from episodica.inputs.options import METHODS
 
 USER = "ann"
 COUNT = 5_000
@@ -130,3 +131,39 @@ def test_a_large_user_opens_from_a_snapshot_as_from_the_logs(tmp_path: Path) -> 
         memory.delete(USER, "m1")
         assert not snapshot.exists()
         assert memory.get(USER, "m1") is None
+
+
+def test_what_was_superseded_takes_no_place_of_what_holds(tmp_path: Path) -> None:
+    """Of thousands of facts few hold: those come, however many hits are asked for."""
+    towns = ("Lyon", "Paris", "Oslo", "Rome", "Kyoto", "Lima")
+    drinks = ("tea", "coffee", "juice", "water", "milk")
+    things = ("kites", "chess", "ships", "opera", "pottery", "sailing", "cycling", "painting")
+    said = [("Bob", f"I love {thing}.") for thing in things]
+    for number in range(2_200):
+        said += [("Ann", f"I moved to {towns[number % 6]} last week.")]
+        said += [("Ann", f"My favourite drink is {drinks[number % 5]}.")]
+    messages = [
+        {
+            "role": "user",
+            "name": name,
+            "content": content,
+            "timestamp": 1.7e9 + 90_000 * number,
+            "session_id": f"s{number}",
+        }
+        for number, (name, content) in enumerate(said)
+    ]
+    with MemorySystem(tmp_path) as memory:
+        memory.add_messages("ann", messages)
+        memory.flush("ann")
+        for question in ("Where does Ann live?", "Who sails or paints?"):
+            for method in METHODS:
+                few, many = (
+                    [
+                        hit.id
+                        for hit in memory.search(
+                            "ann", question, top_k=top_k, kinds="semantic", method=method
+                        )
+                    ]
+                    for top_k in (10, 1000)
+                )
+                assert few == many[:10], (question, method)

@@ -40,7 +40,7 @@ pub use late::{MaxSim, TokenTable};
 pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25, windowed_bm25};
 pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weights};
 pub use query::{Query, QueryTerm, query_terms};
-pub use ranking::{Asked, Corpus, Ranking, Settings, is_scored_in_full};
+pub use ranking::{Asked, Corpus, Ranking, Settings, are_facts_scored_in_full, is_scored_in_full};
 pub use records::{ScoredRecord, last_successor, least_of_best, raise_successors, sort_records};
 pub use relevance::{Answered, Signs, relevance};
 pub use request::{Hit, HitKind, Method, Record, Request, Response};

@@ -16,8 +16,8 @@ use crate::engine::memory::view::View;
 use crate::engine::reading::hits::Hits;
 use crate::error::{Error, ErrorKind, Result};
 use crate::score::{
-    Asked, Hit, Intent, Method, Query, Request, Response, Settings, Threshold, Weights,
-    detect_intent, is_scored_in_full,
+    Asked, Hit, HitKind, Intent, Method, Query, Request, Response, Settings, Threshold, Weights,
+    are_facts_scored_in_full, detect_intent, is_scored_in_full,
 };
 
 /// Most hits a search may ask for.
@@ -163,12 +163,24 @@ impl<'a> Search<'a> {
     /// The best hits of all kinds, merged by relevance.
     fn best(&self, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
         let mut lists: Vec<Vec<Hit>> = self.request.kinds.iter().map(|_| Vec::new()).collect();
-        for depth in self.depths() {
-            let hits = self.hits(depth);
+        let depths = self.depths();
+        for depth in &depths {
+            let hits = self.hits(*depth);
             for (kind, list) in self.request.kinds.iter().zip(&mut lists) {
-                let wanted = self.request.wanted(*kind).min(depth);
+                let wanted = self.request.wanted(*kind).min(*depth);
                 if list.len() < wanted {
                     append(list, hits.of(*kind, degraded)?, wanted);
+                }
+            }
+        }
+        // Of facts, what one depth proposes may have been superseded, most of it.
+        let may_lack = |kind| kind == HitKind::Semantic && !are_facts_scored_in_full(self.view);
+        let lists_of_kinds = self.request.kinds.iter().zip(&mut lists);
+        for (kind, list) in lists_of_kinds.filter(|(kind, _)| may_lack(**kind)) {
+            let wanted = self.request.wanted(*kind);
+            for depth in DEPTHS.into_iter().filter(|depth| depths.last() < Some(depth)) {
+                if list.len() < wanted {
+                    append(list, self.hits(depth).of(*kind, degraded)?, wanted);
                 }
             }
         }

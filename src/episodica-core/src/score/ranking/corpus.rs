@@ -55,9 +55,15 @@ pub trait Corpus {
 
 /// True if there are so few records that all are scored, however many are wanted.
 pub fn is_scored_in_full(corpus: &dyn Corpus) -> bool {
-    let fields = [corpus.facts(), corpus.abstracts(), corpus.narratives()];
     corpus.messages().len() <= messages::SCORE_ALL
-        && fields
-            .iter()
-            .all(|field| field.postings.slots().max(field.vector_count()) <= fields::SCORE_ALL)
+        && [corpus.facts(), corpus.abstracts(), corpus.narratives()].into_iter().all(is_small)
+}
+
+/// True if there are so few facts that all are scored, however many are wanted.
+pub fn are_facts_scored_in_full(corpus: &dyn Corpus) -> bool {
+    is_small(corpus.facts())
+}
+
+fn is_small(field: &Field) -> bool {
+    field.postings.slots().max(field.vector_count()) <= fields::SCORE_ALL
 }

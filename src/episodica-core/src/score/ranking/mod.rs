@@ -12,5 +12,5 @@ mod single;
 mod strategy;
 
 pub use asked::{Asked, Settings};
-pub use corpus::{Corpus, is_scored_in_full};
+pub use corpus::{Corpus, are_facts_scored_in_full, is_scored_in_full};
 pub use strategy::Ranking;
