@@ -55,6 +55,9 @@ tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
 ::: episodica.EmbeddingConfig
 
 ::: episodica.LLMConfig
+
+::: episodica.RerankEndpoint
+    options: {filters: ["!^_"]}
 """
 
 

@@ -1,8 +1,8 @@
 //! Compiles the part of FAISS that we use: flat indexes and HNSW, behind `native/index.cpp`.
 //!
 //! The sources are those that the crate `faiss-sys` contains; its own build compiles all of FAISS,
-//! which takes minutes and asks for CMake, OpenMP, BLAS and LAPACK. FAISS's files name kinds of index
-//! that aren't compiled here, in functions that nobody calls: the linker drops these
+//! which takes minutes and asks for CMake, OpenMP, BLAS and LAPACK. FAISS's files name kinds of
+//! index that aren't compiled here, in functions that nobody calls: the linker drops these
 //! (`--gc-sections`), and with them the names.
 
 use std::env;

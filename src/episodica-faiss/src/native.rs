@@ -122,8 +122,8 @@ impl<F> Stream<F> {
 }
 
 unsafe extern "C" fn read_piece(context: *mut c_void, bytes: *mut c_void, count: usize) -> c_int {
-    // SAFETY: `Native::read` passes its own stream as the context, which nobody else uses meanwhile;
-    // `bytes` are `count` initialised bytes of FAISS's.
+    // SAFETY: `Native::read` passes its own stream as the context, which nobody else uses
+    // meanwhile; `bytes` are `count` initialised bytes of FAISS's.
     let (stream, bytes) = unsafe {
         (
             &mut *context.cast::<Stream<BufReader<File>>>(),
@@ -135,8 +135,8 @@ unsafe extern "C" fn read_piece(context: *mut c_void, bytes: *mut c_void, count:
 }
 
 unsafe extern "C" fn write_piece(context: *mut c_void, bytes: *mut c_void, count: usize) -> c_int {
-    // SAFETY: `Native::write` passes its own stream as the context, which nobody else uses meanwhile;
-    // `bytes` are `count` bytes of FAISS's, which are only read.
+    // SAFETY: `Native::write` passes its own stream as the context, which nobody else uses
+    // meanwhile; `bytes` are `count` bytes of FAISS's, which are only read.
     let (stream, bytes) = unsafe {
         (
             &mut *context.cast::<Stream<BufWriter<File>>>(),
@@ -344,8 +344,8 @@ impl Native {
     pub(crate) fn node(&self, node: usize, vector: &mut [f32]) -> Result<()> {
         assert_eq!(vector.len(), self.dimension, "room for one vector");
         assert!(node < self.total(), "a node of this index");
-        // SAFETY: `index` is live, and the index below its map holds as many nodes as the map (FAISS
-        // adds to both); it writes `dimension` floats to `vector`.
+        // SAFETY: `index` is live, and the index below its map holds as many nodes as the map
+        // (FAISS adds to both); it writes `dimension` floats to `vector`.
         check(
             unsafe { episodica_index_node(self.index, node as i64, vector.as_mut_ptr()) },
             "cannot read a vector of the index",

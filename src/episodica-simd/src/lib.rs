@@ -78,7 +78,10 @@ impl Level {
 
 /// Makes a function out of a safe body: compiled for each level, called at the processor's.
 macro_rules! dispatched {
-    ($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)? = $body:path) => {
+    (
+        $(#[$about:meta])*
+        $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)? = $body:path
+    ) => {
         $(#[$about])*
         #[inline]
         pub fn $name($($argument: $kind),*) $(-> $result)? {
@@ -96,9 +99,8 @@ macro_rules! dispatched {
             }
 
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(
-                enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq"
-            )]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
             fn avx512($($argument: $kind),*) $(-> $result)? {
                 $body($($argument),*)
             }
@@ -126,8 +128,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// The inner product of two vectors of small whole numbers, exactly; of the shorter length where
-    /// they differ.
+    /// The inner product of two vectors of small whole numbers, exactly; of the shorter length
+    /// where they differ.
     inner_product_i8(a: &[i8], b: &[i8]) -> i32 = bodies::inner_product_i8
 }
 
