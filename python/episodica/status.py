@@ -102,7 +102,7 @@ class UserStats(Report):
     vectors : VectorCounts
         Vectors in the indexes.
     memory_bytes : int
-        Bytes of process memory that the user's indexes take while open.
+        Bytes of process memory that the user's records and indexes take while open, within 15 %.
     """
 
     _title = "stats"

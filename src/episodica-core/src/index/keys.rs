@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 
+use crate::model::{block, map_bytes};
 use crate::pack::{Packer, Unpacker};
 
 /// Strings and their numbers; see the module's documentation. `S` is seeded at random unless
@@ -78,9 +79,9 @@ impl<S: BuildHasher + Default> Keys<S> {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.text.capacity()
-            + self.ends.capacity() * size_of::<u32>()
-            + self.numbers.capacity() * (size_of::<u32>() + 1)
+        block(self.text.capacity())
+            + block(self.ends.capacity() * size_of::<u32>())
+            + map_bytes(self.numbers.capacity(), size_of::<u32>())
     }
 
     /// For a snapshot.

@@ -11,6 +11,7 @@ use rustc_hash::FxBuildHasher;
 use super::keys::Keys;
 use super::ragged::Ragged;
 use super::terms::Terms;
+use crate::model::block;
 use crate::pack::{Packer, Unpacker};
 
 /// One record that contains a term.
@@ -23,13 +24,16 @@ pub struct Posting {
     pub frequency: u32,
 }
 
-/// A posting and the slack of its list.
-const POSTING_BYTES: usize = 12;
-
 #[derive(Debug, Clone, Default)]
 struct TermList {
     postings: Vec<Posting>,
     alive: u32,
+}
+
+impl TermList {
+    fn heap_bytes(&self) -> usize {
+        block(self.postings.capacity() * size_of::<Posting>())
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
@@ -51,8 +55,8 @@ pub struct Postings {
     distinct: Ragged<u32>,
     alive: usize,
     total_length: u64,
-    /// How many postings the lists hold.
-    postings: usize,
+    /// What the lists take in memory.
+    list_bytes: usize,
 }
 
 impl Postings {
@@ -87,14 +91,15 @@ impl Postings {
             match list.postings.last_mut() {
                 Some(last) if last.slot == slot => last.frequency += 1,
                 _ => {
+                    let before = list.heap_bytes();
                     list.postings.push(Posting { slot, frequency: 1 });
+                    self.list_bytes += list.heap_bytes() - before;
                     list.alive += 1;
                     distinct.push(number);
                 }
             }
         }
         self.documents.push(Document { alive: 1, length });
-        self.postings += distinct.len();
         self.distinct.push(distinct);
         self.alive += 1;
         self.total_length += u64::from(length);
@@ -116,7 +121,6 @@ impl Postings {
             // A snapshot of an earlier release may lack it.
             if let Ok(at) = list.postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 list.postings.remove(at);
-                self.postings -= 1;
             }
         }
     }
@@ -183,12 +187,12 @@ impl Postings {
         (self.total_length as f32 / self.alive.max(1) as f32).max(1.0)
     }
 
-    /// Rough size in memory, in bytes.
+    /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        let lists = self.postings * POSTING_BYTES + self.lists.capacity() * size_of::<TermList>();
-        lists
+        self.list_bytes
+            + block(self.lists.capacity() * size_of::<TermList>())
             + self.dictionary.heap_bytes()
-            + self.documents.capacity() * size_of::<Document>()
+            + block(self.documents.capacity() * size_of::<Document>())
             + self.distinct.heap_bytes()
     }
 
@@ -228,6 +232,7 @@ impl Postings {
             lists.push(sound.then(|| TermList { postings: list.to_vec(), alive })?);
             rest = later;
         }
+        let list_bytes = lists.iter().map(TermList::heap_bytes).sum();
         let alive = documents.iter().filter(|document| document.alive != 0).count();
         let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
         let distinct = Ragged::unpack(unpacker)?;
@@ -241,7 +246,7 @@ impl Postings {
             distinct,
             alive,
             total_length,
-            postings: postings.len(),
+            list_bytes,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 
+use crate::model::block;
 use crate::pack::{Packer, Unpacker};
 
 /// Lists under numbers from 0; see the module's documentation.
@@ -48,7 +49,8 @@ impl<T: Pod> Ragged<T> {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.values.capacity() * size_of::<T>() + self.ends.capacity() * size_of::<u32>()
+        block(self.values.capacity() * size_of::<T>())
+            + block(self.ends.capacity() * size_of::<u32>())
     }
 
     /// For a snapshot.

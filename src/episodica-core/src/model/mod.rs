@@ -7,6 +7,7 @@ mod procedure;
 mod report;
 mod semantic;
 mod shelf;
+mod size;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -19,6 +20,8 @@ pub use report::{
 };
 pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{Shelf, ShelfWriter, Unsound};
+pub use size::InMemory;
+pub(crate) use size::{block, map_bytes};
 pub use status::{
     Cost, Counts, EmbeddingHealth, Health, LlmHealth, ServiceHealth, StoreHealth, StoreStats,
     Usage, UserStats, VectorCounts,

@@ -9,9 +9,10 @@
 //! asked for, and the shelf remembers: the engine then leaves the file aside.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::size::{InMemory, block};
 use crate::pack::{Packer, Unpacker};
 
 /// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take
@@ -72,6 +73,12 @@ impl Pages {
 
     fn len(&self) -> usize {
         self.rows.last().map_or(0, |rows| *rows as usize)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        block(self.bytes.capacity())
+            + block(self.ends.capacity() * size_of::<u64>())
+            + block(self.rows.capacity() * size_of::<u32>())
     }
 }
 
@@ -140,11 +147,13 @@ pub struct Shelf<R> {
     pages: Pages,
     records: Box<[OnceLock<Arc<R>>]>,
     read: Read<R>,
+    /// What the records take that were read.
+    read_bytes: AtomicUsize,
     /// Set when a row could not be read, or the logs say something else.
     unsound: AtomicBool,
 }
 
-impl<R> Shelf<R> {
+impl<R: InMemory> Shelf<R> {
     /// From a snapshot; `read` reads a row that its writer was given.
     pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
         let pages =
@@ -153,12 +162,25 @@ impl<R> Shelf<R> {
             return None;
         }
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
-        Some(Self { pages, records, read, unsound: AtomicBool::new(false) })
+        Some(Self {
+            pages,
+            records,
+            read,
+            read_bytes: AtomicUsize::new(0),
+            unsound: AtomicBool::new(false),
+        })
     }
 
     /// True once a row could not be read.
     pub(crate) fn is_unsound(&self) -> bool {
         self.unsound.load(Ordering::Relaxed)
+    }
+
+    /// What the pages and the records that were read take in memory.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.pages.heap_bytes()
+            + block(size_of_val(&*self.records))
+            + self.read_bytes.load(Ordering::Relaxed)
     }
 
     /// How many rows.
@@ -191,6 +213,7 @@ impl<R> Shelf<R> {
     fn read(&self, row: u32, unread: &mut Rows<'_>) -> &Arc<R> {
         self.records[row as usize].get_or_init(|| {
             if let Some(record) = unread.row(row).and_then(|row| (self.read)(row)) {
+                self.read_bytes.fetch_add(record.heap_bytes(), Ordering::Relaxed);
                 return Arc::new(record);
             }
             self.distrust()
@@ -241,12 +264,13 @@ impl<R> Default for Shelf<R> {
             pages: Pages::default(),
             records: Box::default(),
             read: Box::new(|_| None),
+            read_bytes: AtomicUsize::new(0),
             unsound: AtomicBool::new(false),
         }
     }
 }
 
-impl<R> fmt::Debug for Shelf<R> {
+impl<R: InMemory> fmt::Debug for Shelf<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shelf").field("rows", &self.len()).finish_non_exhaustive()
     }
@@ -255,6 +279,12 @@ impl<R> fmt::Debug for Shelf<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl InMemory for String {
+        fn owned_bytes(&self) -> usize {
+            block(self.capacity())
+        }
+    }
 
     fn shelf(rows: usize) -> Shelf<String> {
         let mut writer = ShelfWriter::default();
@@ -282,11 +312,13 @@ mod tests {
         for rows in [0, 1, 2, 7, 50] {
             let shelf = shelf(rows);
             assert_eq!(shelf.len(), rows);
+            let unread = shelf.heap_bytes();
             let numbers: Vec<u32> = (0..rows as u32).rev().collect();
             for (number, record) in numbers.iter().zip(shelf.several(&numbers)) {
                 assert_eq!(*record, "row ".repeat(*number as usize % 5 * 97));
                 assert!(Arc::ptr_eq(&record, shelf.get(*number)));
             }
+            assert!(shelf.heap_bytes() >= unread + rows * 48, "what is read is counted");
             let mut unread = shelf.rows();
             numbers.iter().for_each(|number| {
                 assert_eq!(unread.row(*number), Some(shelf.get(*number).as_bytes()));

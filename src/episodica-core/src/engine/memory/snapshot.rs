@@ -31,7 +31,6 @@ use crate::store::{LogKind, LogPosition, LogSum, SnapshotHead, Store, Sum};
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Remainder {
     next_seq: u64,
-    record_bytes: usize,
     merged: HashMap<String, String>,
     #[serde(flatten)]
     backlog: Backlog,
@@ -92,8 +91,8 @@ pub(super) fn restore(
     for (field, vectors) in fields.into_iter().zip(vectors) {
         field.take_vectors(vectors);
     }
-    let Remainder { next_seq, record_bytes, merged, backlog } = remainder;
-    let view = View { record_bytes, merged, backlog, ..view };
+    let Remainder { next_seq, merged, backlog } = remainder;
+    let view = View { merged, backlog, ..view };
     (next_seq < LAST_SEQ && view.is_sound()).then_some(Restored { view, next_seq })
 }
 
@@ -218,12 +217,7 @@ fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
     for field in [&view.messages.field, &view.abstracts, &view.narratives, &view.statements] {
         first.column(field.vectors().map_or(&[][..], |vectors| vectors.labels()));
     }
-    first.json(&Remainder {
-        next_seq,
-        record_bytes: view.record_bytes,
-        merged: view.merged.clone(),
-        backlog: view.backlog.clone(),
-    });
+    first.json(&Remainder { next_seq, merged: view.merged.clone(), backlog: view.backlog.clone() });
     let (messages, (episodes, facts)) = crate::parallel::join(
         || pack_messages(&view.messages),
         || crate::parallel::join(|| pack_episodes(view), || pack_facts(view)),

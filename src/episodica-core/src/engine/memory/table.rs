@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::index::Keys;
-use crate::model::{Shelf, ShelfWriter};
+use crate::model::{InMemory, Shelf, ShelfWriter, block, map_bytes};
 use crate::pack::{Packer, Unpacker};
 use crate::store::History;
 
@@ -22,6 +22,18 @@ enum Cell<R> {
     Here(Arc<R>),
 }
 
+/// What a record takes that no shelf holds.
+fn bytes_of<R: InMemory>(cell: &Cell<R>) -> usize {
+    match cell {
+        Cell::Gone | Cell::Shelved(_) => 0,
+        Cell::Here(record) => record.heap_bytes(),
+    }
+}
+
+fn bytes_of_all<R: InMemory>(history: &FxHashMap<u32, Vec<Cell<R>>>) -> usize {
+    history.values().flatten().map(bytes_of).sum()
+}
+
 /// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever
 /// append.
 pub(crate) struct Table<R> {
@@ -34,9 +46,11 @@ pub(crate) struct Table<R> {
     /// Earlier revisions, oldest first, by the number of the id.
     history: FxHashMap<u32, Vec<Cell<R>>>,
     shelf: Shelf<R>,
+    /// What the records take that no shelf holds.
+    record_bytes: usize,
 }
 
-impl<R> Default for Table<R> {
+impl<R: InMemory> Default for Table<R> {
     fn default() -> Self {
         Self {
             cells: Vec::new(),
@@ -45,14 +59,16 @@ impl<R> Default for Table<R> {
             len: 0,
             history: FxHashMap::default(),
             shelf: Shelf::default(),
+            record_bytes: 0,
         }
     }
 }
 
-impl<R> Table<R> {
+impl<R: InMemory> Table<R> {
     /// Stores a revision; returns its slot, and the slot of the revision that it replaces.
     pub fn put(&mut self, id: &str, record: Arc<R>) -> (u32, Option<u32>) {
         let (number, slot) = (self.number(id), self.cells.len() as u32);
+        self.record_bytes += record.heap_bytes();
         self.cells.push(Cell::Here(record));
         let earlier = std::mem::replace(&mut self.slots[number as usize], slot);
         if earlier == NONE {
@@ -67,36 +83,40 @@ impl<R> Table<R> {
     /// Removes a record with its history; returns its slot.
     pub fn remove(&mut self, id: &str) -> Option<u32> {
         let number = self.ids.number(id)?;
-        self.history.remove(&number);
+        self.remove_history(id);
         let slot = std::mem::replace(&mut self.slots[number as usize], NONE);
         if slot == NONE {
             return None;
         }
-        self.cells[slot as usize] = Cell::Gone;
+        let removed = std::mem::replace(&mut self.cells[slot as usize], Cell::Gone);
+        self.record_bytes -= bytes_of(&removed);
         self.len -= 1;
         Some(slot)
     }
 
     /// Removes the earlier revisions of a record.
     pub fn remove_history(&mut self, id: &str) {
-        if let Some(number) = self.ids.number(id) {
-            self.history.remove(&number);
-        }
+        let Some(number) = self.ids.number(id) else { return };
+        let removed = self.history.remove(&number).unwrap_or_default();
+        self.record_bytes -= removed.iter().map(bytes_of).sum::<usize>();
     }
 
     /// Keeps the earlier revisions for which `keep` holds. Reads all of them.
     pub fn retain_history(&mut self, keep: impl Fn(&R) -> bool) {
         let mut history = std::mem::take(&mut self.history);
+        let before = bytes_of_all(&history);
         history.retain(|_, cells| {
             cells.retain(|cell| self.read(cell).is_some_and(|record| keep(record)));
             !cells.is_empty()
         });
+        self.record_bytes -= before - bytes_of_all(&history);
         self.history = history;
     }
 
     /// Adds a revision to the history of an id.
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
         let number = self.number(id);
+        self.record_bytes += record.heap_bytes();
         self.history.entry(number).or_default().push(Cell::Here(record));
     }
 
@@ -113,6 +133,7 @@ impl<R> Table<R> {
     pub fn set_history(&mut self, history: History<R>) {
         for (id, revisions) in history {
             let number = self.number(&id);
+            self.record_bytes += revisions.iter().map(|record| record.heap_bytes()).sum::<usize>();
             self.history.insert(number, revisions.into_iter().map(Cell::Here).collect());
         }
     }
@@ -185,6 +206,19 @@ impl<R> Table<R> {
         self.shelf.is_unsound()
     }
 
+    /// What the records and the table take in memory, about.
+    pub fn heap_bytes(&self) -> usize {
+        // A history has few revisions.
+        let history = map_bytes(self.history.capacity(), size_of::<(u32, Vec<Cell<R>>)>())
+            + self.history.len() * block(4 * size_of::<Cell<R>>());
+        block(self.cells.capacity() * size_of::<Cell<R>>())
+            + self.ids.heap_bytes()
+            + block(self.slots.capacity() * size_of::<u32>())
+            + history
+            + self.shelf.heap_bytes()
+            + self.record_bytes
+    }
+
     /// How many current revisions.
     pub fn len(&self) -> usize {
         self.len
@@ -255,6 +289,6 @@ impl<R> Table<R> {
         }
         let revisions = |rows: std::ops::Range<u32>| rows.map(Cell::Shelved).collect();
         let history = earlier.into_iter().map(|(number, rows)| (number, revisions(rows))).collect();
-        Some(Self { cells, ids, slots, len, history, shelf })
+        Some(Self { cells, ids, slots, len, history, shelf, record_bytes: 0 })
     }
 }

@@ -21,7 +21,7 @@ use crate::engine::memory::table::Table;
 use crate::error::Result;
 use crate::generate::facts::Candidate;
 use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
-use crate::model::{Episode, Message, SemanticMemory};
+use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
 use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
 
@@ -78,8 +78,6 @@ pub(crate) struct View {
     pub(crate) fact_texts: FxHashMap<u64, u32>,
     /// Facts by what they state.
     pub(crate) attributes: Attributes,
-    /// Rough size of all revisions of episodes and facts.
-    pub(crate) record_bytes: usize,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
     /// What is still to be done.
@@ -152,8 +150,6 @@ impl View {
             self.merged.extend(merged.map(|id| (id.to_owned(), episode.episode_id.clone())));
         }
         self.backlog.episode_written(&episode.episode_id, &episode.provenance);
-        self.record_bytes +=
-            episode.content.len() + episode.summary.len() + 64 * episode.message_count + 600;
         self.abstracts.postings.add_terms(slot, &terms[0]);
         self.narratives.postings.add_terms(slot, &terms[1]);
         let members: Vec<u32> = episode
@@ -198,7 +194,6 @@ impl View {
         self.note_text(text_key(&normalized(&fact.content)), slot);
         let standings = &self.standings;
         self.attributes.put(slot, &fact, |slot| standings[slot as usize].current != 0);
-        self.record_bytes += fact.content.len() + 700;
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
@@ -311,13 +306,22 @@ impl View {
         sessions
     }
 
-    /// Rough size in memory, in bytes. Asked for after each change, so that it is kept up to date
-    /// rather than summed up.
+    /// Size in memory, in bytes. Asked for after each change, so that what there is much of is
+    /// counted as it comes and not summed up here.
     pub fn heap_bytes(&self) -> usize {
-        let fields = self.abstracts.heap_bytes()
-            + self.narratives.heap_bytes()
+        let facts = block(self.standings.capacity() * size_of::<Standing>())
+            + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())
+            + self.statement_tokens.heap_bytes()
+            + self.subjects.heap_bytes()
+            + self.attributes.heap_bytes()
+            + self.facts.heap_bytes()
             + self.statements.heap_bytes();
-        self.messages.heap_bytes() + self.record_bytes + fields
+        let episodes = self.members.heap_bytes()
+            + block(self.episode_of.capacity() * size_of::<u32>())
+            + self.episodes.heap_bytes()
+            + self.abstracts.heap_bytes()
+            + self.narratives.heap_bytes();
+        self.messages.heap_bytes() + episodes + facts
     }
 }
 

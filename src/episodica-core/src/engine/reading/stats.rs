@@ -21,7 +21,10 @@ impl Engine {
         let user = self.known_user(user_id, control)?;
         Ok(user.map_or_else(
             || count(user_id, &View::default(), 0),
-            |user| count(user_id, &user.view.read(), user.heap_bytes()),
+            |user| {
+                user.measure();
+                count(user_id, &user.view.read(), user.heap_bytes())
+            },
         ))
     }
 
@@ -32,6 +35,8 @@ impl Engine {
     pub fn store_stats(&self) -> Result<StoreStats> {
         self.check_open()?;
         let (services, counters) = (&*self.services, &self.services.counters);
+        // Reading and following others takes memory, too.
+        self.users.all().iter().for_each(|user| user.measure());
         Ok(StoreStats {
             tenant: services.tenant.clone(),
             users: self.users()?.len(),

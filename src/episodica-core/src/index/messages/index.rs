@@ -11,7 +11,7 @@ use super::sample::Sample;
 use super::threads::{Links, NONE, Row, is_connected};
 use crate::error::Result;
 use crate::index::{Field, Keys, Ragged};
-use crate::model::{Message, Shelf};
+use crate::model::{InMemory, Message, Shelf, block, map_bytes};
 
 /// Names one of the speakers of an index.
 pub type SpeakerId = u32;
@@ -44,8 +44,8 @@ pub struct MessageIndex {
     pub(super) ends: HashMap<Option<Arc<str>>, u32>,
     /// WordPiece ids of every message.
     pub(super) tokens: Ragged<u16>,
-    /// Rough size of the records.
-    pub(super) text_bytes: usize,
+    /// What those messages take that no shelf holds.
+    pub(super) record_bytes: usize,
     /// Messages that stand for all.
     pub(super) sample: Sample,
 }
@@ -90,7 +90,7 @@ impl MessageIndex {
             has_number: reading.has_number,
         });
         self.tokens.push(reading.tokens.iter().copied());
-        self.text_bytes += message.content.len() + 320;
+        self.record_bytes += message.heap_bytes();
         self.sample.offer(&message.message_id, slot);
         self.records.push(message);
         self.measure_window(slot);
@@ -119,9 +119,10 @@ impl MessageIndex {
         self.tidy_speaker(slot);
         self.links[slot as usize] = Links(0);
         self.window_lengths[slot as usize] = 0.0;
-        self.text_bytes = self.text_bytes.saturating_sub(message.content.len() + 320);
         if let Some(later) = (slot as usize).checked_sub(self.shelf.len()) {
             let empty = Message { content: String::new(), metadata: None, ..(*message).clone() };
+            self.record_bytes -= message.heap_bytes();
+            self.record_bytes += empty.heap_bytes();
             self.records[later] = Arc::new(empty);
         }
         if let Some(linked) = linked {
@@ -256,10 +257,15 @@ impl MessageIndex {
         self.tokens.get(slot)
     }
 
-    /// Rough size in memory, in bytes.
+    /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.text_bytes
-            + self.rows.len() * 72
+        let a_row = size_of::<Row>() + size_of::<Links>() + size_of::<f32>() + size_of::<Prior>();
+        let sessions = map_bytes(self.ends.capacity(), size_of::<(Option<Arc<str>>, u32)>());
+        self.record_bytes
+            + self.shelf.heap_bytes()
+            + block(self.records.capacity() * size_of::<Arc<Message>>())
+            + block(self.rows.capacity() * a_row)
+            + sessions
             + self.ids.heap_bytes()
             + self.tokens.heap_bytes()
             + self.field.heap_bytes()

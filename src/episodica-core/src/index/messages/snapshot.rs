@@ -92,7 +92,6 @@ impl MessageIndex {
         self.names.pack(packer);
         packer.json(&self.ends.iter().collect::<Vec<_>>());
         self.tokens.pack(packer);
-        packer.column(&[self.text_bytes as u64]);
     }
 
     /// From a snapshot, with the messages in their order.
@@ -115,7 +114,6 @@ impl MessageIndex {
         }
         let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
         let tokens = Ragged::unpack(unpacker)?;
-        let text_bytes = usize::try_from(*unpacker.column::<u64>()?.first()?).ok()?;
         let records = Vec::new();
         let mut index = Self {
             field,
@@ -131,7 +129,7 @@ impl MessageIndex {
             spoken,
             ends,
             tokens,
-            text_bytes,
+            record_bytes: 0,
             sample: Sample::default(),
         };
         let lengths = [

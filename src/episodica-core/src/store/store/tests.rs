@@ -187,6 +187,20 @@ fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_directory_on_a_network_is_read_and_not_written() {
+    let disk = MemoryBackend::new();
+    drop(on(&disk, Mode::ReadWrite).unwrap());
+    let before = disk.files();
+    disk.mount("NFS");
+    let error = on(&disk, Mode::ReadWrite).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.to_string().contains("the directory is on NFS"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("local disk")));
+    assert!(on(&disk, Mode::ReadOnly).is_ok());
+    assert_eq!(disk.files(), before);
+}
+
+#[test]
 fn a_directory_of_nemori_opens_and_is_adopted() {
     let disk = MemoryBackend::new();
     disk.put(

@@ -32,6 +32,8 @@ struct State {
     locks: HashMap<PathBuf, usize>,
     /// Most bytes that all files together may have.
     capacity: Option<usize>,
+    /// The file system of a network that all is on.
+    network: Option<&'static str>,
 }
 
 /// Files in memory with two images: what a reader sees, and what a power cut leaves.
@@ -76,8 +78,7 @@ impl MemoryBackend {
             live: state.live.clone(),
             durable: state.durable.clone(),
             inodes: state.inodes.clone(),
-            locks: HashMap::new(),
-            capacity: None,
+            ..State::default()
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -142,6 +143,11 @@ impl MemoryBackend {
     /// full.
     pub fn limit(&self, bytes: Option<usize>) {
         self.state.lock().capacity = bytes;
+    }
+
+    /// Says from now on to be on a network's file system of this name.
+    pub fn mount(&self, network: &'static str) {
+        self.state.lock().network = Some(network);
     }
 
     /// Creates a durable file and its parent directories, as if an earlier process had written
@@ -255,6 +261,10 @@ impl Drop for MemoryLock {
 }
 
 impl Backend for MemoryBackend {
+    fn network_file_system(&self, _: &Path) -> Option<&'static str> {
+        self.state.lock().network
+    }
+
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         let state = self.state.lock();
         Ok(state.live.get(path).map(|node| match node {
