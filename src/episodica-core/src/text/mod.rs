@@ -5,10 +5,10 @@
 //! length of the text unless its documentation says otherwise. The index module defines the terms
 //! of the lexical index.
 
+pub(crate) mod expressions;
 pub(crate) mod hash;
 mod language;
 mod normalized;
-pub(crate) mod required;
 pub(crate) mod script;
 mod sentences;
 pub mod time;

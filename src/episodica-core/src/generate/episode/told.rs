@@ -16,7 +16,7 @@ use crate::clock::Moment;
 use crate::model::Message;
 use crate::text::Language;
 use crate::text::script::is_emoji;
-use crate::text::time::{TimeMention, mentions, resolve_text};
+use crate::text::time::{TimeMention, resolve_mentions};
 
 /// Maximum length of a sentence, in bytes; a longer one is pasted text, not talk.
 const MAX_SENTENCE_BYTES: usize = 600;
@@ -75,9 +75,8 @@ pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<Told
 
 fn sentence(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) -> Option<Told> {
     let said = tidy(turn.unit_text(unit), turn.language)?;
-    let found = mentions(&said, moment);
     let name = &source.speaker(turn).short;
-    let resolved = resolve_text(&said, moment, turn.language);
+    let (resolved, dates) = resolve_mentions(&said, moment, turn.language);
     let rewritten = if unit.asks { None } else { third_person(source, turn, &resolved, name) };
     let is_rewritten = rewritten.is_some();
     let content = rewritten.unwrap_or_else(|| quotation(name, &resolved, turn.language));
@@ -86,7 +85,7 @@ fn sentence(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) -> Option
         speaker: name.clone(),
         form: form(source, turn, unit),
         asks: unit.asks,
-        date: found.into_iter().find(|mention| mention.confident),
+        date: dates.into_iter().find(|mention| mention.confident),
         language: turn.language,
         said,
         content,

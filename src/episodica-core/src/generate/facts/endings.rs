@@ -4,9 +4,7 @@
 
 use crate::fork::Lazy;
 
-use regex::{Regex, RegexBuilder};
-
-use crate::text::required::Required;
+use crate::text::expressions::Expressions;
 
 const TABLE: &str = include_str!("endings.txt");
 
@@ -21,13 +19,12 @@ pub(crate) struct Ending {
 
 struct Endings {
     endings: Vec<Ending>,
-    /// Index of the ending and pattern of each line.
-    lines: Vec<(usize, Regex)>,
-    required: Required,
+    /// The patterns, each with the index of its ending.
+    lines: Expressions<usize>,
 }
 
 static ENDINGS: Lazy<Endings> = Lazy::new(|| {
-    let (mut endings, mut lines, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut endings, mut lines) = (Vec::new(), Vec::new());
     for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(ended) = line.strip_prefix("@ends ") {
             let (slots, phrases): (Vec<&str>, Vec<&str>) =
@@ -35,24 +32,18 @@ static ENDINGS: Lazy<Endings> = Lazy::new(|| {
             let slots = slots.into_iter().map(|slot| &slot[1..]).collect();
             endings.push(Ending { slots, phrases });
         } else {
-            let regex = RegexBuilder::new(line).case_insensitive(true).build();
-            lines.push((
-                endings.len() - 1,
-                regex.expect("invariant: the table's patterns are sound"),
-            ));
-            patterns.push(line);
+            lines.push((line.to_owned(), endings.len() - 1));
         }
     }
-    Endings { endings, lines, required: Required::new(patterns) }
+    Endings { endings, lines: Expressions::new(lines) }
 });
 
 /// The endings in a sentence or message; each ends earlier facts of the same speaker.
 pub(crate) fn endings(text: &str) -> Vec<&'static Ending> {
     let plain = text.replace('’', "'");
-    let candidates = ENDINGS.required.candidates(&plain).into_iter();
-    let matching =
-        candidates.map(|line| &ENDINGS.lines[line]).filter(|(_, regex)| regex.is_match(&plain));
-    let mut numbers: Vec<usize> = matching.map(|(ending, _)| *ending).collect();
+    let candidates = ENDINGS.lines.candidates(&plain);
+    let matching = candidates.filter(|(regex, _)| regex.is_match(&plain));
+    let mut numbers: Vec<usize> = matching.map(|(_, ending)| *ending).collect();
     numbers.dedup();
     numbers.into_iter().map(|number| &ENDINGS.endings[number]).collect()
 }

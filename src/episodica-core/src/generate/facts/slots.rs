@@ -5,10 +5,10 @@
 
 use crate::fork::Lazy;
 
-use regex::{Captures, Regex, RegexBuilder};
+use regex::Captures;
 
 use crate::model::MemoryKind;
-use crate::text::required::Required;
+use crate::text::expressions::Expressions;
 use crate::text::time::TimeMention;
 
 const TABLE: &str = include_str!("slots.txt");
@@ -131,15 +131,14 @@ struct Slot {
 
 struct Table {
     slots: Vec<Slot>,
-    /// Slot and pattern of each line.
-    lines: Vec<(usize, Regex)>,
-    required: Required,
+    /// The patterns, each with the index of its slot.
+    lines: Expressions<usize>,
 }
 
 static SLOTS: Lazy<Table> = Lazy::new(|| read_table(TABLE));
 
 fn read_table(text: &'static str) -> Table {
-    let (mut slots, mut lines, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut slots, mut lines) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(head) = line.strip_prefix('@') {
             let mut words = head.split_whitespace();
@@ -153,12 +152,9 @@ fn read_table(text: &'static str) -> Table {
         let pattern = MACROS
             .iter()
             .fold(line.to_owned(), |text, (name, meaning)| text.replace(name, meaning));
-        let regex = RegexBuilder::new(&pattern).case_insensitive(true).build();
-        lines.push((slots.len() - 1, regex.expect("invariant: the table's patterns are sound")));
-        patterns.push(pattern);
+        lines.push((pattern, slots.len() - 1));
     }
-    let required = Required::new(patterns.iter().map(|pattern| &**pattern));
-    Table { slots, lines, required }
+    Table { slots, lines: Expressions::new(lines) }
 }
 
 /// True if a subject can fill the slot for many things, so that a value replaces another one only
@@ -186,9 +182,9 @@ pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled>
     let plain = sentence.replace('’', "'");
     let table = &*SLOTS;
     // Captures are allocated only for a pattern that matches.
-    let lines = table.required.candidates(&plain).into_iter().map(|line| &table.lines[line]);
-    let mut matching = lines.filter(|(_, pattern)| pattern.is_match(&plain));
-    matching.find_map(|(slot, pattern)| {
+    let candidates = table.lines.candidates(&plain);
+    let mut matching = candidates.filter(|(pattern, _)| pattern.is_match(&plain));
+    matching.find_map(|(pattern, slot)| {
         let found = pattern.captures(&plain)?;
         filled(&table.slots[*slot], &found, date)
     })
@@ -273,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sound_and_says_what_it_understands() {
-        assert!(SLOTS.slots.len() > 15 && SLOTS.lines.len() > 100);
+        assert!(SLOTS.slots.len() > 15);
         for (sentence, attribute, value) in [
             ("I live in Porto now, near the river.", "home", "porto"),
             ("We relocated to Lyon.", "home", "lyon"),

@@ -16,7 +16,7 @@ use super::languages::{english, french, german, spanish};
 use super::meaning::Place;
 use super::mention::TimeMention;
 use super::tense::{self, Reader};
-use crate::text::required::Required;
+use crate::text::expressions::Expressions;
 use crate::text::{Language, is_cjk};
 
 /// The value of "a few" among the counts of a language.
@@ -130,8 +130,7 @@ pub(super) struct Names<T>(Vec<(Regex, T)>);
 /// The compiled patterns of a language.
 pub(super) struct Patterns {
     pub language: Language,
-    required: Required,
-    patterns: Vec<(Regex, Meaning)>,
+    patterns: Expressions<Meaning>,
     pub weekdays: Names<i8>,
     pub short_weekdays: Names<i8>,
     pub months: Names<i8>,
@@ -236,16 +235,10 @@ impl Patterns {
             let end = if pattern.ends_with('.') || start.is_empty() { "" } else { r"\b" };
             format!("{start}(?:{}){end}", filled(pattern))
         };
-        let texts: Vec<(String, Meaning)> = words
-            .patterns
-            .iter()
-            .chain(NUMERIC)
-            .map(|(text, meaning)| (bounded(text), *meaning))
-            .collect();
+        let patterns = words.patterns.iter().chain(NUMERIC);
         Self {
             language,
-            required: Required::new(texts.iter().map(|(text, _)| &**text)),
-            patterns: texts.iter().map(|(text, meaning)| (compile(text), *meaning)).collect(),
+            patterns: Expressions::new(patterns.map(|(text, meaning)| (bounded(text), *meaning))),
             weekdays: Names::new(words.weekdays.into_iter().zip(0..)),
             short_weekdays: Names::new(SHORT_WEEKDAYS),
             months: Names::new(words.months.into_iter().zip(1..)),
@@ -271,8 +264,7 @@ impl Patterns {
     /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
         let mut matches: Vec<(Captures<'_>, Meaning)> = Vec::new();
-        for index in self.required.candidates(text) {
-            let (regex, meaning) = &self.patterns[index];
+        for (regex, meaning) in self.patterns.candidates(text) {
             matches.extend(regex.captures_iter(text).map(|found| (found, *meaning)));
         }
         let place = |captures: &Captures<'_>| {

@@ -27,7 +27,18 @@ use crate::text::Language;
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
 pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
-    with_dates(text, &mentions_in(text, anchor, language))
+    resolve_mentions(text, anchor, language).0
+}
+
+/// [`resolve_text`], with all times that the text mentions, as [`mentions`](super::mentions) finds
+/// them.
+pub(crate) fn resolve_mentions(
+    text: &str,
+    anchor: Moment,
+    language: Language,
+) -> (String, Vec<TimeMention>) {
+    let found = mentions_in(text, anchor, language);
+    (with_dates(text, &found), found)
 }
 
 /// `text` with the days of `found`, its mentions in order.

@@ -1,0 +1,297 @@
+//! Tables of regular expressions, of which a text is tried with the few that may match it.
+//!
+//! Most texts match none of a few hundred expressions. One pass of an automaton over the literals
+//! that they require, with the longest number in the text, finds the few worth a try. A `RegexSet`
+//! would find them exactly, but in texts beyond ASCII it simulates all expressions at once where
+//! one of them has a word boundary.
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// Largest class of characters that is written out as literals.
+const WRITTEN_OUT: usize = 12;
+
+/// Words that are in too many texts to tell anything.
+const COMMON: [&str; 6] = ["the", "this", "and", "for", "from", "have"];
+
+/// How much a need must tell if the expression has another one that tells more.
+const TELLING: usize = 3;
+
+/// Needs of one expression that are checked, those that tell most.
+const MAX_NEEDS: usize = 4;
+
+/// Longest number that a need asks for, in digits.
+const MAX_DIGITS: usize = 8;
+
+/// Expressions that ignore case, each with a value.
+pub(crate) struct Expressions<T> {
+    all: Vec<(Regex, T)>,
+    literals: AhoCorasick,
+    /// The needs that each literal meets.
+    met_by_literal: Vec<Vec<Met>>,
+    /// The needs that a number of so many digits meets, which a longer one meets, too.
+    met_by_digits: [Vec<Met>; MAX_DIGITS + 1],
+    /// The needs of each expression, one bit each.
+    needs: Vec<u8>,
+}
+
+/// One need of one expression.
+#[derive(Debug, Clone, Copy)]
+struct Met {
+    expression: usize,
+    bit: u8,
+}
+
+/// Of these, every text that an expression matches has at least one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Need {
+    literals: Vec<String>,
+    /// A number of so many digits of ASCII.
+    digits: Option<usize>,
+}
+
+impl<T> Expressions<T> {
+    /// Compiles patterns of this crate. Digits are those of ASCII.
+    pub(crate) fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
+        let mut literals: Vec<String> = Vec::new();
+        let mut met_by_literal: Vec<Vec<Met>> = Vec::new();
+        let mut met_by_digits: [Vec<Met>; MAX_DIGITS + 1] = Default::default();
+        let (mut all, mut needs) = (Vec::new(), Vec::new());
+        for (expression, (pattern, value)) in patterns.into_iter().enumerate() {
+            let parsed = regex_syntax::parse(&pattern).expect("invariant: the patterns are tested");
+            let checked = checked(needs_of(&parsed));
+            for (number, need) in checked.iter().enumerate() {
+                let met = Met { expression, bit: 1 << number };
+                if let Some(digits) = need.digits {
+                    met_by_digits[digits.min(MAX_DIGITS)].push(met);
+                }
+                for literal in need.literals.iter().flat_map(|literal| cases(literal)) {
+                    match literals.iter().position(|known| *known == literal) {
+                        Some(at) => met_by_literal[at].push(met),
+                        None => {
+                            literals.push(literal);
+                            met_by_literal.push(vec![met]);
+                        }
+                    }
+                }
+            }
+            needs.push((1 << checked.len()) - 1);
+            let regex = RegexBuilder::new(&pattern).case_insensitive(true).build();
+            all.push((regex.expect("invariant: the patterns are tested"), value));
+        }
+        let literals = AhoCorasickBuilder::new()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(&literals)
+            .expect("invariant: the literals are few and short");
+        Self { all, literals, met_by_literal, met_by_digits, needs }
+    }
+
+    /// The expressions that may match `text`, in their order; no other one does.
+    pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(Regex, T)> {
+        let mut met = vec![0_u8; self.all.len()];
+        let mut note =
+            |needs: &[Met]| needs.iter().for_each(|need| met[need.expression] |= need.bit);
+        let digits = longest_number(text).min(MAX_DIGITS);
+        self.met_by_digits[..=digits].iter().for_each(|needs| note(needs));
+        for literal in self.literals.find_overlapping_iter(text) {
+            note(&self.met_by_literal[literal.pattern().as_usize()]);
+        }
+        let all = self.all.iter().zip(&self.needs).zip(met);
+        all.filter_map(|((one, needs), met)| (met == *needs).then_some(one))
+    }
+}
+
+/// The most digits in a row.
+fn longest_number(text: &str) -> usize {
+    text.as_bytes().split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).max().unwrap_or_default()
+}
+
+/// The needs that are worth a check.
+fn checked(mut needs: Vec<Need>) -> Vec<Need> {
+    needs.sort_by_key(|need| (std::cmp::Reverse(need.telling()), need.literals.len()));
+    needs.dedup();
+    needs.truncate(MAX_NEEDS);
+    let most = needs.first().map_or(0, Need::telling);
+    needs.retain(|need| need.telling() >= TELLING.min(most) && need.telling() > 0);
+    needs
+}
+
+/// What every match of an expression has.
+fn needs_of(expression: &Hir) -> Vec<Need> {
+    if let Some(digits) = digits_of(expression) {
+        return if digits == 0 { Vec::new() } else { vec![Need::number(digits)] };
+    }
+    match expression.kind() {
+        HirKind::Literal(literal) => match String::from_utf8(literal.0.to_vec()) {
+            Ok(text) => vec![Need { literals: vec![text], digits: None }],
+            Err(_) => Vec::new(),
+        },
+        HirKind::Class(class) => characters(class).into_iter().collect(),
+        HirKind::Capture(group) => needs_of(&group.sub),
+        HirKind::Repetition(repeated) if repeated.min > 0 => needs_of(&repeated.sub),
+        HirKind::Concat(parts) => needs_of_all(parts),
+        HirKind::Alternation(ways) => any_of(ways).into_iter().collect(),
+        HirKind::Empty | HirKind::Look(_) | HirKind::Repetition(_) => Vec::new(),
+    }
+}
+
+/// The needs of all parts; digits that follow one another are one number.
+fn needs_of_all(parts: &[Hir]) -> Vec<Need> {
+    let (mut needs, mut number) = (Vec::new(), 0);
+    for part in parts {
+        match digits_of(part) {
+            Some(digits) => number += digits,
+            None => {
+                needs.extend((number > 0).then(|| Need::number(number)));
+                number = 0;
+                needs.extend(needs_of(part));
+            }
+        }
+    }
+    needs.extend((number > 0).then(|| Need::number(number)));
+    needs
+}
+
+/// The most telling need of each way, as one; `None` if a way has none.
+fn any_of(ways: &[Hir]) -> Option<Need> {
+    let mut together = Need::default();
+    for way in ways {
+        let need = needs_of(way).into_iter().max_by_key(Need::telling)?;
+        together.literals.extend(need.literals);
+        together.digits = match (together.digits, need.digits) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+    Some(together)
+}
+
+/// The fewest digits that an expression of digits alone matches; `None` if it matches other text.
+fn digits_of(expression: &Hir) -> Option<usize> {
+    match expression.kind() {
+        HirKind::Literal(literal) => {
+            literal.0.iter().all(u8::is_ascii_digit).then_some(literal.0.len())
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let numeric = |at: char| at.is_numeric();
+            let all = class.iter().all(|range| numeric(range.start()) && numeric(range.end()));
+            all.then_some(1)
+        }
+        HirKind::Capture(group) => digits_of(&group.sub),
+        HirKind::Repetition(repeated) => {
+            digits_of(&repeated.sub).map(|digits| digits * repeated.min as usize)
+        }
+        HirKind::Concat(parts) => parts.iter().map(digits_of).sum(),
+        HirKind::Alternation(ways) => {
+            let ways: Option<Vec<usize>> = ways.iter().map(digits_of).collect();
+            ways?.into_iter().min()
+        }
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => None,
+    }
+}
+
+fn characters(class: &Class) -> Option<Need> {
+    let Class::Unicode(class) = class else { return None };
+    let characters = class.iter().flat_map(|range| range.start()..=range.end());
+    let few: Vec<String> = characters.take(WRITTEN_OUT + 1).map(String::from).collect();
+    (few.len() <= WRITTEN_OUT).then_some(Need { literals: few, digits: None })
+}
+
+impl Need {
+    fn number(digits: usize) -> Self {
+        Self { literals: Vec::new(), digits: Some(digits) }
+    }
+
+    /// How much the least telling of its texts tells: its letters, a digit counting as a word.
+    fn telling(&self) -> usize {
+        let letters = |literal: &String| -> usize {
+            if COMMON.contains(&literal.trim()) {
+                return 1;
+            }
+            literal
+                .chars()
+                .map(|c| if c.is_ascii_digit() { 3 } else { usize::from(c.is_alphabetic()) })
+                .sum()
+        };
+        let numbers = self.digits.map(|digits| 3 * digits);
+        self.literals.iter().map(letters).chain(numbers).min().unwrap_or_default()
+    }
+}
+
+/// A literal with its letters beyond ASCII in both cases; the automaton ignores case only in ASCII.
+fn cases(literal: &str) -> Vec<String> {
+    literal.chars().fold(vec![String::new()], |written, c| {
+        let mut forms: Vec<String> = vec![c.to_lowercase().collect()];
+        if !c.is_ascii() {
+            forms.push(c.to_uppercase().collect());
+        }
+        forms.dedup();
+        let extend =
+            |start: &String| forms.iter().map(|form| format!("{start}{form}")).collect::<Vec<_>>();
+        written.iter().flat_map(extend).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATTERNS: [&str; 9] = [
+        r"\b(?:the )?day before (?:yesterday|last)\b",
+        r"\bin (?P<n>\d{1,4}|two|three) (?:days?|weeks?)\b",
+        r"\b(?:märz|april)\b",
+        r"[12]\d{3}",
+        r"x?y*",
+        r"\b(?-i:May)\b",
+        r"\w+ing\b",
+        r"\b(?P<mon>may|june) (?P<d>[0-3]?\d)(?:st|th)?\b",
+        r"[0-9]{4}-\d\d",
+    ];
+
+    fn expressions() -> Expressions<usize> {
+        Expressions::new(PATTERNS.iter().enumerate().map(|(at, text)| ((*text).to_owned(), at)))
+    }
+
+    fn candidates(text: &str) -> Vec<usize> {
+        expressions().candidates(text).map(|(_, at)| *at).collect()
+    }
+
+    #[test]
+    fn a_text_without_the_literals_has_no_candidates_but_those_that_require_none() {
+        assert_eq!(candidates("We sat by the lake."), [4]);
+        assert_eq!(candidates("It rained for a week."), [4]);
+        assert_eq!(candidates("singing"), [4, 6]);
+    }
+
+    #[test]
+    fn all_needs_of_an_expression_must_be_met() {
+        assert_eq!(candidates("Two weeks it rained."), [1, 4]);
+        assert_eq!(candidates("It rained, you may say."), [4, 5]);
+        assert_eq!(candidates("On May 5 it rained."), [4, 5, 7]);
+        assert_eq!(candidates("Room 101, floor 20."), [4]);
+        assert_eq!(candidates("In 2024."), [3, 4, 8]);
+    }
+
+    #[test]
+    fn every_expression_that_matches_is_a_candidate() {
+        for text in [
+            "The day before yesterday",
+            "THE DAY BEFORE LAST, in two weeks",
+            "Im MÄRZ und im märz",
+            "seit 1987 in 3 days",
+            "May I? Fishing.",
+            "may 31st, JUNE 7",
+            "",
+            "早上2024年",
+            "2024-05-06T10",
+        ] {
+            let candidates = candidates(text);
+            for (at, pattern) in PATTERNS.iter().enumerate() {
+                let regex = Regex::new(&format!("(?i){pattern}")).unwrap();
+                assert!(!regex.is_match(text) || candidates.contains(&at), "{pattern}: {text}");
+            }
+        }
+    }
+}
