@@ -1,14 +1,20 @@
-"""Writes a small, varied store: ``python tools/store_fixture.py tests/fixtures/stores/v2``.
+"""Writes a small, varied store: ``python tools/store_fixture.py tests/fixtures/stores/0.2.0``.
 
-Run once for each version of the format. A store that was committed is never written again.
+Run once for each release; beside the store, ``0.2.0.json`` says what must be found in it. A store
+of a version that was released is never written again.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from episodica import MemorySystem
+from episodica.queries import MemoryReader
 
 ALICE = [
     ("user", "Alice", "I moved to Lyon last Friday.", "2024-03-11T09:30:00+01:00", "move"),
@@ -77,11 +83,46 @@ def main(path: Path) -> None:
             "l" * 190, [message(0, "user", None, "A long name.", "2024-03-11T09:30:00+08:00", None)]
         )
         memory.flush("Ünal/..")
+        memory.remember("alice", "I live in Paris.", valid_from="2023-01-01")
+        memory.remember("alice", "I live in Lyon.", valid_from="2024-03-08", metadata={"n": 1.5})
+        hobby = memory.remember("alice", "I collect stamps.")
+        memory.archive("alice", hobby.memory_id)
+        memory.remember_procedure(
+            "alice",
+            "Water the greenhouse",
+            [{"action": "open", "arguments": {"valve": 3}, "result": "wet"}],
+            outcome="All plants stood.",
+            worked=True,
+        )
+        path.with_name(f"{path.name}.json").write_text(
+            json.dumps(contents(memory), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
     with MemorySystem(path, tenant="Acme") as memory:
         memory.add_messages(
             "alice", [message(0, "user", None, "Another Alice.", "2024-03-11T09:30:00+08:00", None)]
         )
+    # Made anew by whoever opens the store, and as good as empty.
     (path / ".lock").unlink()
+    (path / ".reserve").unlink()
+    shutil.rmtree(path / "locks")
+
+
+def contents(memory: MemoryReader) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """All records of each user."""
+
+    def plain(records: Iterable[Any]) -> list[dict[str, Any]]:
+        return [record.to_dict() for record in records]
+
+    return {
+        user: {
+            "messages": plain(memory.messages(user)),
+            "episodes": plain(memory.episodes(user, include_archived=True)),
+            "semantic": plain(
+                memory.semantic_memories(user, include_superseded=True, include_archived=True)
+            ),
+        }
+        for user in memory.users()
+    }
 
 
 def message(

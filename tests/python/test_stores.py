@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from episodica import EpisodicaError, LightweightSearchSystem, MemorySystem, Uns
 from episodica.queries import MemoryReader
 
 Copy = Callable[[str], Path]
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture
@@ -86,6 +89,56 @@ def test_a_store_of_the_first_version_opens(root: Path, copied: Copy) -> None:
             assert after[name].startswith(text), "a log is only appended to"
     with MemorySystem(place, tenant="Acme") as other:
         assert [message.content for message in other.messages("alice")] == ["Another Alice."]
+
+
+def check_release(
+    memory: MemoryReader, expected: dict[str, dict[str, list[dict[str, Any]]]]
+) -> None:
+    """Every record says what it said; a later version may add keys."""
+    assert memory.users() == sorted(expected)
+    for user, records in expected.items():
+        found = {
+            "messages": memory.messages(user),
+            "episodes": memory.episodes(user, include_archived=True),
+            "semantic": memory.semantic_memories(
+                user, include_superseded=True, include_archived=True
+            ),
+        }
+        for kind, before in records.items():
+            now = [record.to_dict() for record in found[kind]]
+            assert [
+                {key: record.get(key) for key in old}
+                for old, record in zip(before, now, strict=True)
+            ] == before
+        for message in records["messages"]:
+            hits = memory.search(user, message["content"], kinds=("message",))
+            assert message["message_id"] in [hit.id for hit in hits]
+        for fact in memory.semantic_memories(user):
+            assert memory.search(user, fact.content, kinds=("semantic",))[0].id == fact.memory_id
+    found = memory.verify()
+    assert (found.errors, found.problems) == (0, ())
+
+
+RELEASES = [path.stem for path in (FIXTURES / "stores").glob("*.json")]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_store_of_each_release_opens(copied: Copy, release: str) -> None:
+    expected = json.loads((FIXTURES / "stores" / f"{release}.json").read_text(encoding="utf-8"))
+    place = copied(f"stores/{release}")
+    before = files(place)
+    with LightweightSearchSystem(place) as reader:
+        check_release(reader, expected)
+    assert files(place) == before
+    with MemorySystem(place) as memory:
+        check_release(memory, expected)
+        assert memory.stats()["messages_embedded"] == 0, "vectors come from the caches"
+        user = next(iter(expected))
+        memory.add_messages(user, [{"role": "user", "content": "And on it goes."}])
+    after = files(place)
+    for name, text in before.items():
+        if name.endswith(".jsonl"):
+            assert after[name].startswith(text), "a log is only appended to"
 
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(copied: Copy) -> None:
