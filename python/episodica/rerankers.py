@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -25,6 +26,8 @@ Reranker: TypeAlias = Callable[[str, list[str]], Iterable[float]]
 # Hits that are judged, and characters of each: a cross-encoder reads a few hundred tokens.
 DEPTH = 50
 MAX_CHARS = 4_000
+# The key of an endpoint that a command or the service is told.
+KEY_VARIABLE = "EPISODICA_RERANK_API_KEY"
 # Bytes of an answer that are read: fifty results with their documents are far below.
 MAX_ANSWER = 4_000_000
 
@@ -134,6 +137,18 @@ def _scores(answer: Any, count: int) -> list[float]:
     if sorted(scores) != list(range(count)):
         raise ValueError(f"the endpoint scored {len(scores)} of {count} texts")
     return [scores[index] for index in range(count)]
+
+
+def named_endpoint(url: str | None, model: str | None) -> RerankEndpoint | None:
+    """The endpoint that an option or a setting names; its key comes from the environment."""
+    if url:
+        return RerankEndpoint(url, model or None, os.environ.get(KEY_VARIABLE) or None)
+    if model:
+        raise ConfigError(
+            f"a reranker's model needs its address: `{shown(model)}`",
+            hint="name it with `--rerank URL`, or as `rerank_url` for the service",
+        )
+    return None
 
 
 def checked_reranker(reranker: object) -> Reranker | None:

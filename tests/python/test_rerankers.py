@@ -18,6 +18,9 @@ from episodica import (
     RerankEndpoint,
     SearchResults,
 )
+from episodica.cli.app import main
+from episodica.server.memories import Memories
+from episodica.server.settings import ServerSettings
 
 TALK = [
     ("Ann", "We bought a house in Lyon."),
@@ -163,3 +166,30 @@ def test_wrong_rerankers_are_refused(tmp_path: Path) -> None:
         RerankEndpoint("ftp://localhost")
     with pytest.raises(ConfigError, match="above 0"):
         RerankEndpoint("http://localhost", timeout_seconds=0)
+
+
+def test_search_and_service_take_an_endpoint(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EPISODICA_RERANK_API_KEY", "secret")
+    with MemorySystem(tmp_path / "store") as memory:
+        fill(memory)
+    common = ["--store", str(tmp_path / "store"), "--json", "search", "u", "house"]
+    asked = [*common, "-k", "1", "--kind", "message"]
+    assert main([*asked, "--rerank", server + "/v1/rerank", "--rerank-model", "m"]) == 0
+    (hit,) = json.loads(capsys.readouterr().out)["hits"]
+    assert hit["content"] == "I prefer boats to any house."
+
+    async def ask() -> SearchResults:
+        told = {"store": str(tmp_path / "store"), "rerank_url": server + "/list"}
+        memory = await Memories(ServerSettings.load(told, env={})).of("default")
+        async with memory:
+            return await memory.search("u", "house", kinds=["message"], top_k=1)
+
+    assert texts(asyncio.run(ask())) == ["I prefer boats to any house."]
+    assert [one["key"] for one in Endpoint.asked] == ["Bearer secret"] * 2
+    assert [one.get("model") for one in Endpoint.asked] == ["m", None]
+    assert main([*common, "--rerank-model", "m"]) == 1
+    assert "a reranker's model needs its address: `m`" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="must begin with http"):
+        ServerSettings.load({"rerank_url": "localhost:8000"}, env={})

@@ -197,6 +197,7 @@ class CommandLine:
     def _add_asking(self) -> None:
         search = self._add("search", commands.search, "find messages, episodes and facts")
         _add_ranking(search, 10)
+        service.add_rerank_arguments(search)
         search.add_argument("--explain", action="store_true", help="show the terms of each score")
         explain = self._add("explain", views.explain, "show how the best hits got their scores")
         _add_ranking(explain, 2)

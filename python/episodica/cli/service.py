@@ -19,7 +19,17 @@ from .stores import check_store, store_of
 _ALL = "*"
 
 
-_SETTINGS = ("host", "port", "uds", "workers", "keys", "config", "timezone")
+_SETTINGS = (
+    "host",
+    "port",
+    "uds",
+    "workers",
+    "keys",
+    "config",
+    "timezone",
+    "rerank_url",
+    "rerank_model",
+)
 
 
 def settings_of(args: argparse.Namespace, names: tuple[str, ...] = _SETTINGS) -> ServerSettings:
@@ -152,6 +162,18 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="settings (TOML), the service's under `[server]`"
     )
     add_keys_file(parser)
+    add_rerank_arguments(parser)
+
+
+def add_rerank_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name a reranker's endpoint."""
+    parser.add_argument(
+        "--rerank",
+        dest="rerank_url",
+        metavar="URL",
+        help="an endpoint that orders the best hits (its key: $EPISODICA_RERANK_API_KEY)",
+    )
+    parser.add_argument("--rerank-model", metavar="NAME", help="the endpoint's model")
 
 
 def add_ui_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import near, shown
 from ..queries import MemoryReader
+from ..rerankers import named_endpoint
 from ..system import LightweightSearchSystem, MemorySystem
 
 # Users that an error names.
@@ -33,7 +34,10 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 def opened(args: argparse.Namespace) -> Iterator[LightweightSearchSystem]:
     """Opens the store for reading, beside a writer if need be."""
     check_store(args)
-    with LightweightSearchSystem(store_of(args), tenant=args.tenant, **settings_of(args)) as memory:
+    given: dict[str, Any] = settings_of(args)
+    if "rerank_url" in args:
+        given["reranker"] = named_endpoint(args.rerank_url, args.rerank_model)
+    with LightweightSearchSystem(store_of(args), tenant=args.tenant, **given) as memory:
         yield memory
 
 

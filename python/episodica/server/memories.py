@@ -11,6 +11,7 @@ from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
 from ..config import MemoryConfig
 from ..records import Episode, Message, SemanticMemory
+from ..rerankers import named_endpoint
 from .settings import ServerSettings
 
 Listed = Message | Episode | SemanticMemory
@@ -44,6 +45,7 @@ class Memories:
         settings = self._settings
         config = MemoryConfig.load(settings.config or None)
         given: dict[str, Any] = {"timezone": settings.timezone} if settings.timezone else {}
+        given["reranker"] = named_endpoint(settings.rerank_url, settings.rerank_model)
         memory = AsyncMemorySystem(settings.store, tenant=tenant, config=config, **given)
         self.starts[tenant] = memory._memory.events("latest").cursor
         self._open[tenant] = memory

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
+from ..rerankers import named_endpoint
 from .local import is_loopback
 
 PREFIX = "EPISODICA_SERVER_"
@@ -42,6 +43,8 @@ class ServerSettings:
         The settings file; empty: none.
     timezone : str
         Zone in which dates are shown, unless a request names one; empty: that of each message.
+    rerank_url, rerank_model : str
+        Endpoint that orders the best hits of searches, and its model; empty: none.
     max_body_bytes, max_nesting : int
         Largest body, and deepest JSON in it.
     max_batch : int
@@ -71,6 +74,8 @@ class ServerSettings:
     keys: str = ""
     config: str = ""
     timezone: str = ""
+    rerank_url: str = ""
+    rerank_model: str = ""
     max_body_bytes: int = 16 << 20
     max_nesting: int = 64
     max_batch: int = 10_000
@@ -115,6 +120,7 @@ class ServerSettings:
         for name, least in (("workers", 1), ("port", 0), ("max_body_bytes", 1), ("max_batch", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} must be at least {least}: `{getattr(self, name)}`")
+        named_endpoint(self.rerank_url, self.rerank_model)
         if self.port > 65_535:
             raise ConfigError(f"port must be at most 65535: `{self.port}`")
 
