@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::engine::memory::view::View;
 use crate::engine::writing::conflicts::Learned;
-use crate::generate::facts::{Candidate, Cues, endings};
+use crate::generate::facts::{Candidate, Cues, Ending, endings};
 use crate::generate::reconcile::{ends, topics};
 use crate::index::stem;
 use crate::model::{Message, SemanticMemory};
@@ -28,41 +28,74 @@ const MAX_MESSAGES: usize = 4;
 /// Facts with one word that are looked at, the newest.
 const SAME_FACT_WORD: usize = 32;
 
-/// The facts that the message of `candidate` ends, oldest message last.
-pub(crate) fn ended_by(
-    view: &View,
-    learned: &Learned,
-    candidate: &Candidate,
-) -> Vec<Arc<SemanticMemory>> {
-    let [id] = &candidate.source_messages[..] else { return Vec::new() };
-    let Some(slot) = view.messages.slot(id) else { return Vec::new() };
-    let message = view.messages.get(slot);
-    let cues = Cues::of_message(&message.content);
-    let mut ended: Vec<Arc<SemanticMemory>> = Vec::new();
-    let mut add = |fact: Arc<SemanticMemory>| {
-        let own = fact.source_messages.contains(id);
-        if !own && ended.iter().all(|other| other.memory_id != fact.memory_id) {
-            ended.push(fact);
+/// What the candidates of one message end: most messages have several, so what follows from the
+/// message alone is kept for the next one.
+#[derive(Default)]
+pub(crate) struct Changes {
+    last: Option<(u32, OfMessage)>,
+}
+
+/// What a message tells about changes.
+struct OfMessage {
+    cues: Cues,
+    /// See [`earlier`]; empty for a message that ends nothing.
+    earlier: Vec<(u32, Vec<String>)>,
+    endings: Vec<&'static Ending>,
+}
+
+impl Changes {
+    /// The facts that the message of `candidate` ends, oldest message last.
+    pub(crate) fn ended_by(
+        &mut self,
+        view: &View,
+        learned: &Learned,
+        candidate: &Candidate,
+    ) -> Vec<Arc<SemanticMemory>> {
+        let [id] = &candidate.source_messages[..] else { return Vec::new() };
+        let Some(slot) = view.messages.slot(id) else { return Vec::new() };
+        let message = view.messages.get(slot);
+        if self.last.as_ref().is_none_or(|(last, _)| *last != slot) {
+            self.last = Some((slot, OfMessage::read(view, slot, message)));
         }
-    };
-    if cues.may_end() {
-        for (before, shared) in earlier(view, slot, message) {
+        let Some((_, said)) = &self.last else { return Vec::new() };
+        let mut ended: Vec<Arc<SemanticMemory>> = Vec::new();
+        let mut add = |fact: Arc<SemanticMemory>| {
+            let own = fact.source_messages.contains(id);
+            if !own && ended.iter().all(|other| other.memory_id != fact.memory_id) {
+                ended.push(fact);
+            }
+        };
+        for (before, shared) in &said.earlier {
             let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
-            let facts = facts_of(view, learned, view.messages.get(before)).into_iter();
+            let facts = facts_of(view, learned, view.messages.get(*before)).into_iter();
             facts
-                .filter(|fact| ends(candidate, &message.content, cues, fact, &shared))
+                .filter(|fact| ends(candidate, &message.content, said.cues, fact, &shared))
                 .for_each(&mut add);
         }
-    }
-    if !cues.dreamt {
-        for ending in sentences(&message.content).flat_map(endings) {
+        for ending in &said.endings {
             with_slots(view, learned, candidate, &ending.slots).into_iter().for_each(&mut add);
             for phrase in &ending.phrases {
                 with_phrase(view, learned, slot, message, phrase).into_iter().for_each(&mut add);
             }
         }
+        ended
     }
-    ended
+}
+
+impl OfMessage {
+    fn read(view: &View, slot: u32, message: &Message) -> Self {
+        let cues = Cues::of_message(&message.content);
+        let mut found: Vec<&'static Ending> = Vec::new();
+        if !cues.dreamt {
+            for ending in sentences(&message.content).flat_map(endings) {
+                if !found.iter().any(|known| std::ptr::eq(*known, ending)) {
+                    found.push(ending);
+                }
+            }
+        }
+        let earlier = if cues.may_end() { earlier(view, slot, message) } else { Vec::new() };
+        Self { cues, earlier, endings: found }
+    }
 }
 
 /// The sentences of a message that suppose nothing.

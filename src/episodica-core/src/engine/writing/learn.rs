@@ -18,7 +18,7 @@ use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::changes::ended_by;
+use crate::engine::writing::changes::Changes;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
@@ -254,6 +254,7 @@ impl Services {
             parallel::run(|| step.found.par_iter().map(find).collect())
         };
         let mut learned = Learned::default();
+        let mut changes = Changes::default();
         let advice = std::mem::take(&mut step.advice);
         for ((row, (episode, candidate)), advised) in step.found.iter().enumerate().zip(advice) {
             // Advice about a fact that this step has changed already is out of date.
@@ -302,7 +303,7 @@ impl Services {
                 learned.put(record, same_text.then_some(row));
             }
             if let Some(successor) = successor {
-                let ended = ended_by(&user.view.read(), &learned, candidate);
+                let ended = changes.ended_by(&user.view.read(), &learned, candidate);
                 for known in ended.iter().filter(|known| known.memory_id != successor) {
                     let since = candidate.valid_from;
                     learned.put(close(known, since, &successor, self.clock.now()), None);

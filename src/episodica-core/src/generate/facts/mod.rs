@@ -34,7 +34,7 @@ mod words;
 pub(crate) use candidate::RejectReason;
 pub use candidate::{Candidate, Extraction};
 pub(crate) use cues::Cues;
-pub(crate) use endings::endings;
+pub(crate) use endings::{Ending, endings};
 pub use extract::{RULES_VERSION, extract_offline};
 pub use grounds::grounded;
 pub(crate) use numbers::numbers;

@@ -6,6 +6,9 @@
 //! the cue is strong and the messages share enough words. A fact that is limited in time,
 //! additional to another, or from a dream ends nothing.
 
+use rustc_hash::FxHashSet;
+
+use crate::fork::Lazy;
 use crate::generate::episode::{is_common_word, is_stop_char};
 use crate::generate::facts::{Candidate, Cues, is_paired};
 use crate::index::stem;
@@ -21,7 +24,8 @@ use super::decide::known_value;
 const ENOUGH_SHARED: usize = 2;
 
 /// Everyday words of languages without their own list.
-const FOREIGN: &str = "\
+static FOREIGN: Lazy<FxHashSet<&str>> = Lazy::new(|| {
+    "\
     ich der die das und ist ein den dem des wir sie ihr mit von vom zum zur auf aus bei bis mir \
     dir que los las una con por del sus les une est qui pas son ses mes per che gli non sul com \
     dos seu sua más las nos \
@@ -33,30 +37,42 @@ const FOREIGN: &str = "\
     fait leur mais même nous pour plus quand sans sont sous tout tous très tu vous anche ancora \
     avere come con cosa dopo fare loro molto nella nelle perché quando questa questo sempre sono \
     tutto tutti uma isso mais meus minha muito nós não onde pelo quando quem também tenho uns \
-    você";
+    você"
+        .split(' ')
+        .collect()
+});
 
 /// Everyday verbs that are nouns after a determiner or a number: "the fits".
-const NOUNS_TOO: &str = "\
+static NOUNS_TOO: Lazy<FxHashSet<&str>> = Lazy::new(|| {
+    "\
     cast cover cut drive fit flight leave match offer order plan play practice practise ride run \
-    shift trip visit walk";
+    shift trip visit walk"
+        .split(' ')
+        .collect()
+});
 
 /// Words that can precede a noun.
-const BEFORE_NOUNS: &str = "\
+static BEFORE_NOUNS: Lazy<FxHashSet<&str>> = Lazy::new(|| {
+    "\
     a an another the my our his her their this that no any each one two three four five six \
-    single more";
+    single more"
+        .split(' ')
+        .collect()
+});
 
 /// The words that show whether two messages are about the same thing, as index terms, without
 /// repetition.
 pub(crate) fn topics(text: &str) -> Vec<String> {
-    let mut topics: Vec<String> = Vec::new();
+    let (mut topics, mut known): (Vec<String>, FxHashSet<String>) = Default::default();
     let mut add = |topic: &str| {
-        if !topics.iter().any(|known| known == topic) {
+        if !known.contains(topic) {
+            known.insert(topic.to_owned());
             topics.push(topic.to_owned());
         }
     };
     let mut noun_follows = false;
     for_each_word(text, |word, unspaced| {
-        let may_be_noun = std::mem::replace(&mut noun_follows, is_listed(BEFORE_NOUNS, word));
+        let may_be_noun = std::mem::replace(&mut noun_follows, BEFORE_NOUNS.contains(word));
         if unspaced {
             for_each_bigram(word, |pair| {
                 if !pair.contains(is_stop_char) {
@@ -69,7 +85,7 @@ pub(crate) fn topics(text: &str) -> Vec<String> {
         let telling = word.len() > 2
             && word.bytes().any(|byte| !byte.is_ascii_digit())
             && (!is_common_word(word) || may_be_noun && is_noun_too(word))
-            && !is_listed(FOREIGN, word)
+            && !FOREIGN.contains(word)
             && !Cues::is_cue(word);
         if telling {
             add(&base);
@@ -79,12 +95,8 @@ pub(crate) fn topics(text: &str) -> Vec<String> {
 }
 
 fn is_noun_too(word: &str) -> bool {
-    is_listed(NOUNS_TOO, word)
-        || word.strip_suffix('s').is_some_and(|singular| is_listed(NOUNS_TOO, singular))
-}
-
-fn is_listed(list: &str, word: &str) -> bool {
-    list.split(' ').any(|listed| listed == word)
+    NOUNS_TOO.contains(word)
+        || word.strip_suffix('s').is_some_and(|singular| NOUNS_TOO.contains(singular))
 }
 
 /// True if a message with these cues, whose fact is `candidate`, ends `fact`. `shared` are the
@@ -185,7 +197,7 @@ fn is_of_date(word: &str) -> bool {
 fn is_function_like(word: &str) -> bool {
     const WORDS: &str = "and or of in on at the to for from we he she it they is was but with und \
         oder im am von y de en a et le la";
-    is_listed(WORDS, word)
+    WORDS.split(' ').any(|listed| listed == word)
 }
 
 /// Two values of one kind that can't both hold: 30 mg and 45 mg.
