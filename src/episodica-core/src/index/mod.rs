@@ -13,6 +13,7 @@ pub use crate::matrix::Matrix;
 pub use field::Field;
 pub use keys::Keys;
 pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};
+pub(crate) use postings::{Beginning, beginning};
 pub use postings::{Posting, Postings};
 pub use ragged::Ragged;
 pub use terms::{Term, Terms, for_each_term, stem};

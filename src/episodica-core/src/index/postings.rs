@@ -5,13 +5,15 @@
 //! the index then answers as if the record had never been there; only the words of the dictionary
 //! stay. Scores are not computed here.
 
+use std::sync::OnceLock;
+
 use bytemuck::{Pod, Zeroable};
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::keys::Keys;
 use super::ragged::Ragged;
 use super::terms::Terms;
-use crate::model::block;
+use crate::model::{block, map_bytes};
 use crate::pack::{Packer, Unpacker};
 
 /// One record that contains a term.
@@ -57,6 +59,35 @@ pub struct Postings {
     total_length: u64,
     /// What the lists take in memory.
     list_bytes: usize,
+    /// The terms by their first letters, once somebody asked for them.
+    beginnings: OnceLock<Beginnings>,
+}
+
+/// How many letters the forms of a word have in common.
+const COMMON: usize = 3;
+
+/// The first letters of a longer term.
+pub(crate) type Beginning = [char; COMMON];
+
+/// The numbers of terms by their first letters.
+type Beginnings = FxHashMap<Beginning, Vec<u32>>;
+
+/// The first letters of a term that is longer than that.
+pub(crate) fn beginning(term: &str) -> Option<Beginning> {
+    let mut letters = term.chars();
+    let first = [letters.next()?, letters.next()?, letters.next()?];
+    letters.next().map(|_| first)
+}
+
+fn note_beginning(beginnings: &mut Beginnings, number: u32, term: &str) {
+    if let Some(first) = beginning(term) {
+        beginnings.entry(first).or_default().push(number);
+    }
+}
+
+fn beginnings_bytes(beginnings: &Beginnings) -> usize {
+    map_bytes(beginnings.capacity(), size_of::<(Beginning, Vec<u32>)>())
+        + beginnings.len() * block(4 * size_of::<u32>())
 }
 
 impl Postings {
@@ -86,6 +117,9 @@ impl Postings {
             let (number, new) = self.dictionary.intern(term.text);
             if new {
                 self.lists.push(TermList::default());
+                if let Some(beginnings) = self.beginnings.get_mut() {
+                    note_beginning(beginnings, number, term.text);
+                }
             }
             let list = &mut self.lists[number as usize];
             match list.postings.last_mut() {
@@ -145,6 +179,20 @@ impl Postings {
         }
     }
 
+    /// The longer terms of living records that begin with these letters.
+    pub(crate) fn terms_with(&self, first: Beginning) -> impl Iterator<Item = &str> {
+        let beginnings = self.beginnings.get_or_init(|| {
+            let mut beginnings = Beginnings::default();
+            for number in 0..self.lists.len() as u32 {
+                note_beginning(&mut beginnings, number, self.dictionary.key(number));
+            }
+            beginnings
+        });
+        let numbers = beginnings.get(&first).map_or(&[][..], Vec::as_slice).iter();
+        let alive = numbers.filter(|number| self.lists[**number as usize].alive > 0);
+        alive.map(|number| self.dictionary.key(*number))
+    }
+
     /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df +
     /// 1/2) / (df + 1/2))`, never negative.
     pub(crate) fn idf(&self, frequency: usize) -> f32 {
@@ -194,6 +242,7 @@ impl Postings {
             + self.dictionary.heap_bytes()
             + block(self.documents.capacity() * size_of::<Document>())
             + self.distinct.heap_bytes()
+            + self.beginnings.get().map_or(0, beginnings_bytes)
     }
 
     fn list(&self, term: &str) -> Option<&TermList> {
@@ -247,6 +296,7 @@ impl Postings {
             alive,
             total_length,
             list_bytes,
+            beginnings: OnceLock::new(),
         })
     }
 }
@@ -254,6 +304,21 @@ impl Postings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terms_are_found_by_their_first_letters_whenever_they_came() {
+        let mut index = Postings::default();
+        index.add(0, "katzen Katze kat Hunde");
+        let found = |index: &Postings| -> Vec<String> {
+            let first = beginning("katzen").expect("long enough");
+            index.terms_with(first).map(str::to_owned).collect()
+        };
+        assert_eq!(found(&index), ["katzen", "katz"]);
+        index.add(1, "Katalog 猫猫猫猫");
+        assert_eq!(found(&index), ["katzen", "katz", "katalog"]);
+        index.remove(0);
+        assert_eq!(found(&index), ["katalog"]);
+    }
 
     #[test]
     fn adding_and_removing_keep_the_statistics() {

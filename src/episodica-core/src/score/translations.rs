@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::variants::Variant;
 use crate::fork::Lazy;
-use crate::index::{Postings, stem};
+use crate::index::{Beginning, Postings, beginning, stem};
 use crate::text::script::{is_hangul, is_kana, is_unspaced};
 use crate::text::tongue::{Tongue, stem_in};
 use crate::text::words::fold;
@@ -29,8 +29,6 @@ const MEANINGS: usize = 3;
 /// share of the messages together.
 const MARKS: usize = 4;
 const SHARE: f32 = 0.05;
-/// Letters that inflected forms of a word have in common.
-const COMMON: usize = 3;
 /// Longest word of the lexicon in scripts without spaces, in characters.
 const LONGEST: usize = 6;
 
@@ -269,41 +267,32 @@ struct Stem {
     share: f32,
 }
 
-/// Stems by their first letters: the dictionary of the index is read once for all.
+/// Stems by their first letters, by which the index finds terms.
 #[derive(Default)]
 struct Inflected {
-    sought: FxHashMap<[char; COMMON], Vec<Stem>>,
+    sought: FxHashMap<Beginning, Vec<Stem>>,
 }
 
 impl Inflected {
     fn seek(&mut self, word: &'static Word, language: usize, place: usize, share: f32) {
-        if let Some(first) = first(&word.form) {
+        if let Some(first) = beginning(&word.form) {
             let stem = Stem { language, stem: &word.stem, place, share };
             self.sought.entry(first).or_default().push(stem);
         }
     }
 
     fn find(&self, postings: &Postings, found: &mut [FxHashMap<String, f32>]) {
-        if self.sought.is_empty() {
-            return;
-        }
-        postings.for_each_term(|term| {
-            let sought = first(term).and_then(|first| self.sought.get(&first));
-            for Stem { language, stem, place, share } in sought.into_iter().flatten() {
-                if stem_in(SHARED.tongues[*language], term) == *stem {
-                    let known = found[*place].entry(term.to_owned()).or_insert(*share);
-                    *known = known.max(*share);
+        for (first, sought) in &self.sought {
+            for term in postings.terms_with(*first) {
+                for Stem { language, stem, place, share } in sought {
+                    if stem_in(SHARED.tongues[*language], term) == *stem {
+                        let known = found[*place].entry(term.to_owned()).or_insert(*share);
+                        *known = known.max(*share);
+                    }
                 }
             }
-        });
+        }
     }
-}
-
-/// The first letters of a word that is longer than that.
-fn first(word: &str) -> Option<[char; COMMON]> {
-    let mut letters = word.chars();
-    let first = [letters.next()?, letters.next()?, letters.next()?];
-    letters.next().map(|_| first)
 }
 
 /// Whether a text has kana: its Han characters are Japanese then.
