@@ -92,7 +92,7 @@ impl Engine {
         for (done, user_id) in users.into_iter().enumerate() {
             let rebuilt = self.services.decide(control, || self.rebuilt_user(&user_id, control))?;
             if let Some(user) = rebuilt {
-                if user.view.read().lacks_vectors() {
+                if self.cannot_embed_rest(&user, control)? {
                     return Err(self.cannot_embed());
                 }
                 count(&user, &mut report);
@@ -125,6 +125,17 @@ impl Engine {
             user.embed_missing(&self.services.indexing(), control)?;
         }
         Ok(user)
+    }
+
+    /// Whether the embedder leaves records without a vector. What others have added since the user
+    /// was rebuilt only needs to be embedded.
+    fn cannot_embed_rest(&self, user: &User, control: &dyn Control) -> Result<bool> {
+        if !user.view.read().lacks_vectors() {
+            return Ok(false);
+        }
+        let _turn = user.turns.take(control)?;
+        let left = user.embed_missing(&self.services.indexing(), control)?;
+        Ok(left > 0 && user.view.read().lacks_vectors())
     }
 
     fn cannot_embed(&self) -> Error {
