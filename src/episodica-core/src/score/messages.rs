@@ -282,20 +282,21 @@ impl MessageRanking<'_> {
         let (sum, count) = scores
             .iter()
             .flatten()
-            .fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
-        sum / count.max(1) as f32
+            .fold((0.0, 0_u32), |(sum, count), score| (sum + f64::from(*score), count + 1));
+        (sum / f64::from(count.max(1))) as f32
     }
 
     fn mean_over_sample(&self, all: &[u32], mut value: impl FnMut(u32) -> f32) -> f32 {
         if self.index.len() <= SCORE_ALL && !all.is_empty() {
-            return all.iter().map(|slot| value(*slot)).sum::<f32>() / all.len() as f32;
+            let sum: f64 = all.iter().map(|slot| f64::from(value(*slot))).sum();
+            return (sum / all.len() as f64) as f32;
         }
         let (mut sum, mut count) = (0.0, 0_u16);
         for slot in self.index.sample() {
-            sum += value(slot);
+            sum += f64::from(value(slot));
             count += 1;
         }
-        sum / f32::from(count.max(1))
+        (sum / f64::from(count.max(1))) as f32
     }
 }
 
