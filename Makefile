@@ -204,7 +204,7 @@ site: $(DOCS)  ## Build the documentation from what is there, without the engine
 .PHONY: wheel
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl
-	maturin build $(PROFILE) --locked --auditwheel repair --out dist
+	maturin build $(PROFILE) --locked --strip --auditwheel repair --out dist
 	@$(BIN)/python tools/wheel_size.py dist
 
 .PHONY: wheel-test
