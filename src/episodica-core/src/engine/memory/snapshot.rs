@@ -43,7 +43,7 @@ pub(super) struct Restored {
 }
 
 /// Raised with every change of the packs.
-const LAYOUT: u32 = 3;
+const LAYOUT: u32 = 4;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
