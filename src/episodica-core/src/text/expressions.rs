@@ -88,6 +88,12 @@ impl<T> Expressions<T> {
         Self { all, literals, met_by_literal, met_by_digits, needs }
     }
 
+    /// How many expressions.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// The expressions that may match `text`, in their order; no other one does.
     pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(Regex, T)> {
         let mut met = vec![0_u8; self.all.len()];
