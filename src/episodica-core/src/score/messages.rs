@@ -10,6 +10,7 @@ use super::candidates::{Best, Circumstances, later_first};
 use super::fusion::reached_by;
 use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
+use super::mean::mean;
 use super::{Explanation, Query};
 use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
@@ -278,25 +279,14 @@ impl MessageRanking<'_> {
             return 0.0;
         };
         let labels: Vec<u64> = slots.iter().copied().map(u64::from).collect();
-        let scores = vectors.scores(vector, &labels);
-        let (sum, count) = scores
-            .iter()
-            .flatten()
-            .fold((0.0, 0_u32), |(sum, count), score| (sum + f64::from(*score), count + 1));
-        (sum / f64::from(count.max(1))) as f32
+        mean(vectors.scores(vector, &labels).into_iter().flatten())
     }
 
     fn mean_over_sample(&self, all: &[u32], mut value: impl FnMut(u32) -> f32) -> f32 {
         if self.index.len() <= SCORE_ALL && !all.is_empty() {
-            let sum: f64 = all.iter().map(|slot| f64::from(value(*slot))).sum();
-            return (sum / all.len() as f64) as f32;
+            return mean(all.iter().map(|slot| value(*slot)));
         }
-        let (mut sum, mut count) = (0.0, 0_u16);
-        for slot in self.index.sample() {
-            sum += f64::from(value(slot));
-            count += 1;
-        }
-        (sum / f64::from(count.max(1))) as f32
+        mean(self.index.sample().map(value))
     }
 }
 

@@ -15,6 +15,7 @@ mod fusion;
 mod intent;
 mod late;
 mod lexical;
+mod mean;
 mod messages;
 mod query;
 mod ranking;

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{Asked, Ranking};
 use crate::config::Preset;
 use crate::error::Result;
+use crate::score::mean::mean;
 use crate::score::{
     Explanation, FactTerms, FieldScores, MaxSim, ScoredMessage, ScoredRecord, estimate_fact,
     last_successor, least_of_best, raise_successors, score_fact, sort_records,
@@ -81,9 +82,7 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
     for (slot, terms) in &mut promising {
         terms.tokens = question.score(corpus.fact_tokens(*slot));
     }
-    // In double precision the order of the facts, which depends on how they came, leaves no trace.
-    let sum: f64 = promising.iter().map(|(_, terms)| f64::from(terms.tokens)).sum();
-    let mean = (sum / promising.len().max(1) as f64) as f32;
+    let mean = mean(promising.iter().map(|(_, terms)| terms.tokens));
     let range = promising.iter().map(|(_, terms)| terms.tokens).fold(0.0, f32::max) - mean;
     for (_, terms) in &mut promising {
         terms.tokens = if range > 1e-6 { (terms.tokens - mean) / range } else { 0.0 };
