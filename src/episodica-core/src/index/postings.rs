@@ -13,7 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::keys::Keys;
 use super::ragged::Ragged;
 use super::terms::Terms;
-use crate::model::{block, map_bytes};
+use crate::model::{block, map_of_lists_bytes};
 use crate::pack::{Packer, Unpacker};
 
 /// One record that contains a term.
@@ -83,11 +83,6 @@ fn note_beginning(beginnings: &mut Beginnings, number: u32, term: &str) {
     if let Some(first) = beginning(term) {
         beginnings.entry(first).or_default().push(number);
     }
-}
-
-fn beginnings_bytes(beginnings: &Beginnings) -> usize {
-    map_bytes(beginnings.capacity(), size_of::<(Beginning, Vec<u32>)>())
-        + beginnings.len() * block(4 * size_of::<u32>())
 }
 
 impl Postings {
@@ -242,7 +237,9 @@ impl Postings {
             + self.dictionary.heap_bytes()
             + block(self.documents.capacity() * size_of::<Document>())
             + self.distinct.heap_bytes()
-            + self.beginnings.get().map_or(0, beginnings_bytes)
+            + self.beginnings.get().map_or(0, |beginnings| {
+                map_of_lists_bytes::<Beginning, u32>(beginnings.capacity(), beginnings.len())
+            })
     }
 
     fn list(&self, term: &str) -> Option<&TermList> {

@@ -21,7 +21,7 @@ pub use report::{
 pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{Shelf, ShelfWriter, Unsound};
 pub use size::InMemory;
-pub(crate) use size::{block, map_bytes};
+pub(crate) use size::{block, map_bytes, map_of_lists_bytes};
 pub use status::{
     Cost, Counts, EmbeddingHealth, Health, LlmHealth, ServiceHealth, StoreHealth, StoreStats,
     Usage, UserStats, VectorCounts,

@@ -33,6 +33,12 @@ pub(crate) const fn map_bytes(capacity: usize, entry: usize) -> usize {
     block(buckets * (entry + 1))
 }
 
+/// What a map of `len` lists takes that has room for `capacity` of them, about: most lists are
+/// short.
+pub(crate) const fn map_of_lists_bytes<K, T>(capacity: usize, len: usize) -> usize {
+    map_bytes(capacity, size_of::<(K, Vec<T>)>()) + len * block(4 * size_of::<T>())
+}
+
 /// What an `Arc` of a record takes, with all that belongs to the record alone.
 pub trait InMemory: Sized {
     /// The blocks that the record refers to.

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::generate::facts::Candidate;
 use crate::generate::reconcile::{Signature, is_single_valued, known_value};
 use crate::index::Ragged;
-use crate::model::{SemanticMemory, block, map_bytes};
+use crate::model::{SemanticMemory, block, map_of_lists_bytes};
 use crate::pack::{Packer, Unpacker};
 
 /// Memories of one attribute that a candidate is held against, the newest; attributes with one
@@ -132,13 +132,11 @@ impl Attributes {
         slots
     }
 
-    /// Size in memory, in bytes, about: most lists have few slots.
+    /// Size in memory, in bytes, about.
     pub fn heap_bytes(&self) -> usize {
-        let maps = [&self.attributes, &self.values].into_iter().map(|map| {
-            map_bytes(map.capacity(), size_of::<(u64, Vec<u32>)>())
-                + map.len() * block(4 * size_of::<u32>())
-        });
-        maps.sum::<usize>() + block(self.stated.capacity() * size_of::<Stated>())
+        let maps = [&self.attributes, &self.values]
+            .map(|map| map_of_lists_bytes::<u64, u32>(map.capacity(), map.len()));
+        maps.iter().sum::<usize>() + block(self.stated.capacity() * size_of::<Stated>())
     }
 
     /// For a snapshot.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::index::Keys;
-use crate::model::{InMemory, Shelf, ShelfWriter, block, map_bytes};
+use crate::model::{InMemory, Shelf, ShelfWriter, block, map_of_lists_bytes};
 use crate::pack::{Packer, Unpacker};
 use crate::store::History;
 
@@ -208,9 +208,8 @@ impl<R: InMemory> Table<R> {
 
     /// What the records and the table take in memory, about.
     pub fn heap_bytes(&self) -> usize {
-        // A history has few revisions.
-        let history = map_bytes(self.history.capacity(), size_of::<(u32, Vec<Cell<R>>)>())
-            + self.history.len() * block(4 * size_of::<Cell<R>>());
+        let history =
+            map_of_lists_bytes::<u32, Cell<R>>(self.history.capacity(), self.history.len());
         block(self.cells.capacity() * size_of::<Cell<R>>())
             + self.ids.heap_bytes()
             + block(self.slots.capacity() * size_of::<u32>())
