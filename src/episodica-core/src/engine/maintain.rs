@@ -92,7 +92,7 @@ impl Engine {
         for (done, user_id) in users.into_iter().enumerate() {
             let rebuilt = self.services.decide(control, || self.rebuilt_user(&user_id, control))?;
             if let Some(user) = rebuilt {
-                if self.cannot_embed_rest(&user, control)? {
+                if !self.embed_rest(&user, control)? {
                     return Err(self.cannot_embed());
                 }
                 count(&user, &mut report);
@@ -105,7 +105,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Opens a user with all vectors computed again; `None` if there is no such user.
+    /// Opens a user without the vectors on disk; `None` if there is no such user.
     fn rebuilt_user(&self, user_id: &str, control: &dyn Control) -> Result<Option<UserGuard>> {
         let owner = self.services.owner(user_id)?;
         if let Some(user) = self.users.get(user_id) {
@@ -119,23 +119,18 @@ impl Engine {
         for kind in LogKind::ALL {
             self.services.store.remove_vectors(&owner, kind)?;
         }
-        let user = self.known_user(user_id, control)?;
-        if let Some(user) = &user {
-            let _turn = user.turns.take(control)?;
-            user.embed_missing(&self.services.indexing(), control)?;
-        }
-        Ok(user)
+        self.known_user(user_id, control)
     }
 
-    /// Whether the embedder leaves records without a vector. What others have added since the user
-    /// was rebuilt only needs to be embedded.
-    fn cannot_embed_rest(&self, user: &User, control: &dyn Control) -> Result<bool> {
+    /// Embeds what has no vector yet, such as what others have added since the user was rebuilt;
+    /// false if the embedder fails.
+    fn embed_rest(&self, user: &User, control: &dyn Control) -> Result<bool> {
         if !user.view.read().lacks_vectors() {
-            return Ok(false);
+            return Ok(true);
         }
         let _turn = user.turns.take(control)?;
         let left = user.embed_missing(&self.services.indexing(), control)?;
-        Ok(left > 0 && user.view.read().lacks_vectors())
+        Ok(left == 0 || !user.view.read().lacks_vectors())
     }
 
     fn cannot_embed(&self) -> Error {

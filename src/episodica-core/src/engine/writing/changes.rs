@@ -54,10 +54,9 @@ impl Changes {
         let [id] = &candidate.source_messages[..] else { return Vec::new() };
         let Some(slot) = view.messages.slot(id) else { return Vec::new() };
         let message = view.messages.get(slot);
-        if self.last.as_ref().is_none_or(|(last, _)| *last != slot) {
-            self.last = Some((slot, OfMessage::read(view, slot, message)));
-        }
-        let Some((_, said)) = &self.last else { return Vec::new() };
+        let known = self.last.take().filter(|(last, _)| *last == slot);
+        let read = || (slot, OfMessage::read(view, slot, message));
+        let (_, said) = self.last.insert(known.unwrap_or_else(read));
         let mut ended: Vec<Arc<SemanticMemory>> = Vec::new();
         let mut add = |fact: Arc<SemanticMemory>| {
             let own = fact.source_messages.contains(id);
