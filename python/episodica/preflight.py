@@ -4,7 +4,7 @@ Importing this module is the check; the package imports it before ``_native``.
 
 * Processor: the engine is compiled for x86-64-v2, and chooses wider instructions itself. On an
   older processor it would die of an illegal instruction while it loads; so this module asks the
-  kernel first, on Linux, where alone it is compiled so.
+  kernel first. Only on Linux, as other systems get the compiler's defaults.
 * Interpreter: the engine keeps exception classes and threads that belong to the main interpreter;
   a subinterpreter would fail far from the cause.
 """

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Share of the budget that users may take: the rest is for what lies idle between the blocks of
 /// users who were opened and closed. Measured with users of 1 and of 100 messages.
-const FRAGMENTS: (usize, usize) = (2, 3);
+const SHARE_OF_USERS: (usize, usize) = (2, 3);
 
 /// What to do about a user without records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Registry {
     /// Closes the least recently used users without a guard until a tenth of the budget is free,
     /// so that not every opening has to evict.
     fn evict(&self, services: &Services) {
-        let budget = services.config.memory_budget_bytes / FRAGMENTS.1 * FRAGMENTS.0;
+        let budget = services.config.memory_budget_bytes / SHARE_OF_USERS.1 * SHARE_OF_USERS.0;
         if self.memory_bytes() <= budget {
             return;
         }

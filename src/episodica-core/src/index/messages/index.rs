@@ -44,7 +44,7 @@ pub struct MessageIndex {
     pub(super) ends: HashMap<Option<Arc<str>>, u32>,
     /// WordPiece ids of every message.
     pub(super) tokens: Ragged<u16>,
-    /// What those messages take that no shelf holds.
+    /// What the messages take that the shelf does not hold.
     pub(super) record_bytes: usize,
     /// Messages that stand for all.
     pub(super) sample: Sample,
