@@ -92,30 +92,28 @@ fn first_beyond(limit: f32, numbers: &[f32]) -> Option<usize> {
 
 /// The best `k`, best first, ties by label ascending. Turns a negative zero into zero, so that both
 /// tie.
-pub(crate) fn best(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
+pub(crate) fn best(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
+    let mut hits = best_and_ties(hits, k);
+    hits.truncate(k);
+    hits
+}
+
+/// The best `k`, as [`best`] has them, and all that are as good as the last; all of fewer than `k`.
+pub(crate) fn best_and_ties(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
+    if k == 0 {
+        return Vec::new();
+    }
     for (_, score) in &mut hits {
         *score += 0.0;
     }
     let order =
         |a: &(u64, f32), b: &(u64, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
-    if k == 0 {
-        return Vec::new();
-    }
     if hits.len() > k {
-        hits.select_nth_unstable_by(k - 1, order);
-        hits.truncate(k);
+        let (_, (_, least), _) = hits.select_nth_unstable_by(k - 1, order);
+        let least = *least;
+        hits.retain(|(_, score)| *score >= least);
     }
     hits.sort_unstable_by(order);
-    hits
-}
-
-/// The best `k`, as [`best`] has them, and all that are as good as the last.
-pub(crate) fn best_and_ties(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
-    let all = hits.len();
-    let mut hits = best(hits, all);
-    let last = k.checked_sub(1).and_then(|last| hits.get(last));
-    let least = last.map_or(f32::NEG_INFINITY, |(_, score)| *score);
-    hits.truncate(hits.partition_point(|(_, score)| *score >= least));
     hits
 }
 
@@ -189,6 +187,11 @@ mod tests {
         let hits = vec![(9, 0.5), (3, 0.5), (1, -0.0), (2, 0.0), (7, 0.9)];
         assert_eq!(best(hits.clone(), 2), [(7, 0.9), (3, 0.5)]);
         assert_eq!(best(hits.clone(), 9), [(7, 0.9), (3, 0.5), (9, 0.5), (1, 0.0), (2, 0.0)]);
-        assert!(best(hits, 0).is_empty());
+        assert!(best(hits.clone(), 0).is_empty());
+        let with_ties = |k| best_and_ties(hits.clone(), k);
+        assert_eq!(with_ties(2), [(7, 0.9), (3, 0.5), (9, 0.5)]);
+        assert_eq!(with_ties(4), with_ties(5));
+        assert_eq!(with_ties(4), best(hits.clone(), 9));
+        assert!(with_ties(0).is_empty());
     }
 }

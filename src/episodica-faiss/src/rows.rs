@@ -10,7 +10,7 @@ use std::path::Path;
 
 use episodica_core::Result;
 use episodica_core::index::Matrix;
-use episodica_simd::inner_product;
+use episodica_simd::{half_inner_products, inner_product};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use ndarray::ArrayView2;
@@ -23,8 +23,6 @@ pub(crate) const MANY: usize = 4_096;
 /// When halves need more room, they get this part of what they have, at least: twice as much would
 /// be as large as single precision.
 const ROOM: usize = 8;
-/// Halves are multiplied after so many rows are converted, which stay in the nearest cache.
-const BLOCK: usize = 8;
 
 /// Rows of numbers, in one piece.
 #[derive(Debug, Clone, Copy)]
@@ -68,17 +66,8 @@ impl Slice<'_> {
                     *product = inner_product(query, &numbers[row * d..][..d]);
                 }
             }
-            Self::Half(numbers) => {
-                // Some at a time: the processor fetches the next rows while it converts one.
-                let mut buffer = vec![0.0; BLOCK * d];
-                for (rows, products) in rows.chunks(BLOCK).zip(products.chunks_mut(BLOCK)) {
-                    for (row, single) in rows.iter().zip(buffer.chunks_exact_mut(d)) {
-                        numbers[row * d..][..d].convert_to_f32_slice(single);
-                    }
-                    for (single, product) in buffer.chunks_exact(d).zip(products) {
-                        *product = inner_product(query, single);
-                    }
-                }
+            Self::Half(halves) => {
+                half_inner_products(query, halves.reinterpret_cast(), rows, &mut products);
             }
         }
         products

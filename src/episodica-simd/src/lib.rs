@@ -21,7 +21,7 @@ const LANES: usize = 32;
 pub enum Level {
     /// Those of the target that everything is compiled for.
     Compiled = 1,
-    /// AVX2 and the bit operations that came with it (x86-64-v3).
+    /// AVX2, and the bit operations and the conversion of halves that came with it (x86-64-v3).
     Avx2 = 2,
     /// AVX-512 with vectors of bytes and words (x86-64-v4), and counts of bits.
     Avx512 = 3,
@@ -50,7 +50,7 @@ impl Level {
         macro_rules! has {
             ($($feature:tt)*) => { $(std::is_x86_feature_detected!($feature))&&* };
         }
-        if !has!("avx2" "bmi1" "bmi2" "lzcnt" "popcnt") {
+        if !has!("avx2" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt") {
             Self::Compiled
         } else if has!("avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512vpopcntdq") {
             Self::Avx512
@@ -76,11 +76,22 @@ impl Level {
     }
 }
 
-/// Makes a function out of a safe body: compiled for each level, called at the processor's.
+/// Makes a function out of a safe body: compiled for each level, called at the processor's. A body
+/// with instructions that the compiler does not find by itself may be named for the levels above.
 macro_rules! dispatched {
     (
         $(#[$about:meta])*
         $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)? = $body:path
+    ) => {
+        dispatched! {
+            $(#[$about])*
+            $name($($argument: $kind),*) $(-> $result)? = $body, above $body
+        }
+    };
+    (
+        $(#[$about:meta])*
+        $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?
+            = $body:path, above $above:path
     ) => {
         $(#[$about])*
         #[inline]
@@ -93,16 +104,16 @@ macro_rules! dispatched {
             use super::*;
 
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx2,f16c,bmi1,bmi2,lzcnt,popcnt")]
             fn avx2($($argument: $kind),*) $(-> $result)? {
-                $body($($argument),*)
+                $above($($argument),*)
             }
 
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx2,f16c,bmi1,bmi2,lzcnt,popcnt")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
             fn avx512($($argument: $kind),*) $(-> $result)? {
-                $body($($argument),*)
+                $above($($argument),*)
             }
 
             /// At a level that the processor has.
@@ -125,6 +136,14 @@ macro_rules! dispatched {
 dispatched! {
     /// The inner product of two vectors; of the shorter length where they differ.
     inner_product(a: &[f32], b: &[f32]) -> f32 = bodies::inner_product
+}
+
+dispatched! {
+    /// The inner product of `query` with each of `rows`, which are numbers of rows of `halves`: the
+    /// bits of numbers in half precision, row after row, each row as long as `query`. What
+    /// [`inner_product`] gives for the same numbers in single precision.
+    half_inner_products(query: &[f32], halves: &[u16], rows: &[usize], products: &mut [f32])
+        = bodies::half_inner_products, above bodies::half_inner_products_f16c
 }
 
 dispatched! {
@@ -153,18 +172,31 @@ mod bodies {
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         let mut sums = [0.0_f32; LANES];
         for (a, b) in a.iter().zip(b) {
-            for lane in 0..LANES {
-                sums[lane] += a[lane] * b[lane];
-            }
+            add_products(&mut sums, a, b);
         }
         if !a_rest.is_empty() {
-            let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
-            a[..a_rest.len()].copy_from_slice(a_rest);
-            b[..b_rest.len()].copy_from_slice(b_rest);
-            for lane in 0..LANES {
-                sums[lane] += a[lane] * b[lane];
-            }
+            add_products(&mut sums, &filled_up(a_rest), &filled_up(b_rest));
         }
+        total(sums)
+    }
+
+    #[inline(always)]
+    fn add_products(sums: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+
+    /// Fewer than [`LANES`] numbers, with zeros behind them.
+    #[inline(always)]
+    fn filled_up<T: Copy + Default>(rest: &[T]) -> [T; LANES] {
+        let mut all = [T::default(); LANES];
+        all[..rest.len()].copy_from_slice(rest);
+        all
+    }
+
+    #[inline(always)]
+    fn total(mut sums: [f32; LANES]) -> f32 {
         let mut half = LANES / 2;
         while half > 0 {
             for lane in 0..half {
@@ -173,6 +205,82 @@ mod bodies {
             half /= 2;
         }
         sums[0]
+    }
+
+    #[inline(always)]
+    pub(super) fn half_inner_products(
+        query: &[f32],
+        halves: &[u16],
+        rows: &[usize],
+        products: &mut [f32],
+    ) {
+        products_of_halves(query, halves, rows, products, |eight| eight.map(single));
+    }
+
+    /// With the processor's own conversion, which every level above has.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn half_inner_products_f16c(
+        query: &[f32],
+        halves: &[u16],
+        rows: &[usize],
+        products: &mut [f32],
+    ) {
+        use std::arch::x86_64::_mm256_cvtph_ps;
+        products_of_halves(query, halves, rows, products, |eight| {
+            bytemuck::cast(_mm256_cvtph_ps(bytemuck::cast(eight)))
+        });
+    }
+
+    /// Converts each row, which is exact, and multiplies as [`inner_product`] does.
+    #[inline(always)]
+    fn products_of_halves(
+        query: &[f32],
+        halves: &[u16],
+        rows: &[usize],
+        products: &mut [f32],
+        convert: impl Fn([u16; 8]) -> [f32; 8],
+    ) {
+        let convert = |halves: &[u16; LANES]| -> [f32; LANES] {
+            let mut numbers = [0.0; LANES];
+            for (numbers, halves) in
+                numbers.as_chunks_mut::<8>().0.iter_mut().zip(halves.as_chunks::<8>().0)
+            {
+                *numbers = convert(*halves);
+            }
+            numbers
+        };
+        let (chunks, rest) = query.as_chunks::<LANES>();
+        for (row, product) in rows.iter().zip(products) {
+            let row = &halves[row * query.len()..][..query.len()];
+            let (row_chunks, row_rest) = row.as_chunks::<LANES>();
+            let mut sums = [0.0_f32; LANES];
+            for (a, b) in chunks.iter().zip(row_chunks) {
+                add_products(&mut sums, a, &convert(b));
+            }
+            if !rest.is_empty() {
+                add_products(&mut sums, &filled_up(rest), &convert(&filled_up(row_rest)));
+            }
+            *product = total(sums);
+        }
+    }
+
+    /// A number in half precision, from its bits.
+    #[inline(always)]
+    pub(super) fn single(half: u16) -> f32 {
+        /// How much further from zero the exponents of single precision begin.
+        const SHIFT: u32 = (127 - 15) << 23;
+        let bits = u32::from(half & 0x7fff) << 13;
+        let number = match half & 0x7c00 {
+            // Below the smallest exponent numbers lie as close as just above it: they are read
+            // there, and what that adds is taken away.
+            0 => f32::from_bits(bits + SHIFT + (1 << 23)) - f32::from_bits(SHIFT + (1 << 23)),
+            // Infinity, and what is no number.
+            0x7c00 => f32::from_bits(bits | 0x7f80_0000),
+            _ => f32::from_bits(bits + SHIFT),
+        };
+        f32::from_bits(number.to_bits() | u32::from(half & 0x8000) << 16)
     }
 
     #[inline(always)]
@@ -246,6 +354,46 @@ mod tests {
                 let product = inner_product::at(level, &a, &b);
                 assert_eq!(product.to_bits(), compiled.to_bits(), "{level:?} {length}");
             }
+        }
+    }
+
+    /// Finite numbers in half precision, of all sizes.
+    fn halves(count: usize) -> Vec<u16> {
+        let bits = numbers(6, count).into_iter().map(|number| (number * 32_768.0) as i16 as u16);
+        bits.map(|bits| if bits & 0x7c00 == 0x7c00 { bits & 0xbfff } else { bits }).collect()
+    }
+
+    #[test]
+    fn products_with_halves_have_the_bits_of_those_with_the_same_numbers() {
+        for length in [1, 7, 8, 31, 32, 33, 255, 256, 384, 385] {
+            let (query, rows) = (numbers(7, length), halves(5 * length));
+            let singles: Vec<f32> = rows.iter().copied().map(bodies::single).collect();
+            let chosen = [4, 0, 3, 3];
+            let expected = chosen.map(|row| inner_product(&query, &singles[row * length..]));
+            for level in levels() {
+                let mut products = [0.0; 4];
+                half_inner_products::at(level, &query, &rows, &chosen, &mut products);
+                assert_eq!(products.map(f32::to_bits), expected.map(f32::to_bits), "{level:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_half_is_converted_exactly() {
+        for half in 0..=u16::MAX {
+            let (exponent, fraction) = (i32::from(half >> 10 & 31), f32::from(half & 0x3ff));
+            let size = match exponent {
+                0 => fraction * 2_f32.powi(-24),
+                31 if fraction > 0.0 => f32::NAN,
+                31 => f32::INFINITY,
+                _ => (1.0 + fraction / 1_024.0) * 2_f32.powi(exponent - 15),
+            };
+            let number = if half >> 15 == 0 { size } else { -size };
+            let converted = bodies::single(half);
+            assert!(
+                converted.to_bits() == number.to_bits() || number.is_nan() && converted.is_nan(),
+                "{half:#06x}: {converted} {number}"
+            );
         }
     }
 
