@@ -50,32 +50,42 @@ struct Word {
     share: f32,
 }
 
-struct Lexicon {
-    /// By concept and language.
-    concepts: Vec<[Vec<Word>; NAMES.len()]>,
-    /// The concepts of a stem, by language; of a whole word in scripts without spaces.
-    known: [FxHashMap<String, Vec<u16>>; NAMES.len()],
-    tongues: [Option<Tongue>; NAMES.len()],
+/// The lexicon in one language.
+struct Column {
+    /// By concept.
+    words: Vec<Vec<Word>>,
+    /// The concepts of a stem; of a whole word in scripts without spaces.
+    known: FxHashMap<String, Vec<u16>>,
 }
 
-static SHARED: Lazy<Lexicon> = Lazy::new(|| {
-    let tongues = NAMES.map(Tongue::named);
-    let mut known = [(); NAMES.len()].map(|()| FxHashMap::<String, Vec<u16>>::default());
-    let mut concepts = Vec::new();
+/// Each is read when it is first needed: most talk is in one language.
+static COLUMNS: [Lazy<Column>; NAMES.len()] = [
+    Lazy::new(column::<0>),
+    Lazy::new(column::<1>),
+    Lazy::new(column::<2>),
+    Lazy::new(column::<3>),
+    Lazy::new(column::<4>),
+    Lazy::new(column::<5>),
+    Lazy::new(column::<6>),
+    Lazy::new(column::<7>),
+];
+
+static TONGUES: Lazy<[Option<Tongue>; NAMES.len()]> = Lazy::new(|| NAMES.map(Tongue::named));
+
+fn column<const LANGUAGE: usize>() -> Column {
+    let (mut words, mut known) = (Vec::new(), FxHashMap::<String, Vec<u16>>::default());
     for line in LEXICON.lines().filter(|line| !line.starts_with('#')) {
-        let mut concept = [(); NAMES.len()].map(|()| Vec::new());
-        for (language, words) in line.split('|').enumerate().take(NAMES.len()) {
-            for word in words.split_whitespace() {
-                let word = fold(word);
-                let (key, found) = read(language, &word, tongues[language]);
-                known[language].entry(key).or_default().push(concepts.len() as u16);
-                concept[language].extend(found);
-            }
+        let mut concept = Vec::new();
+        let column = line.split('|').nth(LANGUAGE).unwrap_or_default();
+        for word in column.split_whitespace() {
+            let (key, found) = read(LANGUAGE, &fold(word), TONGUES[LANGUAGE]);
+            known.entry(key).or_default().push(words.len() as u16);
+            concept.extend(found);
         }
-        concepts.push(concept);
+        words.push(concept);
     }
-    Lexicon { concepts, known, tongues }
-});
+    Column { words, known }
+}
 
 /// How a word of the lexicon is found in a question, and how in the index. A single character of a
 /// script without spaces is part of too many words to be looked up.
@@ -124,7 +134,7 @@ impl<'a> Translator<'a> {
             return None;
         }
         let own = match tongue {
-            Some(tongue) => SHARED.tongues.iter().position(|it| *it == Some(tongue)),
+            Some(tongue) => TONGUES.iter().position(|it| *it == Some(tongue)),
             None => Some(ENGLISH),
         };
         Some(Self { postings, present, own })
@@ -140,8 +150,8 @@ impl<'a> Translator<'a> {
             // A question of few words may be in any language of the messages.
             let languages =
                 (ENGLISH..CHINESE).filter(|it| *it == own || own == ENGLISH && self.present[*it]);
-            let mut keys = languages.map(|it| (it, stem_in(SHARED.tongues[it], word.word)));
-            let known = keys.find(|(it, key)| SHARED.known[*it].contains_key(&**key));
+            let mut keys = languages.map(|it| (it, stem_in(TONGUES[it], word.word)));
+            let known = keys.find(|(it, key)| COLUMNS[*it].known.contains_key(&**key));
             if let Some((language, key)) = known {
                 for concept in concepts_of(language, &key) {
                     self.forms(concept, language, &mut forms);
@@ -169,7 +179,7 @@ impl<'a> Translator<'a> {
         while at + 1 < starts.len() {
             let longest = LONGEST.min(starts.len() - 1 - at);
             let word = (1..=longest).rev().map(|length| &run[starts[at]..starts[at + length]]);
-            let known = word.into_iter().find(|word| SHARED.known[language].contains_key(*word));
+            let known = word.into_iter().find(|word| COLUMNS[language].known.contains_key(*word));
             let Some(word) = known else {
                 at += 1;
                 continue;
@@ -213,12 +223,12 @@ impl<'a> Translator<'a> {
 
     /// The words of a concept in the languages of the messages.
     fn words(&self, concept: usize, own: usize) -> impl Iterator<Item = (usize, &'static Word)> {
-        let languages = SHARED.concepts[concept].iter().enumerate();
-        languages
-            .filter(move |(language, _)| {
-                self.present[*language] && (*language, own) != (ENGLISH, ENGLISH)
-            })
-            .flat_map(|(language, words)| words.iter().map(move |word| (language, word)))
+        let languages = (0..NAMES.len()).filter(move |language| {
+            self.present[*language] && (*language, own) != (ENGLISH, ENGLISH)
+        });
+        languages.flat_map(move |language| {
+            COLUMNS[language].words[concept].iter().map(move |word| (language, word))
+        })
     }
 }
 
@@ -241,7 +251,7 @@ fn has_unspaced(postings: &Postings) -> bool {
 }
 
 fn concepts_of(language: usize, key: &str) -> impl Iterator<Item = usize> {
-    let known = SHARED.known[language].get(key).map_or(&[][..], Vec::as_slice);
+    let known = COLUMNS[language].known.get(key).map_or(&[][..], Vec::as_slice);
     known.iter().take(MEANINGS).map(|concept| usize::from(*concept))
 }
 
@@ -285,7 +295,7 @@ impl Inflected {
         for (first, sought) in &self.sought {
             for term in postings.terms_with(*first) {
                 for Stem { language, stem, place, share } in sought {
-                    if stem_in(SHARED.tongues[*language], term) == *stem {
+                    if stem_in(TONGUES[*language], term) == *stem {
                         let known = found[*place].entry(term.to_owned()).or_insert(*share);
                         *known = known.max(*share);
                     }
@@ -359,6 +369,7 @@ mod tests {
                 assert_eq!(words.split_whitespace().find(grammar), None, "{line}");
             }
         }
-        assert_eq!(SHARED.concepts.len(), LEXICON.lines().count() - 3);
+        let concepts = LEXICON.lines().count() - 3;
+        assert!(COLUMNS.iter().all(|column| column.words.len() == concepts));
     }
 }

@@ -5,9 +5,14 @@
 //! would find them exactly, but in texts beyond ASCII it simulates all expressions at once where
 //! one of them has a word boundary.
 
+use std::ops::Deref;
+use std::sync::OnceLock;
+
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Class, Hir, HirKind};
+
+use crate::fork::make;
 
 /// Largest class of characters that is written out as literals.
 const WRITTEN_OUT: usize = 12;
@@ -24,9 +29,40 @@ const MAX_NEEDS: usize = 4;
 /// Longest number that a need asks for, in digits.
 const MAX_DIGITS: usize = 8;
 
+/// An expression that ignores case, compiled when it is first used: that takes a third of a
+/// millisecond, and a new process that asks one question needs few of hundreds.
+pub(crate) struct Expression {
+    pattern: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl Expression {
+    /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
+    pub(crate) fn new(pattern: String) -> Self {
+        let expression = Self { pattern, compiled: OnceLock::new() };
+        if cfg!(test) {
+            let _ = expression.as_str();
+        }
+        expression
+    }
+
+    fn compile(&self) -> Regex {
+        let regex = RegexBuilder::new(&self.pattern).case_insensitive(true).build();
+        regex.expect("invariant: the patterns are tested")
+    }
+}
+
+impl Deref for Expression {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(|| self.compile())))
+    }
+}
+
 /// Expressions that ignore case, each with a value.
 pub(crate) struct Expressions<T> {
-    all: Vec<(Regex, T)>,
+    all: Vec<(Expression, T)>,
     literals: AhoCorasick,
     /// The needs that each literal meets.
     met_by_literal: Vec<Vec<Met>>,
@@ -52,7 +88,7 @@ struct Need {
 }
 
 impl<T> Expressions<T> {
-    /// Compiles patterns of this crate. Digits are those of ASCII.
+    /// Reads patterns of this crate. Digits are those of ASCII.
     pub(crate) fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
         let mut literals: Vec<String> = Vec::new();
         let mut met_by_literal: Vec<Vec<Met>> = Vec::new();
@@ -77,8 +113,7 @@ impl<T> Expressions<T> {
                 }
             }
             needs.push((1 << checked.len()) - 1);
-            let regex = RegexBuilder::new(&pattern).case_insensitive(true).build();
-            all.push((regex.expect("invariant: the patterns are tested"), value));
+            all.push((Expression::new(pattern), value));
         }
         let literals = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
@@ -95,7 +130,7 @@ impl<T> Expressions<T> {
     }
 
     /// The expressions that may match `text`, in their order; no other one does.
-    pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(Regex, T)> {
+    pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(Expression, T)> {
         let mut met = vec![0_u8; self.all.len()];
         let mut note =
             |needs: &[Met]| needs.iter().for_each(|need| met[need.expression] |= need.bit);

@@ -9,14 +9,14 @@
 use crate::fork::Lazy;
 
 use jiff::civil::Date;
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::calendar::{Holiday, Unit};
 use super::languages::{english, french, german, spanish};
 use super::meaning::Place;
 use super::mention::TimeMention;
 use super::tense::{self, Reader};
-use crate::text::expressions::Expressions;
+use crate::text::expressions::{Expression, Expressions};
 use crate::text::{Language, is_cjk};
 
 /// The value of "a few" among the counts of a language.
@@ -125,9 +125,9 @@ const NUMERIC: &[(&str, Meaning)] = &[
 ];
 
 /// The names of one kind, each with its value.
-pub(super) struct Names<T>(Vec<(Regex, T)>);
+pub(super) struct Names<T>(Vec<(Expression, T)>);
 
-/// The compiled patterns of a language.
+/// The patterns of a language.
 pub(super) struct Patterns {
     pub language: Language,
     patterns: Expressions<Meaning>,
@@ -139,12 +139,12 @@ pub(super) struct Patterns {
     pub day_words: Names<i8>,
     pub seasons: Names<i8>,
     pub feasts: Names<Holiday>,
-    pub habits: Regex,
-    pub mornings: Regex,
-    pub goes_on: Regex,
+    pub habits: Expression,
+    pub mornings: Expression,
+    pub goes_on: Expression,
     pub day_first: bool,
-    rejected: Option<Regex>,
-    counted: Regex,
+    rejected: Option<Expression>,
+    counted: Expression,
     pub tense: &'static Lazy<Reader>,
 }
 
@@ -169,18 +169,13 @@ pub(super) fn of(language: Language) -> &'static Patterns {
 
 impl<T: Copy> Names<T> {
     fn new<'a>(names: impl IntoIterator<Item = (&'a str, T)>) -> Self {
-        let one = |(name, value)| (compile(&format!("^(?:{name})$")), value);
+        let one = |(name, value)| (Expression::new(format!("^(?:{name})$")), value);
         Self(names.into_iter().map(one).collect())
     }
 
     pub(super) fn find(&self, name: &str) -> Option<T> {
         self.0.iter().find(|(regex, _)| regex.is_match(name)).map(|(_, value)| *value)
     }
-}
-
-/// Compiles a pattern of this crate, ignoring case.
-pub(super) fn compile(pattern: &str) -> Regex {
-    Regex::new(&format!("(?i){pattern}")).expect("invariant: the patterns are tested")
 }
 
 fn any<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
@@ -247,16 +242,16 @@ impl Patterns {
             day_words: Names::new(words.day_words.iter().copied()),
             seasons: Names::new(words.seasons.into_iter().zip(0..)),
             feasts: Names::new(words.feasts.iter().copied()),
-            habits: compile(&format!(r"\b(?:{})\b", words.habits)),
-            mornings: compile(&format!(r"\b(?:{})\s+$", words.mornings)),
-            goes_on: compile(&format!(
+            habits: Expression::new(format!(r"\b(?:{})\b", words.habits)),
+            mornings: Expression::new(format!(r"\b(?:{})\s+$", words.mornings)),
+            goes_on: Expression::new(format!(
                 r#"^(?:\s*(?:$|[,;:!?)\]"”’…。，！？]|\.(?:\s|$)|\s[-–—])|\s+(?:{})\b)"#,
                 words.goes_on
             )),
             day_first: words.day_first,
             rejected: (!words.rejected.is_empty())
-                .then(|| compile(&format!(r"\b(?:{})", filled(&words.rejected.join("|"))))),
-            counted: compile(&format!(r"^ ?(?:(?:{})\b|%)", words.counted)),
+                .then(|| Expression::new(format!(r"\b(?:{})", filled(&words.rejected.join("|"))))),
+            counted: Expression::new(format!(r"^ ?(?:(?:{})\b|%)", words.counted)),
             tense,
         }
     }

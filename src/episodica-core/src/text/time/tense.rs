@@ -3,14 +3,12 @@
 //! A clause ends at punctuation and at a conjunction. The clause of the date decides first, then
 //! the one before it, then the one after it.
 
-use crate::fork::Lazy;
 use std::ops::Range;
-
-use regex::Regex;
 
 use super::calendar::Lean;
 use super::languages::{chinese, english, french, german, spanish};
-use super::patterns::compile;
+use crate::fork::Lazy;
+use crate::text::expressions::Expression;
 
 /// Number of bytes that are read on either side of a date.
 const REACH: usize = 240;
@@ -51,10 +49,10 @@ pub(super) enum Rule {
     AheadFirst,
 }
 
-/// A compiled [`Tense`].
+/// The expressions of a [`Tense`].
 pub(super) struct Reader {
-    signs: Regex,
-    bounds: Regex,
+    signs: Expression,
+    bounds: Expression,
     rule: Rule,
 }
 
@@ -91,8 +89,8 @@ impl Reader {
             words => format!(r"|\b(?:{words})\b"),
         };
         Self {
-            signs: compile(&groups.join("|")),
-            bounds: compile(&format!(
+            signs: Expression::new(groups.join("|")),
+            bounds: Expression::new(format!(
                 r"[,;:!?\n…()。，！？；：]|\.(?:\s|$)|\s[-–—]\s|——{conjunctions}"
             )),
             rule: tense.rule,
