@@ -11,6 +11,9 @@ use episodica_simd::differing_bits;
 
 use crate::rows::Slice;
 
+/// Rows whose distances are compared together.
+const BLOCK: usize = 32;
+
 /// The signs of rows, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
@@ -88,22 +91,30 @@ impl Sketch {
         let query = signs;
         let mut distances = vec![0_u16; self.words.len() / self.width];
         differing_bits(&query, &self.words, &mut distances);
-        let mut counts = vec![0_usize; 64 * self.width + 1];
-        distances.iter().for_each(|distance| counts[usize::from(*distance)] += 1);
+        // Four counters for each distance: most rows have one of a few, and no increment waits for
+        // the one before.
+        let mut counts = vec![[0_usize; 4]; 64 * self.width + 1];
+        for four in distances.chunks(4) {
+            for (counter, distance) in four.iter().enumerate() {
+                counts[usize::from(*distance)][counter] += 1;
+            }
+        }
         let mut found = 0;
-        let most = counts.iter().position(|count| {
-            found += count;
+        let most = counts.iter().position(|counters| {
+            found += counters.iter().sum::<usize>();
             found >= wanted
         });
-        let most = most.unwrap_or(counts.len());
+        // No distance is greater than that of a row that differs everywhere.
+        let most = most.unwrap_or(64 * self.width) as u16;
         let mut rows = Vec::with_capacity(found);
-        rows.extend(
-            distances
-                .iter()
-                .enumerate()
-                .filter(|(_, distance)| usize::from(**distance) <= most)
-                .map(|(row, _)| row),
-        );
+        for (block, first) in distances.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+            // Most blocks have none. Without a branch for each row, the compiler compares several
+            // at a time.
+            if block.iter().fold(false, |any, distance| any | (*distance <= most)) {
+                let near = (first..).zip(block).filter(|(_, distance)| **distance <= most);
+                rows.extend(near.map(|(row, _)| row));
+            }
+        }
         rows
     }
 }

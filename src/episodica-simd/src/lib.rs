@@ -7,8 +7,8 @@
 //! x86-64 needs more steps for the same lanes; others (ARM's NEON) are known when the code is
 //! compiled.
 //!
-//! Core and `episodica-faiss` call it. It knows numbers only. The one `unsafe` call is in the macro
-//! [`dispatched`].
+//! Core and `episodica-faiss` call it. It knows numbers only. `unsafe` are the calls in the macro
+//! [`dispatched`], and a hint to the processor.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -166,6 +166,12 @@ dispatched! {
 mod bodies {
     use super::LANES;
 
+    /// How many rows ahead memory is asked for.
+    const AHEAD: usize = 8;
+    /// Numbers in half precision in a line of the caches.
+    #[cfg(target_arch = "x86_64")]
+    const LINE: usize = 32;
+
     #[inline(always)]
     pub(super) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
         let (a, b) = (&a[..a.len().min(b.len())], &b[..b.len().min(a.len())]);
@@ -214,7 +220,7 @@ mod bodies {
         rows: &[usize],
         products: &mut [f32],
     ) {
-        products_of_halves(query, halves, rows, products, |eight| eight.map(single));
+        products_of_halves(query, halves, rows, products, |_| (), |eight| eight.map(single));
     }
 
     /// With the processor's own conversion, which every level above has.
@@ -227,19 +233,30 @@ mod bodies {
         rows: &[usize],
         products: &mut [f32],
     ) {
-        use std::arch::x86_64::_mm256_cvtph_ps;
-        products_of_halves(query, halves, rows, products, |eight| {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps};
+        let fetch = |row: &[u16]| {
+            for line in row.chunks(LINE) {
+                #[allow(unused_unsafe, reason = "safe in newer versions of the compiler")]
+                // SAFETY: a hint reads nothing, and would be sound for any address.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast())
+                };
+            }
+        };
+        products_of_halves(query, halves, rows, products, fetch, |eight| {
             bytemuck::cast(_mm256_cvtph_ps(bytemuck::cast(eight)))
         });
     }
 
-    /// Converts each row, which is exact, and multiplies as [`inner_product`] does.
+    /// Converts each row, which is exact, and multiplies as [`inner_product`] does. `fetch` is told
+    /// of rows ahead: they lie anywhere, so the processor alone begins to read one too late.
     #[inline(always)]
     fn products_of_halves(
         query: &[f32],
         halves: &[u16],
         rows: &[usize],
         products: &mut [f32],
+        fetch: impl Fn(&[u16]),
         convert: impl Fn([u16; 8]) -> [f32; 8],
     ) {
         let convert = |halves: &[u16; LANES]| -> [f32; LANES] {
@@ -252,8 +269,12 @@ mod bodies {
             numbers
         };
         let (chunks, rest) = query.as_chunks::<LANES>();
-        for (row, product) in rows.iter().zip(products) {
-            let row = &halves[row * query.len()..][..query.len()];
+        let row_of = |row: usize| &halves[row * query.len()..][..query.len()];
+        for (place, (row, product)) in rows.iter().zip(products).enumerate() {
+            if let Some(ahead) = rows.get(place + AHEAD) {
+                fetch(row_of(*ahead));
+            }
+            let row = row_of(*row);
             let (row_chunks, row_rest) = row.as_chunks::<LANES>();
             let mut sums = [0.0_f32; LANES];
             for (a, b) in chunks.iter().zip(row_chunks) {

@@ -3,9 +3,7 @@
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
-use super::QueryTerm;
 use super::fusion::top_k_and_ties;
-use super::lexical::bm25;
 use crate::index::{Field, VectorIndex};
 
 /// Up to this many records every vector is compared; above that, only the nearest.
@@ -27,18 +25,16 @@ pub struct FieldScores {
 }
 
 impl FieldScores {
-    /// Scores the field. `b` is BM25's length correction, `wanted` the number of hits requested. If
-    /// not all records are compared, as many of the `preferred` slots become candidates as of all
-    /// slots.
+    /// Scores the field, whose slots have `words` by BM25; `wanted` is the number of hits requested.
+    /// If not all records are compared, as many of the `preferred` slots become candidates as of
+    /// all slots.
     pub fn new(
         field: &Field,
-        terms: &[QueryTerm],
+        words: Vec<f32>,
         vector: Option<ArrayView1<'_, f32>>,
-        b: f32,
         wanted: usize,
         preferred: Option<&dyn Fn(u32) -> bool>,
     ) -> Self {
-        let words = bm25(&field.postings, terms, b);
         let candidates = CANDIDATES.max(wanted.saturating_mul(CANDIDATES_EACH));
         // Replaced records have no slot, so they are not counted.
         let all = field.postings.len() <= SCORE_ALL;
@@ -109,11 +105,9 @@ fn best_by_words(
     candidates: usize,
     preferred: Option<&dyn Fn(u32) -> bool>,
 ) -> Vec<u32> {
-    let mut best = top_k_and_ties(words, candidates);
+    let mut best = top_k_and_ties(words, candidates, |_| true);
     if let Some(preferred) = preferred {
-        let only = |(slot, value): (u32, &f32)| if preferred(slot) { *value } else { 0.0 };
-        let words: Vec<f32> = (0..).zip(words).map(only).collect();
-        best.extend(top_k_and_ties(&words, candidates));
+        best.extend(top_k_and_ties(words, candidates, preferred));
     }
     best.sort_unstable();
     best.dedup();

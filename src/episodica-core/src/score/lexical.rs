@@ -7,8 +7,6 @@
 
 use std::iter;
 
-use rustc_hash::FxHashMap;
-
 use super::query::QueryTerm;
 use crate::index::{MessageIndex, Postings};
 
@@ -67,7 +65,9 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     let alive = |form: &str| {
         postings.postings(form).iter().filter(|posting| postings.is_alive(posting.slot))
     };
-    let mut frequencies: FxHashMap<u32, f32> = FxHashMap::default();
+    // By slot, while a term of several forms is counted; `touched` has the slots above zero.
+    let mut frequencies: Vec<f32> = Vec::new();
+    let mut touched: Vec<u32> = Vec::new();
     for Known { forms, worth } in weigh(postings, terms) {
         if let [(form, share)] = forms[..] {
             for posting in alive(form) {
@@ -76,12 +76,18 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
             }
             continue;
         }
+        frequencies.resize(postings.slots(), 0.0);
         for (form, share) in forms {
             for posting in alive(form) {
-                *frequencies.entry(posting.slot).or_default() += share * posting.frequency as f32;
+                let sum = &mut frequencies[posting.slot as usize];
+                if *sum == 0.0 {
+                    touched.push(posting.slot);
+                }
+                *sum += share * posting.frequency as f32;
             }
         }
-        for (slot, frequency) in frequencies.drain() {
+        for slot in touched.drain(..) {
+            let frequency = std::mem::take(&mut frequencies[slot as usize]);
             scores[slot as usize] += worth * scored(slot, frequency);
         }
     }

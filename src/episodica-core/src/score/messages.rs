@@ -7,7 +7,7 @@ use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
 use super::candidates::{Best, Circumstances, later_first};
-use super::fusion::reached_by;
+use super::fusion::{for_each_reaching, reached_by};
 use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
 use super::mean::mean;
@@ -239,8 +239,11 @@ impl MessageRanking<'_> {
         let [many, some] = reached_by(words, [candidates, LOOKED_AT * candidates]);
         let some =
             if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
-        let matched: Vec<(u32, f32)> =
-            (0_u32..).zip(words.iter().copied()).filter(|(_, words)| *words >= some).collect();
+        let mut matched: Vec<(u32, f32)> = Vec::new();
+        for_each_reaching(words, some, |slot, words| {
+            matched.push((slot, words));
+            some
+        });
         let matched = || matched.iter().filter(|(slot, _)| !gains.contains_key(slot));
         // The messages with the highest word scores set the bar; few of the others need scoring.
         matched()

@@ -66,6 +66,9 @@ pub struct Asked<'a> {
     ranked: OnceCell<Vec<ScoredMessage>>,
     /// The position of each message in that ranking, by slot.
     places: OnceCell<FxHashMap<u32, usize>>,
+    /// The words of each fact, by slot: facts are ranked by them, and tell how well the question is
+    /// answered.
+    fact_words: OnceCell<Vec<f32>>,
 }
 
 impl<'a> Asked<'a> {
@@ -91,6 +94,7 @@ impl<'a> Asked<'a> {
             include_superseded: false,
             ranked: OnceCell::new(),
             places: OnceCell::new(),
+            fact_words: OnceCell::new(),
         }
     }
 
@@ -160,8 +164,8 @@ impl<'a> Asked<'a> {
 
     /// Words and subject of the best fact, of those with most words.
     fn best_fact(&self) -> f64 {
-        let words = bm25(&self.corpus.facts().postings, &self.query.all_terms, BM25_B);
-        let subjects = top_k(&words, COMPARED_FACTS).into_iter().map(|slot| {
+        let words = self.fact_words();
+        let subjects = top_k(words, COMPARED_FACTS).into_iter().map(|slot| {
             let (_, name) = self.corpus.subject(slot);
             let named = self.query.names(self.corpus.messages(), name);
             fact_evidence(words[slot as usize], named)
@@ -189,7 +193,7 @@ impl<'a> Asked<'a> {
                 words[slot as usize] = 0.0;
             }
         }
-        let best = top_k_and_ties(&words, LEG_DEPTH).into_iter();
+        let best = top_k_and_ties(&words, LEG_DEPTH, |_| true).into_iter();
         self.leg(best.map(|slot| (slot, words[slot as usize])).collect())
     }
 
@@ -219,16 +223,22 @@ impl<'a> Asked<'a> {
     }
 
     fn field_scores(&self, field: &Field, b: f32) -> FieldScores {
-        FieldScores::new(field, &self.query.all_terms, self.vector, b, self.wanted, None)
+        let words = bm25(&field.postings, &self.query.all_terms, b);
+        FieldScores::new(field, words, self.vector, self.wanted, None)
+    }
+
+    /// BM25 of every fact, computed once.
+    fn fact_words(&self) -> &[f32] {
+        let facts = self.corpus.facts();
+        self.fact_words.get_or_init(|| bm25(&facts.postings, &self.query.all_terms, BM25_B))
     }
 
     /// Words and meaning of the facts.
     pub(super) fn fact_scores(&self) -> FieldScores {
         let corpus = self.corpus;
         let current = |slot: u32| corpus.is_current(slot) && !corpus.is_fact_hidden(slot);
-        let terms = &self.query.all_terms;
-        let field = self.corpus.facts();
-        FieldScores::new(field, terms, self.vector, BM25_B, self.wanted, Some(&current))
+        let words = self.fact_words().to_vec();
+        FieldScores::new(corpus.facts(), words, self.vector, self.wanted, Some(&current))
     }
 
     /// Facts that the filter admits and that either leg proposes or that superseded a proposed
