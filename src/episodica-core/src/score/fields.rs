@@ -25,9 +25,9 @@ pub struct FieldScores {
 }
 
 impl FieldScores {
-    /// Scores the field, whose slots have `words` by BM25; `wanted` is the number of hits requested.
-    /// If not all records are compared, as many of the `preferred` slots become candidates as of
-    /// all slots.
+    /// Scores the field, whose slots have `words` by BM25; `wanted` is the number of hits
+    /// requested. If not all records are compared, as many of the `preferred` slots become
+    /// candidates as of all slots.
     pub fn new(
         field: &Field,
         words: Vec<f32>,

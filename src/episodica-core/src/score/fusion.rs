@@ -167,7 +167,7 @@ mod tests {
             values in proptest::collection::vec(0_u8..20, 0..200),
             k in 0_usize..40,
         ) {
-            let values: Vec<f32> = values.into_iter().map(|value| f32::from(value) / 20.0).collect();
+            let values: Vec<f32> = values.into_iter().map(|it| f32::from(it) / 20.0).collect();
             let mut sorted: Vec<u32> = (0..values.len() as u32).collect();
             sorted.retain(|index| values[*index as usize] > 0.0);
             sorted.sort_by(|a, b| values[*b as usize].total_cmp(&values[*a as usize]));
